@@ -102,6 +102,19 @@ MoreOptions = Annotated[
     typer.Option("--option", metavar="NAME=VALUE", help="Any option of the game, by its name in the log."),
 ]
 
+# --- time -------------------------------------------------------------------------------------------------------------
+
+Rest = Annotated[
+    str | None,
+    typer.Option(
+        "--rest", metavar="DAYS", help="Days that do not count, from 1 (Monday) to 7: 67.", show_default=False
+    ),
+]
+Zone = Annotated[
+    str | None,
+    typer.Option("--zone", metavar="±HH:MM", help="Where a day of rest begins; default: +00:00.", show_default=False),
+]
+
 # --- keys and services ------------------------------------------------------------------------------------------------
 
 KeyFile = Annotated[
