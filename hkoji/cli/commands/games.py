@@ -258,9 +258,9 @@ def annul(
     withdraw: Annotated[bool, typer.Option("--withdraw", help="Ask the service to forget your wish.")] = False,
     json: Json = False,
 ) -> None:
-    """Call a game off, if your opponent does so too before the next move.
+    """Call a game off, if your opponent does so too.
 
-    Then it has no winner.
+    The game ends without a winner if both do so before the next move.
     """
     from hkoji.cli.games.clock import annul
 
