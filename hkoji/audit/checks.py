@@ -284,8 +284,10 @@ def verify_clock_runs(clock: GameClock | None, *, after_play: bool = True) -> Ga
 
     "Timeouts", "Credits". Raises `IllegalError`.
     """
-    if clock is None or clock.last is Effect.ENDS or not after_play:
+    if clock is None or clock.last is Effect.ENDS:
         raise IllegalError(tell("no clock runs"))
+    if not after_play:
+        raise IllegalError(tell("it does not directly follow a seed or move"))
     return clock
 
 

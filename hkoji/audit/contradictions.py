@@ -7,14 +7,18 @@ earlier claims to compare with.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from hkoji.audit.log_audit import Audit
+from hkoji.audit.times import last_worded
 from hkoji.game import entry_kinds
+from hkoji.game.clock import Outage
 from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.entry_kinds import parse_body
 from hkoji.log.entry import SERVER_NAME
+from hkoji.log.line import Line
 from hkoji.messages.text import tell
 
 _HEAD: Final = 32
@@ -31,10 +35,10 @@ class SeedBinding(NamedTuple):
 class LogClaims(NamedTuple):
     """What one log says, as far as it holds, in a compact form for comparing.
 
-    `heads` has 32 bytes for each entry. `times` has 7 for each: the time of its receipt, the only part in which two
-    receipts of one entry can differ; zeros for no receipt. `vouched` has a byte for each entry: 1 if the service has
-    signed the entry or a receipt for it. `server` is the service's public key as text. `named` is its name in findings:
-    `server`, with the fingerprint if the key was not expected.
+    `heads` has 32 bytes for each entry. `times` has 7 for each: its time of record, the only part in which two receipts
+    of one entry can differ; zeros if the service has not stated it in this log. `vouched` has a byte for each entry: 1
+    if the service has signed the entry or a receipt for it. `server` is the service's public key as text. `named` is
+    its name in findings: `server`, with the fingerprint if the key was not expected.
     """
 
     game: str
@@ -44,6 +48,14 @@ class LogClaims(NamedTuple):
     server: str
     named: str
     bond: SeedBinding | None
+    outages: tuple[Outage, ...] = ()
+    """The outages that the log credits to a player."""
+
+    @property
+    def span(self) -> tuple[bytes, bytes]:
+        """The first and the last time of record, as in `times`; empty for a log without any."""
+        known = [time for number in range(self.entries) if (time := _time(self, number))]
+        return (known[0], known[-1]) if known else (b"", b"")
 
     @property
     def entries(self) -> int:
@@ -57,6 +69,7 @@ class ContradictionKind(StrEnum):
     FORK = "fork"
     DEAL = "deal"
     RECEIPT = "receipt"
+    OUTAGE = "outage"
 
 
 class Contradiction(NamedTuple):
@@ -75,22 +88,27 @@ def log_claims(audit: Audit) -> LogClaims | None:
     """The claims of an audited log; None if not even its offer holds."""
     heads, times, vouched = bytearray(), bytearray(), bytearray()
     bond: SeedBinding | None = None
+    outages: tuple[Outage, ...] = ()
+    worded = last_worded(audit.lines)
     for line in audit.lines:
         entry = line.entry
+        if entry.kind in (entry_kinds.Credit.KIND, entry_kinds.Annul.KIND):
+            body = parse_body(entry.kind, entry.body)
+            assert isinstance(body, entry_kinds.Credit | entry_kinds.Annul)
+            outages += body.outages
         if entry.seq == 0:
             body = parse_body(entry.kind, entry.body)
             if isinstance(body, entry_kinds.Offer) and isinstance(body.terms, DuplicateTerms):
                 bond = SeedBinding(body.terms.deal, body.terms.seed_commit)
         heads += bytes.fromhex(entry.head)
-        at = line.receipt.receipt.at if line.receipt else ""
-        times += int("".join(filter(str.isdecimal, at)) or 0).to_bytes(_TIME)
+        times += pack_time(_time_of(audit.lines, entry.seq, worded))
         vouched.append(entry.by == SERVER_NAME or line.receipt is not None)
     server = next((party for party in audit.parties if party.name == SERVER_NAME), None)
     if server is None or not audit.lines:
         return None
     # The game of the entries: the header of a file of evidence may name another one.
     game = audit.lines[0].entry.game
-    return LogClaims(game, bytes(heads), bytes(times), bytes(vouched), server.key.text, str(server), bond)
+    return LogClaims(game, bytes(heads), bytes(times), bytes(vouched), server.key.text, str(server), bond, outages)
 
 
 def extends(log: LogClaims, other: LogClaims) -> bool:
@@ -162,11 +180,52 @@ def other_seed(log: LogClaims, bond: SeedBinding) -> Contradiction:
     )
 
 
+def in_outage(log: LogClaims, outage: Outage, other: str) -> Contradiction | None:
+    """The first entry of a log with a time of record in `outage`, which the log of game `other` credits.
+
+    It convicts the service: no process of it took entries then, or it has lied to the opponent of the player whom it
+    has credited. Both logs are of one key of the service.
+    """
+    begin, until = pack_time(outage.begin), pack_time(outage.until)
+    for number in range(log.entries):
+        time = _time(log, number)
+        if time is not None and begin <= time < until:
+            reason = tell(
+                "game {game} has an entry {entry} in the outage from {begin} to {until}, which the log of game {other} "
+                "credits",
+                game=log.game,
+                entry=number,
+                begin=outage.begin,
+                until=outage.until,
+                other=other,
+            )
+            return Contradiction(ContradictionKind.OUTAGE, number, log.named, reason)
+    return None
+
+
+def pack_time(time: str) -> bytes:
+    """A time as `times` has it, which sorts in order of time; zeros for no time."""
+    return int("".join(filter(str.isdecimal, time)) or 0).to_bytes(_TIME)
+
+
+def _time_of(lines: Sequence[Line], number: int, worded: int) -> str:
+    """The time of record of an entry, as far as the service has stated it; else no text.
+
+    `worded` is the last entry with the service's word.
+    """
+    line = lines[number]
+    if line.receipt is not None:
+        return line.receipt.receipt.at
+    if line.entry.by == SERVER_NAME:
+        return line.entry.at
+    return (lines[number + 1].entry.seen or "") if number < worded else ""
+
+
 def _head(heads: bytes, number: int) -> bytes:
     return heads[_HEAD * number : _HEAD * (number + 1)]
 
 
 def _time(log: LogClaims, number: int) -> bytes | None:
-    """The time of the receipt for an entry; None if the log has no receipt."""
+    """The time of record of an entry; None if the log does not have it."""
     time = log.times[_TIME * number : _TIME * (number + 1)]
     return time if any(time) else None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from hkoji.audit.evidence_file import EntryTree, EvidenceFile, SignedView, is_evidence, parse_evidence
@@ -18,6 +18,7 @@ from hkoji.audit.keyring import ExpectedKeys, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding, audit
 from hkoji.audit.log_signatures import MapChecks
 from hkoji.audit.service_statements import ServiceStatements
+from hkoji.audit.times import TimedLine, TimedLog, TimePass
 from hkoji.audit.view_checks import MOST_COURSES, ViewChecks
 from hkoji.errors import HkojiError, NotUnderstoodError
 from hkoji.game import entry_kinds
@@ -82,7 +83,8 @@ class _EvidenceAudit:
         self._excuse(tuple(self._kept), shown, party)
         new = [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in statements.faults()]
         new += [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in shown.faults()]
-        new += self._courses(statements, shown, party)
+        kept = [self._line(line.entry.head, statements) for line in self._kept[: base.holds]]
+        new += dict.fromkeys([*self._times(kept, statements, party), *self._courses(statements, shown, party)])
         return self._done(self._note(statements), *new)
 
     # --- courses of the game --------------------------------------------------------------------------------------
@@ -107,7 +109,25 @@ class _EvidenceAudit:
                 if finding.entry < same and (finding.step, finding.entry) in known:
                     continue
                 found.append(self._against(finding, lines, statements, shown, party))
-        return list(dict.fromkeys(found))
+            found += self._times(lines[: result.holds], statements, party)
+        return found
+
+    def _times(self, lines: Sequence[Line], statements: ServiceStatements, party: Party) -> list[Finding]:
+        """The first fault of the times in a course, as far as it has the service's word anywhere in the file.
+
+        `lines` hold by themselves, and have all receipts that the file has for them.
+        """
+        covered = list(takewhile(lambda line: statements.has(line.entry.seq, line.entry.head), lines))
+        bodies = [self._entries.body(line.entry) for line in covered]
+        timed = [TimedLine(line, body) for line, body in zip(covered, bodies, strict=True) if body is not None]
+        if not timed or len(timed) < len(covered):
+            return []
+        worded, last = len(timed) - 1, timed[-1].line.entry
+        settled = worded if statements.names(last.seq, last.head) else worded - 1
+        log = TimedLog(timed, worded)
+        faults = (log.find_fault(which, settled=settled) for which in TimePass)
+        first = next((fault for fault in faults if fault), None)
+        return [Finding(AuditStep.EVIDENCE, first.entry, str(party), str(first.error))] if first else []
 
     def _line(self, head: str, statements: ServiceStatements) -> Line:
         """The line of an entry, with a valid receipt if there is one."""

@@ -22,7 +22,7 @@ from hkoji.audit.checks import (
 from hkoji.audit.keyring import ExpectedKeys, Keyring, Party
 from hkoji.audit.log_signatures import LogSignatures, MapChecks
 from hkoji.audit.open_commitments import Commitments
-from hkoji.audit.times import TimedLine, TimeFault, TimePass, clock_account, find_time_fault, last_worded
+from hkoji.audit.times import TimedLine, TimedLog, TimeFault, TimePass, last_worded
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
@@ -256,25 +256,23 @@ def _times(work: _Work, signed: LogSignatures) -> None:
     signs = max((number for number, line in enumerate(work.lines) if line.entry.by == SERVER_NAME), default=-1)
     worded = max(signs, last_worded(work.lines[:standing]))
     timed = [TimedLine(line, body) for line, body in zip(work.lines, work.bodies, strict=True)]
+    log = TimedLog(timed[:standing], worded)
     for which in TimePass:
-        fault = find_time_fault(which, timed[:standing], worded=worded, settled=worded - 1)
+        fault = log.find_fault(which, settled=worded - 1)
         if which is TimePass.RECORD and fault is None:
             fault = receipts
         if fault is not None:
             work.fail(AuditStep.TIMES, fault.entry, fault.error, *((SERVER_NAME,) if fault.convicts else ()))
-            standing = fault.entry
             worded = last_worded(work.lines)
-    if standing == len(timed):
-        work.notes[AuditStep.TIMES] = _timed(work, timed)
+            log = TimedLog(timed[: fault.entry], worded)
+    if len(work.lines) == len(timed):
+        work.notes[AuditStep.TIMES] = _timed(work, sum(1 for _ in log.turns()))
 
 
-def _timed(work: _Work, timed: Sequence[TimedLine]) -> str:
-    without = work.lines[0].receipt is None
+def _timed(work: _Work, turns: int) -> str:
+    without = not work.lines or work.lines[0].receipt is None
     receipts = tell("no receipts") if without else tell("{n} receipts", n=len(work.lines))
-    turns = clock_account(timed, worded=last_worded(work.lines))
-    if not turns:
-        return receipts
-    return tell("{receipts}, {turns}", receipts=receipts, turns=_turns(len(turns)))
+    return tell("{receipts}, {turns}", receipts=receipts, turns=_turns(turns)) if turns else receipts
 
 
 def _turns(n: int) -> str:

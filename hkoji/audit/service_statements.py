@@ -44,6 +44,8 @@ class ServiceStatements:
         self._key: Final = key
         self._entries: Final = entries
         self._said: Final[dict[int, dict[str, str]]] = {}
+        self._named: Final[dict[tuple[int, str], str]] = {}
+        """The entries, by number and head, that a view or head names itself, with which of the two."""
         self._misplaced: Final[list[StatementFault]] = []
         self.receipts: Final[dict[str, Receipt]] = {}
         """By their exact text."""
@@ -60,14 +62,14 @@ class ServiceStatements:
             view = shown.view
             if view.game == game and self._signed(shown.sig, sshsig.VIEW, view.message):
                 self.views[view.text] = shown
-                self._say(view.seq, view.head, tell("a view that it has signed"))
+                self._name(view.seq, view.head, tell("a view that it has signed"))
             else:
                 self.strange += 1
         for signed in heads:
             head = signed.statement
             if head.game == game and self._signed(signed.sig, sshsig.HEAD, head.message):
                 self.heads[head.text] = head
-                self._say(head.seq, head.head, tell("a head that it has signed"))
+                self._name(head.seq, head.head, tell("a head that it has signed"))
             else:
                 self.strange += 1
 
@@ -79,6 +81,10 @@ class ServiceStatements:
     def has(self, seq: int, head: str) -> bool:
         """Whether a statement covers an entry."""
         return head in self._said.get(seq, {})
+
+    def names(self, seq: int, head: str) -> bool:
+        """Whether a view or a head names the entry itself. Then nothing that belongs to it, as a credit, follows it."""
+        return (seq, head) in self._named
 
     def receipt(self, entry: Entry) -> SignedReceipt | None:
         """A valid receipt for an entry; None if there is none."""
@@ -93,7 +99,14 @@ class ServiceStatements:
     def faults(self) -> list[StatementFault]:
         """The places where the statements contradict each other. Of a fork, only the first place is listed."""
         return (
-            self._misplaced[:1] or self._forks() or [*self._receipts(), *self._behind_heads(), *self._after_the_end()]
+            self._misplaced[:1]
+            or self._forks()
+            or [
+                *(self._receipts() or self._times_that_differ()),
+                *self._behind_heads(),
+                *self._named_before_credit(),
+                *self._after_the_end(),
+            ]
         )
 
     # --- reading --------------------------------------------------------------------------------------------------
@@ -120,6 +133,10 @@ class ServiceStatements:
         except HkojiError:
             return False
         return True
+
+    def _name(self, seq: int, head: str, source: str) -> None:
+        self._named.setdefault((seq, head), source)
+        self._say(seq, head, source)
 
     def _say(self, seq: int, head: str, source: str) -> None:
         """Records a statement about an entry, and so about all entries before, which it covers by their hashes."""
@@ -152,7 +169,7 @@ class ServiceStatements:
                 return [StatementFault(seq, reason)]
         return []
 
-    def _receipts(self) -> Iterator[StatementFault]:
+    def _receipts(self) -> list[StatementFault]:
         before: Receipt | None = None
         for receipt in sorted(self.receipts.values(), key=lambda each: each.seq):
             if before is not None:
@@ -161,9 +178,30 @@ class ServiceStatements:
                         verify_same_receipt(receipt, before)
                     verify_receipt_time(receipt, before)
                 except HkojiError as error:
-                    yield StatementFault(receipt.seq, error.message)
-                    return
+                    return [StatementFault(receipt.seq, error.message)]
             before = receipt
+        return []
+
+    def _times_that_differ(self) -> list[StatementFault]:
+        """The first entry with two times of record, or with one before that of an earlier entry.
+
+        The service states a time in a receipt, as the time of an entry of its own, and in the `seen` of the entry after
+        it, if that has its word.
+        """
+        last, before = -1, ""
+        for seq, at in sorted(set(self._times())):
+            if seq == last:
+                reason = tell(
+                    "has stated two times of record for entry {seq}, {one} and {other}", seq=seq, one=before, other=at
+                )
+                return [StatementFault(seq, reason)]
+            if at < before:
+                reason = tell(
+                    "has recorded entry {seq} at {at}, and an earlier one at {before}", seq=seq, at=at, before=before
+                )
+                return [StatementFault(seq, reason)]
+            last, before = seq, at
+        return []
 
     def _behind_heads(self) -> Iterator[StatementFault]:
         """The first entry that was recorded long before a head which does not have it.
@@ -183,6 +221,18 @@ class ServiceStatements:
                 except HkojiError as error:
                     yield StatementFault(seq, error.message)
                     return
+
+    def _named_before_credit(self) -> Iterator[StatementFault]:
+        """The first credit right after an entry that a view or head names: both are recorded at once."""
+        for entry in sorted(self._entries, key=lambda each: each.seq):
+            source = self._named.get((entry.seq - 1, entry.prev))
+            credit = isinstance(self._entries.body(entry), entry_kinds.Credit)
+            if source is not None and credit and self.has(entry.seq, entry.head):
+                reason = tell(
+                    "a credit follows entry {seq}, which was the last one by {source}", seq=entry.seq - 1, source=source
+                )
+                yield StatementFault(entry.seq, reason)
+                return
 
     def _times(self) -> Iterator[tuple[int, str]]:
         """The times of record that the service has stated, each with the number of its entry."""

@@ -1,8 +1,8 @@
 """The times of a log: whether its times of record fit together, and whether each clock was kept.
 
 docs/spec/log.md, "Audit", step 5. No rules of a game are needed: a clock follows from who wrote which kind of entry,
-and when. The audit, the client and the audit of evidence all ask `find_time_fault`, three times, each time for the
-lines that still stand: an entry can be judged only when what it refers to holds.
+and when. The audit, the client and the audit of evidence all ask a `TimedLog` three times, each time for the lines
+that still stand: an entry can be judged only when what it refers to holds.
 
 `worded` is the last entry that has the service's word: the service has signed it or a later one, or a receipt for one.
 What a player writes about times counts only with that word, because a player can write any `seen`. `settled` is the
@@ -96,45 +96,38 @@ def last_worded(lines: Sequence[Line]) -> int:
     return -1
 
 
-def find_time_fault(
-    which: TimePass,
-    timed: Sequence[TimedLine],
-    *,
-    worded: int,
-    settled: int,
-    first: int = 0,
-) -> TimeFault | None:
-    """The first fault that one pass finds in the lines of a log, from entry `first` on; None if it finds none."""
-    log = _TimedLog(timed, worded)
-    find = {TimePass.RECORD: log.record_error, TimePass.STATEMENTS: log.statement_error}.get(which)
-    for number in range(first, len(timed)):
-        error = find(number) if find else log.clock_error(number, settled)
-        if error is not None:
-            # A wrong `seen` that only a player has signed convicts nobody. The rest is judged only with the service's
-            # word.
-            return TimeFault(number, error, number <= worded)
-    return None
+class TimedLog:
+    """The lines of a log whose signatures hold. Its clock is followed once, for all questions.
 
-
-def clock_account(timed: Sequence[TimedLine], *, worded: int) -> tuple[ClockTurn, ...]:
-    """The turns of a game with a clock, as far as the times of record are known. The log's times hold."""
-    return tuple(_TimedLog(timed, worded).turns())
-
-
-class _TimedLog:
-    """A log whose clock is followed once, for all questions of one pass."""
+    `worded` is the last entry that has the service's word.
+    """
 
     def __init__(self, timed: Sequence[TimedLine], worded: int) -> None:
         self._timed = timed
         self._worded = worded
         self._agreement = _agreement(timed)
-        self._names: list[str] = []
+        self._names: list[str] = []  # host and guest, as far as they have come
         self._keys: dict[str, PublicKey] = {}
         self._clocks: list[GameClock | None] = []  # after each entry that has been followed
 
+    def find_fault(self, which: TimePass, *, settled: int, first: int = 0) -> TimeFault | None:
+        """The first fault that one pass finds from entry `first` on; None if it finds none."""
+        for number in range(first, len(self._timed)):
+            match which:
+                case TimePass.RECORD:
+                    error = self._record_error(number)
+                case TimePass.STATEMENTS:
+                    error = self._statement_error(number)
+                case TimePass.CLOCKS:
+                    error = self._clock_error(number, settled)
+            if error is not None:
+                # A `seen` that only a player has signed convicts nobody.
+                return TimeFault(number, error, number <= self._worded)
+        return None
+
     # --- following ------------------------------------------------------------------------------------------------
 
-    def clock_after(self, number: int) -> GameClock | None:
+    def _clock_after(self, number: int) -> GameClock | None:
         """The clock after entry `number`; None if none runs by then."""
         while len(self._clocks) <= number:
             self._clocks.append(self._follow(len(self._clocks)))
@@ -143,17 +136,23 @@ class _TimedLog:
     def _follow(self, number: int) -> GameClock | None:
         (entry, _, _), body = self._timed[number]
         if (key := body.newcomer_key()) is not None:
-            self._names.append(entry.by)
             self._keys[entry.by] = key
+        joins = len(self._names) == 1 and isinstance(body, entry_kinds.Join)
+        if joins or (not self._names and isinstance(body, entry_kinds.Open)):
+            self._names.append(entry.by)
         if isinstance(body, entry_kinds.Rekey | entry_kinds.Revoke):
             self._keys[body.name if isinstance(body, entry_kinds.Revoke) else entry.by] = body.key
         clock, control = self._clocks[-1] if self._clocks else None, self._agreement.clock
         if control is None or entry.seen is None:
             return None
         if clock is None:
-            joins = isinstance(body, entry_kinds.Join)
             return GameClock.joined(control, entry.head, entry.seen) if joins else None
-        return clock.follow(body.EFFECT, self._seat(entry.by), entry.head, entry.seen, body.credited(control))
+        if clock.last is Effect.ENDS:
+            return clock  # what follows the end of a game cannot start its clock again
+        seat, effect = self._seat(entry.by), body.EFFECT
+        if isinstance(body, _BEFORE_THE_CLOCK) or (effect is Effect.PLAYS and seat is None):
+            effect = Effect.CREDITS  # an entry in a wrong place: it changes nothing here, and step 8 finds it
+        return clock.follow(effect, seat, entry.head, entry.seen, body.credited(control))
 
     def _seat(self, name: str) -> Seat | None:
         return self._names.index(name) if name in self._names else None
@@ -166,28 +165,28 @@ class _TimedLog:
 
     # --- the passes -----------------------------------------------------------------------------------------------
 
-    def record_error(self, number: int) -> HkojiError | None:
+    def _record_error(self, number: int) -> HkojiError | None:
         """What is wrong with the times of entry `number` itself."""
         (entry, _, signed), body = self._timed[number]
         try:
-            if entry.by == SERVER_NAME:
-                same = entry.kind in _DEPENDENT
-                verify_own_time(entry, signed.receipt if signed else None, same=same)
             if number:
                 before = self._timed[number - 1]
                 verify_seen(entry, before.own_time, before.line.entry.seen)
+            if entry.by == SERVER_NAME:
+                same = entry.kind in _DEPENDENT
+                verify_own_time(entry, signed.receipt if signed else None, same=same)
             expires = self._agreement.expires
             if isinstance(body, entry_kinds.Join) and (at := self._time(number)) is not None:
                 verify_joined_in_time(expires, at)
             if isinstance(body, entry_kinds.Lapse):
-                verify_lapse(body, entry.at, expires, invited=self._invited())
+                verify_lapse(body, entry.at, expires, invited=self._invited(number))
         except HkojiError as error:
             return error
         return None
 
-    def statement_error(self, number: int) -> HkojiError | None:
+    def _statement_error(self, number: int) -> HkojiError | None:
         """What is wrong with the gift, the outages and the signatures that entry `number` contains."""
-        self.clock_after(number)
+        self._clock_after(number)
         (entry, _, _), body = self._timed[number]
         if not isinstance(body, entry_kinds.Credit | entry_kinds.Annul):
             return None
@@ -204,7 +203,7 @@ class _TimedLog:
                 played = self._timed[due]
                 seat = self._seat(played.line.entry.by)
                 after_play = played.body.EFFECT is Effect.PLAYS and seat is not None
-            clock, seen = self.clock_after(due - 1), self._timed[due].line.entry.seen
+            clock, seen = self._clock_after(due - 1), self._timed[due].line.entry.seen
             clock = verify_clock_runs(clock, after_play=after_play)
             assert seen is not None
             if body.gift is not None:
@@ -217,9 +216,9 @@ class _TimedLog:
             return error
         return None
 
-    def clock_error(self, number: int, settled: int) -> HkojiError | None:
+    def _clock_error(self, number: int, settled: int) -> HkojiError | None:
         """Whether entry `number` came too early or too late."""
-        clock = self.clock_after(number - 1)
+        clock = self._clock_after(number - 1)
         (entry, _, _), body = self._timed[number]
         try:
             if isinstance(body, entry_kinds.Timeout):
@@ -234,7 +233,9 @@ class _TimedLog:
                 verify_in_time(entry.at, pace.deadline(clock.control, body.seat, credits))
             seat, at = self._seat(entry.by), self._time(number)
             if body.EFFECT is Effect.PLAYS and number <= settled and seat is not None and at is not None:
-                verify_in_time(at, pace.deadline(clock.control, seat, self._credit_after(number)))
+                credit = self._credit_after(number)
+                if pace.is_late(clock.control, seat, at, credit):  # to write the deadline as text takes longer
+                    verify_in_time(at, pace.deadline(clock.control, seat, credit))
         except HkojiError as error:
             return error
         return None
@@ -257,16 +258,30 @@ class _TimedLog:
                     return
                 yield at
 
-    def _invited(self) -> bool:
-        opened = (each.body for each in self._timed if isinstance(each.body, entry_kinds.Open))
+    def _invited(self, number: int) -> bool:
+        opened = (each.body for each in self._timed[:number] if isinstance(each.body, entry_kinds.Open))
         return any(body.invite is not None for body in opened)
 
+    def reserves(self) -> tuple[int, int] | None:
+        """What is left of both reserves in seconds, after the last turns that have ended; None if no clock has run."""
+        left: tuple[int, int] | None = None
+        for number in range(len(self._timed)):
+            clock, at = self._clock_after(number), self._time(number)
+            if clock is None or at is None:
+                continue
+            pace = clock.settled(at, self._credit_after(number))
+            host, guest = pace.banks
+            if left is not None and pace.seat is not None:  # what was added for a turn that goes on is not counted
+                host, guest = (left[0], guest) if pace.seat == 0 else (host, left[1])
+            left = host, guest
+        return left
+
     def turns(self) -> Iterator[ClockTurn]:
-        """The turns, in order, as far as the times are known."""
+        """The turns of a game with a clock, in order, as far as the times of record are known."""
         control, begin = self._agreement.clock, ""
         pace: Pace | None = None
         for number, (_, body) in enumerate(self._timed):
-            clock, at = self.clock_after(number), self._time(number)
+            clock, at = self._clock_after(number), self._time(number)
             if control is None or clock is None or at is None:
                 continue
             paces = [clock.settled(at, self._credit_after(number))]
@@ -287,6 +302,16 @@ def _agreement(timed: Sequence[TimedLine]) -> Agreement:
     body = timed[0].body if timed else None
     return body.agreement if isinstance(body, entry_kinds.Offer) else UNTIMED
 
+
+_BEFORE_THE_CLOCK = (
+    entry_kinds.Offer,
+    entry_kinds.Open,
+    entry_kinds.Join,
+    entry_kinds.Cancel,
+    entry_kinds.Lapse,
+    entry_kinds.Unseal,
+)
+"""The kinds of entry that change no clock that runs; `unseal` comes after it."""
 
 _DEPENDENT = frozenset({"credit", "chance", "reveal", "end"})
 """The kinds of entry that belong to the one before, and have its time of record."""

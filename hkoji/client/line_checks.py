@@ -16,7 +16,7 @@ from hkoji.audit.checks import (
     verify_same_receipt,
     verify_signatures,
 )
-from hkoji.audit.times import TimedLine, TimePass, find_time_fault
+from hkoji.audit.times import TimedLine, TimedLog, TimePass
 from hkoji.errors import HkojiError, TrustError
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening
@@ -88,9 +88,10 @@ def verify_lines(
                 verify_new_salt(opening, salts)
         except HkojiError as error:
             raise _refusal(number, error) from error
+    log = TimedLog(timed, len(lines) - 1)
     for which in TimePass:
         # An answer of the service contains whole transactions. So all that belongs to its last entry is there.
-        fault = find_time_fault(which, timed, worded=len(lines) - 1, settled=len(lines), first=first)
+        fault = log.find_fault(which, settled=len(lines), first=first)
         if fault is not None:
             late = which is TimePass.CLOCKS and result.steps[fault.entry].body.EFFECT is Effect.PLAYS
             raise _refusal(fault.entry, fault.error, LateLineError if late else TrustError) from fault.error

@@ -262,7 +262,7 @@ class Service:
 
         Raises `TrustError`, and `NotFoundError` if the service signs no heads.
         """
-        from hkoji.client.signed_heads import verify_signed_head
+        from hkoji.client.head_checks import verify_signed_head
 
         signed = read_head(self.requests.send("GET", f"/v1/games/{game}/head", game=game))
         verify_signed_head(signed, game, self.key)

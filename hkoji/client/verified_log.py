@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from hkoji.client.answers import ViewAnswer
+from hkoji.client.head_checks import verify_heads
 from hkoji.client.identity import Identity
 from hkoji.client.kept_evidence import Refusals
 from hkoji.client.line_checks import LateLineError, verify_game, verify_head, verify_lines, verify_taken
 from hkoji.client.service import Service
-from hkoji.client.signed_heads import verify_heads
 from hkoji.client.vault import Vault, VaultStamp
 from hkoji.errors import HkojiError, NotFoundError, NotShownError, StorageError, TooLargeError, TrustError
 from hkoji.game.commitments import Opening

@@ -173,7 +173,10 @@ class Effect(Enum):
     BREAKS = auto()
     """It ends the running turn, also if the same player goes on: `join`, `chance`, `reveal`."""
     ENDS = auto()
-    """It ends the game, and with it the running turn; after it no clock runs."""
+    """It ends the game, and with it the running turn; after it no clock runs.
+
+    A turn in which nothing was played yet counts as never begun: without the rules nobody can tell whose it was.
+    """
 
 
 class Pace(NamedTuple):
@@ -254,8 +257,8 @@ class GameClock(NamedTuple):
     def settled(self, at: str, credits: int = 0) -> Pace:
         """The clocks if the newest entry has the time of record `at`, and `credits` seconds are recorded for it."""
         if self.last is Effect.PLAYS:
-            assert self.seat is not None
-            return self.pace.played(self.control, self.seat, at, credits)
+            # An audit follows logs whose authors nobody has checked yet: what a stranger plays is nobody's turn.
+            return self.pace if self.seat is None else self.pace.played(self.control, self.seat, at, credits)
         if self.last is Effect.BREAKS or self.last is Effect.ENDS:
             return self.pace.broken(self.control, at)
         return self.pace

@@ -6,22 +6,31 @@ import random
 
 import pytest
 
+from hkoji import referee
 from hkoji.audit.contradictions import (
     ContradictionKind,
     LogClaims,
     covers,
     extends,
     fork,
+    in_outage,
     log_claims,
     other_seed,
     two_receipts,
 )
 from hkoji.audit.log_audit import audit
+from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Outage
+from hkoji.game.entry_kinds import Resign
+from hkoji.game.time_control import TimeControl
 from hkoji.log.line import Line, format_log
 from hkoji.log.public_key import PublicKey
 from tests.support.docs import DOCS
 from tests.support.forgery import later_receipt
 from tests.support.table import Table, new_game, whole_game
+
+OUTAGE = Outage("2026-11-20T12:00:05Z", "2026-11-20T12:00:15Z")
+"""While games of `new_game` are played at 12:00:00."""
 
 DEAL = "9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77"
 
@@ -167,3 +176,54 @@ def test_the_words_for_contradictions_are_those_of_the_page() -> None:
     page = (DOCS / "json.md").read_text()
     *others, last = (f"`{each.value}`" for each in ContradictionKind)
     assert f"| `contradiction` | string | {', '.join(others)} or {last} |" in page
+
+
+def credited() -> Table:
+    """A timed game whose log credits `OUTAGE`."""
+    table = Table(seed=3, agreement=Agreement(TimeControl(600, 0, 0, 0))).begin()
+    move = table.move(table.course.state.legal_actions()[0])
+    accepted = referee.accept(table.refereed, move, signer=table.server, at="2026-11-20T12:00:20Z", outages=(OUTAGE,))
+    table.lines += accepted.lines
+    assert table.lines[-1].entry.kind == "credit"
+    return table
+
+
+@pytest.mark.parametrize("receipts", [True, False])
+@pytest.mark.parametrize(
+    ("at", "convicted"),
+    [
+        ("2026-11-20T12:00:04Z", False),
+        (OUTAGE.begin, True),
+        ("2026-11-20T12:00:14Z", True),
+        (OUTAGE.until, False),
+    ],
+)
+def test_an_entry_in_an_outage_that_another_game_credits_convicts_the_service(
+    at: str, *, convicted: bool, receipts: bool
+) -> None:
+    table = credited()
+    other = Table(seed=4, host_key=table.server).begin()
+    other.send(other.move(other.course.state.legal_actions()[0]), at)
+    other.send(other.entry(0, Resign()), at)  # so that the service's own `end` states the times, also without receipts
+    pins = {"server": table.server.public}
+    mine, theirs = said(table.lines, pins=pins), said(other.lines, receipts=receipts, pins=pins)
+    assert mine.outages == (OUTAGE,)
+    found = in_outage(theirs, OUTAGE, mine.game)
+    if convicted:
+        assert found is not None
+        assert (found.kind, found.entry, found.signer) == (ContradictionKind.OUTAGE, 5, "server")
+        assert all(text in found.reason for text in (mine.game, theirs.game, OUTAGE.begin, OUTAGE.until))
+    else:
+        assert found is None
+    assert in_outage(mine, OUTAGE, theirs.game) is None
+
+
+def test_a_player_alone_can_state_no_time_in_an_outage() -> None:
+    """Without receipts, `seen` of an entry that the service has not continued convicts nobody."""
+    table = credited()
+    other = Table(seed=4, host_key=table.server).begin()
+    for _ in range(2):
+        other.send(other.move(other.course.state.legal_actions()[0]), OUTAGE.begin)
+    assert other.lines[-1].entry.seen == OUTAGE.begin
+    assert in_outage(said(other.lines, receipts=False), OUTAGE, table.game) is None
+    assert in_outage(said(other.lines), OUTAGE, table.game) is not None

@@ -10,10 +10,13 @@ from hkoji.audit.evidence_file import MAX_STATEMENTS, EvidenceFile, format_evide
 from hkoji.audit.log_audit import Audit, AuditStep
 from hkoji.errors import HkojiError, IllegalError, MalformedError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
 from hkoji.game.clock import format_time, parse_time
+from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_annul, make_head
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
+from tests.support.adversary import follow
 from tests.support.forgery import every_pin
 from tests.support.framing import OWN, evidence, head_of, shown, stories
 from tests.support.table import AT, Table, new_game
@@ -89,9 +92,8 @@ def test_a_head_counts_for_all_entries_after_it() -> None:
     apart = (head_of(table, 6, after=120), head_of(table, 4, after=500))
     refused = make_receipt(at=later(130), game=table.game, head="ab" * 32, seq=len(table.lines))
     receipt = SignedReceipt(refused, table.server.sign(sshsig.RECEIPT, refused.message))
-    log = format_log(map(bare, table.lines))
     line = table.lines[-1]._replace(receipt=receipt)
-    convicts(EvidenceFile(table.game, {}, log, (), (line,), apart), table, len(table.lines), "entry 4 was the last")
+    convicts(EvidenceFile(table.game, {}, "", (), (line,), apart), table, len(table.lines), "entry 4 was the last")
 
 
 def test_a_head_of_the_last_entry_says_nothing_about_times() -> None:
@@ -100,23 +102,34 @@ def test_a_head_of_the_last_entry_says_nothing_about_times() -> None:
     assert judged(made, table).ok
 
 
-def test_a_service_s_own_entry_says_when_it_was_recorded() -> None:
-    """No entry here has a receipt. The service has signed its last entry, which states its own time."""
+def test_without_receipts_a_later_entry_says_when_one_was_recorded() -> None:
+    """The `seen` of an entry counts only if the service's word is on that entry."""
     table = new_game(3).play(2)
     late = head_of(table, after=121)
+    seq = len(table.lines)
+    table.play(1)
     table.send(table.entry(0, entry_kinds.Resign()))
-    assert table.lines[-1].entry.by == "server"
     log = format_log(table.lines, receipts=False)
-    (finding,) = [
-        each
-        for each in judged(EvidenceFile(table.game, {}, log, heads=(late,)), table).findings
-        if each.entry == len(table.lines) - 1
-    ]
-    assert finding.signer == "server"
-    short = format_log(table.lines[:-1], receipts=False)
-    assert judged(EvidenceFile(table.game, {}, short, heads=(late,)), table).ok  # anybody can leave receipts out
-    forged = bare(table.lines[-1])._replace(sig=OWN.sign(sshsig.SERVER, table.lines[-1].entry.message))
-    assert judged(EvidenceFile(table.game, {}, short, (), (forged,), (late,)), table).ok
+    convicts(EvidenceFile(table.game, {}, log, heads=(late,)), table, seq, f"has recorded entry {seq} at {AT}")
+    end = next(number for number, line in enumerate(table.lines) if line.entry.kind == "resign") + 1
+    short = format_log(table.lines[:end], receipts=False)
+    made = EvidenceFile(table.game, {}, short, heads=(late,))
+    assert judged(made, table).ok  # the service has signed nothing behind the head: anybody can write entries there
+    signed = head_of(table, end - 1, after=-1)
+    convicts(made._replace(heads=(late, signed)), table, seq, f"has recorded entry {seq} at {AT}")
+    forged = bare(table.lines[end])._replace(sig=OWN.sign(sshsig.SERVER, table.lines[end].entry.message))
+    assert judged(made._replace(refused=(forged,)), table).ok
+
+
+def test_a_service_s_own_entry_says_when_it_was_recorded() -> None:
+    """Each turn has 60 seconds, and the timeout is due; but the head is from long after it."""
+    table = Table(seed=3, agreement=Agreement(TimeControl(60, 0, 0, 0))).begin().play(2)
+    actor = table.course.actor
+    assert actor is not None
+    timeout = bare(follow(table.server, table.lines[-1], entry_kinds.Timeout(actor), at=later(61)))
+    made = EvidenceFile(table.game, {}, format_log(table.lines, receipts=False), (), (timeout,))
+    assert judged(made._replace(heads=(head_of(table, after=181),)), table).ok
+    convicts(made._replace(heads=(head_of(table, after=182),)), table, len(table.lines), f"at {later(61)}, and has")
 
 
 # --- places -----------------------------------------------------------------------------------------------------------

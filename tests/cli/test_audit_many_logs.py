@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hkoji import referee
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import audit
 from hkoji.cli import processes
@@ -19,6 +20,9 @@ from hkoji.cli.audit import command
 from hkoji.cli.exits import Exit
 from hkoji.cli.log_files import LogBytes, UnreadableLog, split
 from hkoji.cli.processes import map_in_processes
+from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Outage
+from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log, make_receipt
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -52,6 +56,18 @@ def told(done: Done) -> tuple[list[Any], Any]:
     """The JSON of each log, and the summary."""
     *each, last = map(json.loads, done.out.splitlines())
     return each, last["summary"]
+
+
+def outage_and_entry(seed: int) -> tuple[Table, Table]:
+    """A game whose log credits an outage, and one of the same service with an entry in that outage."""
+    outage = Outage("2026-11-20T12:00:05Z", "2026-11-20T12:00:15Z")
+    credited = Table(seed=seed, agreement=Agreement(TimeControl(600, 0, 0, 0))).begin()
+    move = credited.move(credited.course.state.legal_actions()[0])
+    late = "2026-11-20T12:00:20Z"
+    credited.lines += referee.accept(credited.refereed, move, signer=credited.server, at=late, outages=(outage,)).lines
+    other = Table(seed=-seed, host_key=credited.server).begin()
+    other.send(other.move(other.course.state.legal_actions()[0]), outage.begin)
+    return credited, other
 
 
 def fork_of(seed: int, moves: int = 3) -> tuple[Table, Table]:
@@ -245,6 +261,31 @@ def test_a_fork_is_found_and_names_the_service(folder: Path) -> None:
     line = next(line for line in shown.out.splitlines() if " against " in line)
     assert line.startswith(f"{folder / 'a.jsonl'} against {folder / 'below' / 'z.jsonl'}: server with the unpinned key")
     assert "1 contradiction between logs" in shown.err
+
+
+@pytest.mark.parametrize("first", ["credit", "entry"])
+def test_an_entry_in_a_credited_outage_is_found_in_any_order_and_names_the_service(tmp_path: Path, first: str) -> None:
+    credited, other = outage_and_entry(73)
+    tables = (credited, other) if first == "credit" else (other, credited)
+    for name, table in zip("az", tables, strict=True):
+        (tmp_path / f"{name}.jsonl").write_text(format_log(table.lines))
+    done = run("audit", str(tmp_path), "--key", f"server={other.server.public.text}", "--json")
+    assert done.code == Exit.AUDIT
+    logs, summary = told(done)
+    assert all(log["ok"] for log in logs[:2])
+    (found,) = logs[2:]
+    assert (found["contradiction"], found["game"], found["entry"]) == ("outage", other.game, 5)
+    assert found["signer"] == "server"
+    assert [Path(log["file"]).name for log in found["logs"]] == ["a.jsonl", "z.jsonl"]
+    assert (summary["contradictions"], summary["broken"], summary["ok"]) == (1, 0, False)
+
+
+def test_an_outage_of_another_service_is_nobody_s(tmp_path: Path) -> None:
+    credited, _ = outage_and_entry(74)
+    _, other = outage_and_entry(75)
+    for name, table in (("a", credited), ("z", other)):
+        (tmp_path / f"{name}.jsonl").write_text(format_log(table.lines))
+    assert run("audit", str(tmp_path)).code == Exit.OK
 
 
 def test_a_fork_is_told_once_and_with_receipts_if_there_are_any(tmp_path: Path) -> None:

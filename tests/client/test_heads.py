@@ -16,7 +16,7 @@ from hkoji.client import kept_evidence
 from hkoji.client.kept_evidence import DOUBTFUL, HEADS, PROOF, VIEWS, KeptEvidence
 from hkoji.client.signed_heads import SignedHeads
 from hkoji.client.transport import HttpAnswer
-from hkoji.errors import HkojiError, NotFoundError, ServiceError, TrustError
+from hkoji.errors import HkojiError, ServiceError, TrustError
 from hkoji.game.clock import format_time, parse_time
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
@@ -119,15 +119,6 @@ def test_a_head_that_is_later_than_the_log_here_brings_the_log(
         assert held.lines()[found.seq].entry.head == found.head
         assert len(held.lines()) == len(service.games[game].lines) > before
     assert kept(alice, game) == [found]
-
-
-def test_a_head_of_a_game_that_is_not_here(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
-    game = begin(alice, bob)
-    service.requests.clear()
-    with alice.client.game("12" * 16) as held, pytest.raises(NotFoundError):
-        held.signed_head()
-    assert service.requests == []
-    assert kept(alice, game) == []
 
 
 def test_a_clock_that_is_ahead_is_mentioned(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:

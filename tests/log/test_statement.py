@@ -79,7 +79,7 @@ READERS: dict[str, tuple[Statement, Callable[[str], Statement]]] = {
     "revocation": (REVOCATION, parse_revocation),
     "recovery": (RECOVERY, parse_recovery),
     "gift of time": (GIFT, parse_gift),
-    "wish to call off": (ANNUL, parse_annul),
+    "calling off": (ANNUL, parse_annul),
     "signed head": (HEAD, parse_head),
 }
 KEYS = [(what, key) for what, (statement, _) in READERS.items() for key in ("key", "old") if hasattr(statement, key)]
@@ -104,7 +104,7 @@ def test_statements_are_their_texts() -> None:
         "revocation": {"at": AT, "key": alice, "name": "alice", "origin": ORIGIN, "v": 1},
         "recovery": {"at": AT, "key": bob, "name": "alice", "origin": ORIGIN, "v": 1},
         "gift of time": {"game": GAME, "head": MOVE.head, "name": "alice", "seconds": 172_800, "v": 1},
-        "wish to call off": {"game": GAME, "head": MOVE.head, "name": "bob", "v": 1},
+        "calling off": {"game": GAME, "head": MOVE.head, "name": "bob", "v": 1},
         "signed head": {"at": AT, "game": GAME, "head": MOVE.head, "seq": 3, "v": 1},
     }
     proof = proof_message(game=GAME, key=BOB.public, name="alice", old=ALICE.public, prev=MOVE.prev, seq=3)
@@ -262,9 +262,9 @@ GAME_STATEMENTS: list[tuple[str, str, JsonValue, str]] = [
     ("gift of time", "name", "Alice", "name is not a name"),
     ("gift of time", "head", GAME, "head is not 64"),
     ("gift of time", "game", GAME.upper(), "game is not 32"),
-    ("wish to call off", "name", None, "name is not a name"),
-    ("wish to call off", "head", MOVE.head.upper(), "head is not 64"),
-    ("wish to call off", "game", MOVE.head, "game is not 32"),
+    ("calling off", "name", None, "name is not a name"),
+    ("calling off", "head", MOVE.head.upper(), "head is not 64"),
+    ("calling off", "game", MOVE.head, "game is not 32"),
     ("signed head", "at", "today", "at is not a time"),
     ("signed head", "at", None, "at is not a time"),
     ("signed head", "seq", "3", "seq is not a number"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hkoji_server.service import followers
 from hkoji_server.service.followers import PlayerFollower
-from hkoji_server.service.waiting_hub import Pace, WaitingHub
+from hkoji_server.service.waiting_hub import LookIntervals, WaitingHub
 from hkoji_server.store.contract import MOST_INVITATIONS as MOST_OF_ONE_HOST
 from hkoji_server.store.contract import MOST_OPEN
 
@@ -29,7 +29,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.server.waiting_room import Ear, Room, until
 from tests.support.service import Answer, Player, Service, begin, play, serving
 
-QUICK = Pace(games=0.1, lists=0.2, suspected=0.1, share=0.9)
+QUICK = LookIntervals(games=0.1, lists=0.2, suspected=0.1, share=0.9)
 MANY = 510
 PATIENCE = 120
 

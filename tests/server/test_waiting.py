@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from hkoji_server.service.followers import MOST_GAMES, format_cursor, parse_cursor
-from hkoji_server.service.waiting_hub import Pace, Waiter, WaitingHub
+from hkoji_server.service.waiting_hub import LookIntervals, Waiter, WaitingHub
 
 from hkoji.errors import BusyError, MalformedError
 from hkoji.log.line import parse_log
@@ -20,7 +20,7 @@ from tests.server.waiting_room import AT, Ear, Room, until, visits
 from tests.support.service import Player, Service, begin, play, serving
 from tests.support.service_in_process import Inside, inside
 
-QUICK = Pace(games=0.1, lists=0.2, suspected=0.1, share=0.9)
+QUICK = LookIntervals(games=0.1, lists=0.2, suspected=0.1, share=0.9)
 DEAF = 0.0
 
 

@@ -7,7 +7,7 @@ takes about 2 kB for each game. It is deleted at the end.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -18,10 +18,13 @@ from hkoji.audit.contradictions import (
     covers,
     extends,
     fork,
+    in_outage,
     other_seed,
+    pack_time,
     two_receipts,
 )
 from hkoji.errors import StorageError
+from hkoji.game.clock import Outage
 from hkoji.messages.text import tell
 
 _TABLES: Final = """
@@ -29,10 +32,12 @@ _TABLES: Final = """
     PRAGMA synchronous = OFF;
     CREATE TABLE text (digest BLOB PRIMARY KEY, file TEXT, line INTEGER) WITHOUT ROWID;
     CREATE TABLE course (id INTEGER PRIMARY KEY, game TEXT, heads BLOB, times BLOB, vouched BLOB, server TEXT,
-        named TEXT, file TEXT, line INTEGER);
+        named TEXT, file TEXT, line INTEGER, first BLOB, last BLOB);
     CREATE INDEX game ON course (game);
     CREATE TABLE bond (server TEXT, deal TEXT, seed_commit TEXT, file TEXT, line INTEGER,
         PRIMARY KEY (server, deal)) WITHOUT ROWID;
+    CREATE TABLE outage (server TEXT, begin TEXT, until TEXT, game TEXT, file TEXT, line INTEGER,
+        PRIMARY KEY (server, begin, until)) WITHOUT ROWID;
 """
 
 
@@ -87,6 +92,7 @@ class SeenLogs:
             earlier, found = self._course(claims, place)
             if claims.bond:
                 found += self._bond(claims, claims.bond, place)
+            found += self._outages(claims, place)
         except sqlite3.Error as error:
             raise _full(error) from error
         return earlier, found
@@ -111,9 +117,9 @@ class SeenLogs:
                 self._base.execute("DELETE FROM course WHERE id = ?", (number,))
         values = (claims.game, claims.heads, claims.times, claims.vouched, claims.server, claims.named)
         self._base.execute(
-            "INSERT INTO course (game, heads, times, vouched, server, named, file, line) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*values, *place),
+            "INSERT INTO course (game, heads, times, vouched, server, named, file, line, first, last) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*values, *place, *claims.span),
         )
         twice = [(conflict, other, there) for _, other, there in kin if (conflict := two_receipts(claims, other))]
         same = [(other, there) for _, other, there in kin if not two_receipts(claims, other)]
@@ -144,6 +150,36 @@ class SeenLogs:
         if seed_commit == bond.seed_commit:
             return []
         return [FoundContradiction(LogPlace(*there), place, claims.game, other_seed(claims, bond))]
+
+    def _outages(self, claims: LogClaims, place: LogPlace) -> list[FoundContradiction]:
+        """Compares the times of a log with the outages of earlier logs, and its outages with their times.
+
+        Of a log, one contradiction is reported.
+        """
+        known = self._base.execute(
+            "SELECT begin, until, game, file, line FROM outage WHERE server = ?", (claims.server,)
+        )
+        for begin, until, game, *there in known:
+            if conflict := in_outage(claims, Outage(begin, until), game):
+                return [FoundContradiction(LogPlace(*there), place, claims.game, conflict)]
+        for outage in claims.outages:
+            values = (claims.server, *outage, claims.game, *place)
+            if not self._base.execute("INSERT OR IGNORE INTO outage VALUES (?, ?, ?, ?, ?, ?)", values).rowcount:
+                continue
+            for other, there in self._at_work(claims.server, outage):
+                if conflict := in_outage(other, outage, claims.game):
+                    return [FoundContradiction(there, place, other.game, conflict)]
+        return []
+
+    def _at_work(self, server: str, outage: Outage) -> Iterator[tuple[LogClaims, LogPlace]]:
+        """The earlier logs of a service that go on before the end of an outage and after its beginning."""
+        rows = self._base.execute(
+            "SELECT game, heads, times, vouched, server, named, file, line FROM course "
+            "WHERE server = ? AND first < ? AND last >= ? ORDER BY id",
+            (server, pack_time(outage.until), pack_time(outage.begin)),
+        )
+        for game, heads, times, vouched, key, named, file, line in rows:
+            yield LogClaims(game, heads, times, vouched, key, named, None), LogPlace(file, line)
 
 
 def _known(conflict: Contradiction, rival: LogClaims, kin: Iterable[LogClaims]) -> bool:

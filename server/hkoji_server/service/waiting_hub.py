@@ -40,7 +40,7 @@ _END: Final = '"kind":"end"'
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class LookIntervals:
     """How often, in seconds, the hub reads the database if no hint arrives, and the largest share of its time for that.
 
     `games` is for awaited games, `lists` for players' lists, `suspected` for lists that may have changed.
@@ -116,11 +116,11 @@ class Waiter:
 class WaitingHub:
     """The waiting clients of a process, at most `most` at once, and `of_address` of one address (0: any number)."""
 
-    def __init__(self, store: Store, *, most: int, of_address: int = 0, pace: Pace | None = None) -> None:
+    def __init__(self, store: Store, *, most: int, of_address: int = 0, pace: LookIntervals | None = None) -> None:
         self._store = store
         self._most = most
         self._places = PlacesOfAddresses(of_address)
-        self.pace = pace or Pace()
+        self.pace = pace or LookIntervals()
         self.waiting = 0
         """The number of waiting clients."""
         self.stopped = False

@@ -23,8 +23,10 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.evidence_file import format_evidence
 from hkoji.game import entry_kinds
 from tests.support.adversary import follow
+from tests.support.damaged_files import damage
 from tests.support.forgery import every_pin
-from tests.support.framing import Story, damage, evidence, frame, head_of, innocents, shown, stories
+from tests.support.framed_files import frame
+from tests.support.framing import Story, evidence, head_of, innocents, shown, stories
 
 
 class Tried(NamedTuple):

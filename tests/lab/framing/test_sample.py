@@ -10,8 +10,10 @@ from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.game import entry_kinds
 from tests.lab.framing.measure import accused
 from tests.support.adversary import follow
+from tests.support.damaged_files import damages
 from tests.support.forgery import every_pin, pins
-from tests.support.framing import damages, evidence, frame, head_of, innocents, shown, stories
+from tests.support.framed_files import frame
+from tests.support.framing import evidence, head_of, innocents, shown, stories
 from tests.support.table import new_game
 
 
@@ -23,7 +25,7 @@ def test_an_accusation_of_the_innocent_would_be_detected() -> None:
         assert len(accused(bad, known) & innocents(told)) == 1
 
 
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(9))
 def test_no_file_that_bob_puts_together_convicts_the_others(number: int) -> None:
     """Bob may have convicted himself."""
     rng = random.Random(number)

@@ -14,15 +14,24 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.lab.machine import handmade_entries, machine, naive_game, naive_log, naive_service, operations, seen
+from tests.lab.machine import (
+    handmade_entries,
+    machine,
+    naive_clock,
+    naive_game,
+    naive_log,
+    naive_service,
+    operations,
+    seen,
+)
 from tests.lab.machine.naive_game import NaiveGame
 from tests.lab.machine.planted import PLANTED
 from tests.support import naive_geishas_road, naive_hanamikoji
 
 Course = Callable[[machine.Machine, NaiveGame], None]
-MODEL = (naive_log, naive_game, naive_service, seen, naive_hanamikoji, naive_geishas_road)
+MODEL = (naive_log, naive_clock, naive_game, naive_service, seen, naive_hanamikoji, naive_geishas_road)
 ALLOWED = {"__future__", "base64", "binascii", "collections", "copy", "cryptography", "dataclasses", "datetime"} | {
-    "fractions", "hashlib", "hmac", "itertools", "json", "struct", "typing", "urllib"
+    "fractions", "hashlib", "hmac", "itertools", "json", "re", "struct", "typing", "urllib"
 }  # fmt: skip
 
 
