@@ -19,6 +19,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.game.course import Stage
 from hkoji.log.line import format_stored
+from scripts.bench.prepared import NEVER_OLD
 from tests.support.table import AT, Table, new_game
 
 _LENGTHS: Final = (20, 200, 2_000)
@@ -82,9 +83,20 @@ async def _keep(store: SqliteStore, table: Table) -> None:
     """Puts a game into the store in its current state."""
     summary = summarise(table.refereed, created=AT)
     first, last = table.lines[0], table.lines[-1].entry
-    await store.add_game(NewGame(summary, first, table.refereed.seed, table.names[0]))
+    await store.add_game(NewGame(summary, first, table.refereed.seed, table.names[0], NEVER_OLD, outages=0))
     await store.append(
-        Append(table.game, last.seq, last.head, tuple(table.lines[1:]), table.refereed.openings, summary, outline=True)
+        Append(
+            table.game,
+            last.seq,
+            last.head,
+            tuple(table.lines[1:]),
+            table.refereed.openings,
+            summary,
+            outline=True,
+            at=NEVER_OLD,
+            outages=0,
+            deadline=None,
+        )
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, patch
@@ -38,11 +39,13 @@ from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.server.test_sqlite import ENDED, assert_ended_is_found
 from tests.support.cluster import Cluster
+from tests.support.database_clock import DatabaseClock
 from tests.support.ledger import connected, everything
 from tests.support.loops import run
 from tests.support.service import serving
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game
 from tests.support.table import AT
+from tests.support.time_contract import Clocked, ClockSetter
 
 DATABASES = Path(__file__).parents[1] / "data" / "databases"
 INDEXES = tuple(f"game_{name}" for name in ("pkey", "waiting", "host", "guest", "invite", "status", "shown")) + tuple(
@@ -74,6 +77,16 @@ class TestPostgres(StoreContract):
                 yield store
 
         return opened
+
+    @pytest.fixture
+    def clocked(self, postgres: str) -> Clocked:
+        @contextmanager
+        def clocked(moment: datetime) -> Iterator[tuple[Store, ClockSetter]]:
+            clock = DatabaseClock(postgres, moment)
+            with opened_at(postgres) as store:
+                yield store, clock.show
+
+        return clocked
 
 
 # --- who may use it -----------------------------------------------------------------------------------------------
@@ -570,7 +583,7 @@ def test_lists_and_reads_are_walks_in_an_index(postgres: str) -> None:
         made = "SELECT md5(n::text), '{}', s, 'p' || n % 50, 'p' || n % 49, NULL, 1, '', 1, 0, 'p' || n % 50,"
         server.execute(
             "INSERT INTO game (game, ruleset, status, host, guest, invite, seq, head, round, actor, to_move, created,"
-            f" updated) {made} to_char(n, 'FM00000000'), '' FROM generate_series(1, 20000) AS n,"
+            f" updated, agreement) {made} to_char(n, 'FM00000000'), '', '{{}}' FROM generate_series(1, 20000) AS n,"
             " LATERAL (SELECT CASE WHEN n % 97 = 0 THEN 'open' WHEN n % 4 = 0 THEN 'offered'"
             " WHEN n % 3 = 0 THEN 'playing' WHEN n % 5 = 0 THEN 'cancelled' ELSE 'finished' END AS s) AS status"
         )

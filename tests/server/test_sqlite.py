@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from hkoji.log.private_key import PrivateKey
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game
+from tests.support.time_contract import Clocked, ClockSetter
 
 DATABASES = Path(__file__).parents[1] / "data" / "databases"
 TABLES = ("challenge", "entry", "game", "opening", "player", "secret", "service", "token")
@@ -52,6 +54,23 @@ class TestSqlite(StoreContract):
                 yield store
 
         return opened
+
+    @pytest.fixture
+    def clocked(self, path: Path) -> Clocked:
+        @contextmanager
+        def clocked(moment: datetime) -> Iterator[tuple[Store, ClockSetter]]:
+            shown = [moment]
+
+            def show(now: datetime) -> None:
+                shown[0] = now
+
+            store = SqliteStore(path, lambda: shown[0])
+            try:
+                yield store, show
+            finally:
+                store.close()
+
+        return clocked
 
 
 def test_acknowledged_moves_survive_a_power_cut_by_these_settings(path: Path) -> None:

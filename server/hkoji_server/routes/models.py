@@ -282,9 +282,10 @@ def summary_text(summary: GameSummary) -> str:
     Canonical texts have no character that JSON escapes, and the ruleset is JSON already. So nothing is encoded, which
     takes a quarter of the time. A test compares the result with that of an encoder.
     """
-    game, ruleset, status, host, guest, invite, seq, head, round_, actor, to_move, created, updated, reason, winner = (
-        summary
-    )
+    (
+        game, ruleset, _, status, host, guest, invite, seq, head, round_, actor, to_move, created, updated, reason,
+        winner, _,
+    ) = summary  # fmt: skip
     result = f'{{"reason":"{reason}","winner":{_number(winner)}}}' if reason else "null"
     return (
         f'{{"game":"{game}","status":"{status}","host":{_text(host)},"guest":{_text(guest)},"invite":{_text(invite)},'

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from hkoji import referee
+from hkoji.game.agreement import Agreement
 from hkoji.game.course import Course, Stage
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import encode
@@ -58,6 +59,9 @@ def append_of(before: referee.RefereedGame, accepted: referee.Accepted, key: str
         openings=accepted.refereed.openings[len(before.openings) :],
         summary=summarise(accepted.refereed, created=""),
         outline=_changes_outline(before.course, accepted.refereed.course),
+        at=accepted.refereed.at,
+        outages=0,
+        deadline=None,
         opens=before.course.stage is Stage.OPEN,
         key=key,
     )
@@ -79,6 +83,11 @@ def _ruleset_text(ruleset: Ruleset) -> str:
     return encode(ruleset.to_json())
 
 
+@lru_cache(maxsize=64)
+def _agreement_text(agreement: Agreement) -> str:
+    return encode(agreement.to_json())
+
+
 def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
     """Returns what lists show of a game."""
     course = refereed.course
@@ -87,6 +96,7 @@ def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
     return GameSummary(
         game=setup.game,
         ruleset=_ruleset_text(setup.ruleset),  # type: ignore[arg-type] # every ruleset is a frozen value
+        agreement=_agreement_text(setup.agreement),
         status=course.status,
         host=setup.names[0],
         guest=setup.names[1],

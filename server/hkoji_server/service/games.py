@@ -71,7 +71,7 @@ class Games:
         accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=self._sources.at(), agreement=agreement)
         (line,) = accepted.lines
         summary = summarise(accepted.refereed, created=accepted.refereed.at)
-        await self._store.add_game(NewGame(summary, line, seed, player))
+        await self._store.add_game(NewGame(summary, line, seed, player, accepted.refereed.at, outages=0))
         return line
 
     async def submit(self, game: str, submission: Submission, *, refused: TooManyError | None = None) -> Submitted:
