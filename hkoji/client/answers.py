@@ -137,6 +137,9 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
     if code == errors.BusyError.code and answer.status == 503:
         wait = value.get("retry_after")
         return errors.BusyError(wait if type(wait) is int and wait >= 0 else 5)
+    if code == errors.ClockError.code and answer.status == 503:
+        wait = value.get("retry_after")
+        return errors.ClockError(detail, wait if type(wait) is int and wait >= 0 else 30)
     if code == errors.RevokedError.code and answer.status == 403:
         return _RevokedError(detail, hint=hint)
     if code == errors.TooManyGamesError.code and answer.status == 409:
