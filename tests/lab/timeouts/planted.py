@@ -35,9 +35,9 @@ def _no_gifts_for_the_keeper() -> None:
     async def read(self: Any, game: str) -> Any:  # Any: as in the original, here and below
         return (await real(self, game))._replace(statements=())
 
-    async def ended(self: Any, game: str) -> bool:
+    async def ended(self: Any, game: str, before: str) -> bool:
         with patch.object(HeldGames, "read", read):
-            return await end(self, game)
+            return await end(self, game, before)
 
     patch.object(Keeper, "_end", ended).start()
 
