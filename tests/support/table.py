@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 import pytest
 
@@ -160,7 +161,7 @@ class Table:
         self._keep(accepted)
         return accepted.lines
 
-    def unseal(self, at: str = AT) -> Table:
+    def unseal(self, at: str = AT) -> Self:
         """Publishes the seed that stays sealed at the end of a duplicate game."""
         self._keep(referee.unseal(self.refereed, signer=self.server, at=at))
         return self
@@ -180,14 +181,14 @@ class Table:
         for seat in (1, 0):
             self.reveal_seed(seat)
 
-    def begin(self) -> Table:
+    def begin(self) -> Self:
         """Plays up to the first decision."""
         self.open()
         self.join()
         self.reveal_seeds()
         return self
 
-    def play(self, moves: int | None = None) -> Table:
+    def play(self, moves: int | None = None) -> Self:
         """Plays this many random legal moves (None: to the end)."""
         played = 0
         while self.course.stage is Stage.PLAY and played != moves:
