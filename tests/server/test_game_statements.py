@@ -122,7 +122,7 @@ def test_a_gift_outlasts_a_change_of_keys_and_is_void_after_the_entry(
     new = PrivateKey.from_seed(b"n" * 32)
     course = mover.course(game)
     proof = mover.proof(course, new, mover.key)
-    rekey = entry_kinds.Rekey(new.public, proof)
+    rekey = entry_kinds.Rekey(new.public, mover.key.public, proof)
     assert mover.send(mover.entry(game, mover.head(game), rekey)).status == 201
     mover.key = new
     assert clock_of(giver, game)["deadline"] == "2026-11-20T14:00:00Z"
