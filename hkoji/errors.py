@@ -383,6 +383,21 @@ class BusyError(HkojiError):
         self.retry_after = retry_after
 
 
+class ClockError(HkojiError):
+    """The service cannot trust its clock, so it decides nothing that needs the time. `retry_after` is in seconds."""
+
+    code = "clock"
+
+    def __init__(self, reason: str, retry_after: int) -> None:
+        super().__init__(
+            reason,
+            hint=tell(
+                "nothing was changed; its operator must set the clock; try again in {seconds} s", seconds=retry_after
+            ),
+        )
+        self.retry_after = retry_after
+
+
 # --- commands, network, bots, files -------------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import GameSummary
 from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji_server.store.statements import summary_values
+from hkoji_server.store.tables import GAME
 
 from hkoji import referee
 from hkoji.log.line import Line
@@ -215,7 +216,7 @@ def _rows(given: Stock, game: str, steps: tuple[Step, ...]) -> Iterator[Batch]:
             seq += 1
         first = number == 0
         yield {
-            "game": [tuple(summary_values(steps[-1].summary).values())] if first else [],
+            "game": [tuple(summary_values(steps[-1].summary)[column.name] for column in GAME.columns)] if first else [],
             "secret": [(game, given.seed, steps[-1].summary.host or NAMES[0])] if first else [],
             "entry": entries,
             "opening": [(game, *each) for each in step.openings],
@@ -308,7 +309,7 @@ def _enlarge(connection: sqlite3.Connection, given: dict[str, object]) -> None:
     rows = {
         "player": f"{player_.format('name')}, substr(key, 1, 60) || printf('%08d', :w + rowid), registered, text, sig",
         "game": f"{game}, ruleset, status, {host_}, {guest}, NULL, seq, head, round, actor, {to_move}, {created},"
-        f" {updated}, reason, winner, {ended}",
+        f" {updated}, reason, winner, {ended}, agreement, deadline",
         "secret": f"{game}, seed, offered_to",
         "entry": f"{game}, seq, replace(text, game, {game}), sig, replace(receipt, game, {game}), receipt_sig",
         "opening": f"{game}, seq, part, cards, salt",

@@ -13,12 +13,16 @@ from typing import Final
 from hkoji_server.routes.game_log import log_answer, view_answer
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import summarise
+from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
+from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Append, NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.game.course import Stage
 from hkoji.log.line import format_stored
+from scripts.bench.prepared import NEVER_OLD
 from tests.support.table import AT, Table, new_game
 
 _LENGTHS: Final = (20, 200, 2_000)
@@ -45,8 +49,8 @@ def measure_lengths() -> None:
         asyncio.run(_measure(Path(name)))
 
 
-async def _log(games: Games, game: str, after: int) -> None:
-    head, lines = await games.log(game, after)
+async def _log(views: GameViews, game: str, after: int) -> None:
+    head, lines = await views.log(game, after)
     log_answer(head, "".join(f"{format_stored(each)}\n" for each in lines), None)
 
 
@@ -58,16 +62,18 @@ async def _measure(folder: Path) -> None:
         await _keep(store, table)
     for _ in range(_ROUNDS):
         for length, table in tables.items():
-            games = Games(store, ClockAndEntropy(), table.server, cached=10)
+            sources, held = ClockAndEntropy(), HeldGames(store, 10)
+            views = GameViews(store, held, table.server, cached=10)
+            games = Games(store, held, ServiceTime(store, sources, outage_after=180), sources, table.server)
             game, names, last = table.game, table.names, table.course.seq - 1
             timings = {
-                "whole log": await _time(_log(games, game, -1)),
-                "log, the last entry": await _time(_log(games, game, last)),
-                "own view, first look at the game": await _time(view_answer(games, game, names[0], last)),
-                "own view, game seen before": await _time(view_answer(games, game, names[1], last)),
-                "own view again": await _time(view_answer(games, game, names[0], last)),
-                "own view with the whole log": await _time(view_answer(games, game, names[0], -1)),
-                "a move": await _moves(games, table),
+                "whole log": await _time(_log(views, game, -1)),
+                "log, the last entry": await _time(_log(views, game, last)),
+                "own view, first look at the game": await _time(view_answer(views, game, names[0], last)),
+                "own view, game seen before": await _time(view_answer(views, game, names[1], last)),
+                "own view again": await _time(view_answer(views, game, names[0], last)),
+                "own view with the whole log": await _time(view_answer(views, game, names[0], -1)),
+                "a move": await _moves(games, held, table),
             }
             for what, took in timings.items():
                 if took is not None:
@@ -82,13 +88,24 @@ async def _keep(store: SqliteStore, table: Table) -> None:
     """Puts a game into the store in its current state."""
     summary = summarise(table.refereed, created=AT)
     first, last = table.lines[0], table.lines[-1].entry
-    await store.add_game(NewGame(summary, first, table.refereed.seed, table.names[0]))
+    await store.add_game(NewGame(summary, first, table.refereed.seed, table.names[0], NEVER_OLD, outages=0))
     await store.append(
-        Append(table.game, last.seq, last.head, tuple(table.lines[1:]), table.refereed.openings, summary, outline=True)
+        Append(
+            table.game,
+            last.seq,
+            last.head,
+            tuple(table.lines[1:]),
+            table.refereed.openings,
+            summary,
+            outline=True,
+            at=NEVER_OLD,
+            outages=0,
+            deadline=None,
+        )
     )
 
 
-async def _moves(games: Games, table: Table) -> float | None:
+async def _moves(games: Games, held: HeldGames, table: Table) -> float | None:
     """Makes a move: refereed, stored, acknowledged.
 
     Moves to which the service adds entries are made and not counted.
@@ -106,7 +123,7 @@ async def _moves(games: Games, table: Table) -> float | None:
         accepted = await games.submit(table.game, move)
         if len(brought) == 1:
             took.append(time.process_time() - started)
-        table.refereed = await games._current(table.game)
+        table.refereed = (await held.current(table.game)).refereed
         table.lines += accepted.lines
     return median(took) if took else None
 

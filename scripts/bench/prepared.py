@@ -20,6 +20,9 @@ from hkoji.game.submission import Submission
 from hkoji.log.private_key import PrivateKey
 from tests.support.table import Table
 
+NEVER_OLD = "2999-01-01T00:00:00Z"
+"""The time of a decision that the store takes however long ago it was made. Games are prepared long before they are
+written."""
 _AT_ONCE = 64
 _OUTLINE = ("status", "host", "guest", "invite", "reason", "winner")
 
@@ -47,7 +50,12 @@ def prepare(number: int, signer: PrivateKey, *, first: int = 0) -> list[Prepared
 def _prepare(seed: int, signer: PrivateKey) -> Prepared:
     table = Table(seed=seed, names=(f"host-{seed}", f"guest-{seed}"), host_key=signer)
     new = NewGame(
-        summarise(table.refereed, created=table.refereed.at), table.lines[0], table.refereed.seed, table.names[0]
+        summarise(table.refereed, created=table.refereed.at),
+        table.lines[0],
+        table.refereed.seed,
+        table.names[0],
+        at=NEVER_OLD,
+        outages=0,
     )
     begun = [
         _append(table, table.open),
@@ -76,6 +84,9 @@ def _append(table: Table, step: Callable[[], object]) -> Append:
         openings=after.openings[len(before.openings) :],
         summary=new,
         outline=any(getattr(old, name) != getattr(new, name) for name in _OUTLINE),
+        at=NEVER_OLD,
+        outages=0,
+        deadline=old.deadline,
     )
 
 

@@ -32,6 +32,7 @@ from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
 from scripts.bench import large
 from scripts.bench.lengths import measure_lengths
+from scripts.bench.prepared import NEVER_OLD
 from tests.lab.races.judgement import Ask as AskPlainly
 from tests.lab.races.judgement import asking
 from tests.support.table import new_game
@@ -248,7 +249,11 @@ async def _append(held: Held, games: list[GameSummary], at_once: int) -> tuple[f
             entry = _LINE.entry._replace(game=game.game, seq=game.seq + 1)
             after = game._replace(seq=game.seq + 1, head=_LINE.entry.head)
             lines = (Line(entry, _LINE.sig, _LINE.receipt),)
-            await held.store.append(Append(game.game, game.seq, game.head, lines, (), after, outline=False))
+            append = Append(
+                game.game, game.seq, game.head, lines, (), after,
+                outline=False, at=NEVER_OLD, outages=0, deadline=game.deadline,
+            )  # fmt: skip
+            await held.store.append(append)
             games[place] = after
 
     started, before = time.perf_counter(), held.spent()

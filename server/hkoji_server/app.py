@@ -32,6 +32,7 @@ from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.process.workers import Workers
 from hkoji_server.routes import openapi, problems
 from hkoji_server.routes.event_streams import make_events_router
+from hkoji_server.routes.game_clocks import make_clocks_router, make_head_endpoints
 from hkoji_server.routes.game_log import make_log_endpoints
 from hkoji_server.routes.games import make_games_router
 from hkoji_server.routes.health import Readiness, add_health_routes
@@ -41,11 +42,18 @@ from hkoji_server.routes.players import make_players_router
 from hkoji_server.routes.request_frame import RequestFrame
 from hkoji_server.routes.request_limits import AddressLimit, BodyLimit
 from hkoji_server.routes.route_metrics import RouteMetrics
+from hkoji_server.service.agreement_limits import AgreementLimits
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.game_statements import GameStatements
+from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
+from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.keeper import Keeper, keep_at_intervals
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
 from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
+from hkoji_server.service.signed_heads import SignedHeads
 from hkoji_server.service.tidying import tidy_at_intervals
 from hkoji_server.service.waiting_hub import WaitingHub
 from hkoji_server.settings import Settings, cap_of_address, load, parse_bind, parse_rate
@@ -143,7 +151,7 @@ class Application:
     async def _lifespan(self, _: object) -> AsyncIterator[None]:
         settings, sources = self._settings, self._sources
         location = location_of(settings)
-        async with open_store(location) as opened:
+        async with open_store(location, sources.clock) as opened:
             store = opened if self._metrics is None else timed_store(opened, self._metrics.call)
             limits = _limits(settings)
             key, origin = await _identify(store, sources, settings.origin, self._address)
@@ -157,25 +165,47 @@ class Application:
                 limits=limits,
             )
             keys = PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime)
-            games = Games(store, sources, key, cached=settings.cached_games, limits=limits)
+            time = ServiceTime(store, sources, outage_after=settings.outage_after)
+            held = HeldGames(store, settings.cached_games)
+            views = GameViews(store, held, key, cached=settings.cached_games)
+            games = Games(
+                store,
+                held,
+                time,
+                sources,
+                key,
+                limits=limits,
+                agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
+            )
+            statements = GameStatements(store, held, time, key, limits)
+            heads = SignedHeads(store, time, sources, key, most=settings.cached_games)
+            failed = _nothing if self._metrics is None else self._metrics.keeper_failed
+            keeper = Keeper(store, held, time, sources, key, slack=settings.slack, failed=failed)
             hub = self._hub = WaitingHub(
                 store,
                 most=settings.max_waiting,
                 of_address=cap_of_address(settings.max_address_waiting, settings.max_waiting),
             )
-            endpoints = {**make_log_endpoints(players, games, hub, store), **make_list_endpoints(players, store)}
+            endpoints = {
+                **make_log_endpoints(players, games, views, hub, store),
+                **make_list_endpoints(players, store, sources, settings.slack),
+                **make_head_endpoints(heads),
+            }
             self.plain = PlainRoutes(endpoints, self.router)
-            add_health_routes(self.api, Readiness(store))
+            add_health_routes(self.api, Readiness(store, time))
             for router in (
                 make_players_router(players, keys, store),
                 make_games_router(
                     players,
                     games,
+                    views,
                     sources,
                     origin=origin,
                     key=key.public.text,
                     registration=settings.registration,
+                    slack=settings.slack,
                 ),
+                make_clocks_router(players, statements, store, sources, slack=settings.slack),
                 make_events_router(players, hub, store, sources),
             ):
                 self.api.include_router(router)
@@ -184,12 +214,20 @@ class Application:
             log.debug(
                 "ready", pid=os.getpid(), origin=origin, database=show_location(location), key=key.public.fingerprint
             )
-            tidying = asyncio.create_task(tidy_at_intervals(store, sources, settings.offer_lifetime))
+            tasks = [
+                asyncio.create_task(work)
+                for work in (
+                    tidy_at_intervals(store, sources, settings.offer_lifetime),
+                    beat_at_intervals(time, settings.outage_after),
+                    keep_at_intervals(keeper),
+                )
+            ]
             try:
                 yield
             finally:
-                tidying.cancel()
-                await asyncio.gather(tidying, return_exceptions=True)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
                 await hub.close()
                 limits.close()
         log.debug("stopped")
@@ -300,7 +338,7 @@ def _work(settings: Settings, address: str, channel: socket.socket) -> None:
         sys.exit(1)
 
 
-def _nothing(_: int) -> None:
+def _nothing(*_: int) -> None:
     """The callback if there are no metrics."""
 
 

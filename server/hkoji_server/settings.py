@@ -138,6 +138,14 @@ class Settings(BaseSettings):
     """Who may register: anyone, those with a code of `hkoji admin invite`, or nobody."""
     offer_lifetime: int = Field(default=24 * 3600, ge=60)
     """How long a host may take to open a game after asking for it; then the service removes the offer."""
+    slack: int = Field(default=120, ge=0)
+    """How long after a deadline the service ends a game; with less than 120 an entry that came in time may be lost."""
+    outage_after: int = Field(default=180, ge=3)
+    """How long no process may have taken entries before that time counts for no player."""
+    shortest_clock: int = Field(default=3600, ge=1)
+    """The least time for a turn and reserve together that players may agree on."""
+    longest_expiry: int = Field(default=60 * 24 * 3600, ge=1)
+    """How long a game may wait for a guest."""
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""
     max_connections: int = Field(default=20_000, ge=1)

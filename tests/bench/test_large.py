@@ -14,6 +14,7 @@ from hkoji.log.entry import parse_entry
 from hkoji.log.line import Line, SignedReceipt, format_log, parse_receipt
 from scripts.bench import large
 from tests.support.loops import run
+from tests.support.times import now
 
 TABLES = ("entry", "game", "opening", "secret")
 
@@ -34,10 +35,14 @@ async def _play(store: SqliteStore, given: large.Stock) -> None:
             for text, sig, receipt, receipt_sig in step.lines
         )
         if before is None:
-            await store.add_game(NewGame(step.summary, lines[0], given.seed, large.NAMES[0]))
+            await store.add_game(NewGame(step.summary, lines[0], given.seed, large.NAMES[0], now(), outages=0))
         else:
             openings = tuple(Opening(*each) for each in step.openings)
-            await store.append(Append(given.game, before.seq, before.head, lines, openings, step.summary, outline=True))
+            append = Append(
+                given.game, before.seq, before.head, lines, openings, step.summary,
+                outline=True, at=now(), outages=0, deadline=before.deadline,
+            )  # fmt: skip
+            await store.append(append)
         before = step.summary
 
 

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from hkoji import referee
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED
 from hkoji.log.canonical import encode
 from hkoji.log.line import StoredLine, format_line, format_log, format_stored, line_to_json, parse_log
 from hkoji.log.statement import View
@@ -203,8 +204,8 @@ def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
         rulesets, (None, "a_b-1"), (None, 1), (None, "charm"), (None, 0)
     ):
         summary = GameSummary(
-            "ab" * 16, encode(options), "open", host, None, host, 7, "cd" * 32, 2, actor, host, AFTER[:20], AFTER[:20],
-            reason, winner,
+            "ab" * 16, encode(options), encode(UNTIMED.to_json()), "open", host, None, host, 7, "cd" * 32, 2, actor,
+            host, AFTER[:20], AFTER[:20], reason, winner,
         )  # fmt: skip
         shown = json.loads(models.summary_text(summary))
         assert models.json_bytes(shown).decode() == models.summary_text(summary)

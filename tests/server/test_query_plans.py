@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import psycopg
 import pytest
-from hkoji_server.store.contract import NewGame, OperatorCode, Player, Query, RetiredKey, Store
+from hkoji_server.store.contract import OperatorCode, Player, Query, RetiredKey, Store
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.postgres.store import open_postgres
 from hkoji_server.store.sqlite import connections as module
@@ -26,7 +26,7 @@ from hkoji.game.commitments import Opening
 from hkoji.game.course import STATUSES
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
-from tests.support.store_contract import append_of, summary
+from tests.support.store_contract import append_of, game_of
 from tests.support.table import AT, Table
 
 AFTER = "2026-01-01T00:00:00Z~" + "0" * 32
@@ -73,12 +73,12 @@ async def every_method(store: Store) -> None:
     await store.withdraw_code("unknown")
     await store.add_player(Player("bob", four, AT, "text", "sig"), "registers")
     await store.recover(Player("alice", three, AT, "text", "sig"), "another", AT)
-    await store.add_game(NewGame(summary(table, 1), table.lines[0], "5e" * 32, "alice"))
+    await store.add_game(game_of(table))
     first = append_of(table, 0, (table.lines[1],), openings=(Opening(1, 0, "A", "aa"),), key=three)
     await store.append(first)
     await store.append(append_of(table, 1, (table.lines[2], table.lines[3]), outline=False))
     other = Table(seed=4).begin()
-    await store.add_game(NewGame(summary(other, 1), other.lines[0], "5e" * 32, "alice"))
+    await store.add_game(game_of(other))
     await store.append(append_of(other, 0, (other.lines[1],), opens=True))
     with pytest.raises(ConflictError):
         await store.append(first)
@@ -91,7 +91,7 @@ async def every_method(store: Store) -> None:
         await store.games(query)
     await store.heads([table.game, "another"])
     await store.places("alice", AT, 10, 10)
-    await store.add_game(NewGame(summary(offered, 1), offered.lines[0], "5e" * 32, "alice"))
+    await store.add_game(game_of(offered))
     await store.remove_expired(LATER, LATER, 10)
     await store.verify_ready()
     store.listen(lambda _: None)()

@@ -41,6 +41,8 @@ from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.table import AT, Table
+from tests.support.time_contract import TimeContract
+from tests.support.times import now
 from tests.support.waiting_contract import WaitingContract
 
 Opened = Callable[[], AbstractContextManager[Store]]
@@ -52,6 +54,7 @@ def summary(table: Table, lines: int, **changes: Any) -> GameSummary:  # Any: fi
     made = GameSummary(
         game=table.game,
         ruleset="{}",
+        agreement="{}",
         status="offered",
         host=None,
         guest=None,
@@ -78,19 +81,27 @@ def append_of(table: Table, after: int, lines: tuple[Line, ...], **changes: Any)
         openings=(),
         summary=summary(table, 1, seq=last.seq, head=last.head, status="playing", host="alice", guest="bob"),
         outline=True,
+        at=now(),
+        outages=0,
+        deadline=None,
     )
     return replace(made, **changes)
+
+
+def game_of(table: Table, **changes: Any) -> NewGame:  # Any: fields of the summary by name
+    """The new game of the first line."""
+    return NewGame(summary(table, 1, **changes), table.lines[0], "5e" * 32, "alice", now(), outages=0)
 
 
 @contextmanager
 def with_game(store: Store, seed: int = 0, **changes: Any) -> Iterator[Table]:  # Any: fields of the summary
     """A store with a new game; `table` has the lines to come."""
     table = Table(seed=seed).begin().play(4)
-    run(store.add_game(NewGame(summary(table, 1, **changes), table.lines[0], "5e" * 32, "alice")))
+    run(store.add_game(game_of(table, **changes)))
     yield table
 
 
-class StoreContract(WaitingContract):
+class StoreContract(WaitingContract, TimeContract):
     """The promises of `hkoji_server.store.contract`."""
 
     @pytest.fixture

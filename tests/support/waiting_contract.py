@@ -14,6 +14,7 @@ from hkoji_server.store.contract import Append, GamePlace, GameSummary, Hint, Ne
 from hkoji.errors import ConflictError
 from tests.support.loops import run
 from tests.support.table import AT, Table
+from tests.support.times import now
 
 PATIENCE = 120.0
 """Seconds within which an expected hint must arrive: generous, for a busy machine."""
@@ -22,7 +23,8 @@ PATIENCE = 120.0
 def new_game(store: Store, seed: int, **changes: Any) -> Table:  # Any: fields of the summary by name
     """A game whose first line is in the store."""
     table = Table(seed=seed).begin().play(4)
-    run(store.add_game(NewGame(_summary(table, 0)._replace(**changes), table.lines[0], "5e" * 32, "alice")))
+    summary = _summary(table, 0)._replace(**changes)
+    run(store.add_game(NewGame(summary, table.lines[0], "5e" * 32, "alice", now(), outages=0)))
     return table
 
 
@@ -37,12 +39,15 @@ def next_line(table: Table, seq: int, **changes: Any) -> Append:  # Any: fields 
         openings=(),
         summary=made._replace(**changes),
         outline=True,
+        at=now(),
+        outages=0,
+        deadline=None,
     )
 
 
 def _summary(table: Table, seq: int) -> GameSummary:
     head = table.lines[seq].entry.head
-    return GameSummary(table.game, "{}", "offered", None, None, None, seq, head, 0, None, None, AT, AT)
+    return GameSummary(table.game, "{}", "{}", "offered", None, None, None, seq, head, 0, None, None, AT, AT)
 
 
 @contextmanager

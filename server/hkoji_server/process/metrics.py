@@ -20,7 +20,7 @@ from hkoji.messages.text import tell
 
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 _FAST: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-METHODS: Final = ("GET", "HEAD", "POST")
+METHODS: Final = ("DELETE", "GET", "HEAD", "POST")
 
 
 class Metrics:
@@ -50,6 +50,9 @@ class Metrics:
             buckets=_FAST,
             **given,
         )
+        self._keeper_failures = Counter(
+            "hkoji_keeper_failures", "Games whose time was over and that could not be ended", **given
+        )
         self._connections = Gauge("hkoji_connections", "Open connections", multiprocess_mode="liveall", **given)
         self._memory = Gauge("hkoji_resident_bytes", "Memory in use", multiprocess_mode="liveall", **given)
 
@@ -64,6 +67,10 @@ class Metrics:
         if name == "append":
             outcome = "taken" if error is None else "conflict" if isinstance(error, ConflictError) else "refused"
             self._appends.labels(outcome).inc()
+
+    def keeper_failed(self) -> None:
+        """Counts a game that the keeper could not end."""
+        self._keeper_failures.inc()
 
     def tick(self, connections: int) -> None:
         """Sets connections and memory; called once a second."""

@@ -7,7 +7,7 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope
 
-from hkoji.errors import GameOverError, NotYourTurnError
+from hkoji.errors import GameOverError, NotYourTurnError, TimeOverError
 from hkoji.game.submission import parse_submission
 from hkoji.log.line import format_stored
 from hkoji_server.routes import models
@@ -15,6 +15,7 @@ from hkoji_server.routes.event_streams import LongPoll
 from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_header, read_login, read_query
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.routes.problems import problem
+from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
 from hkoji_server.service.waiting_hub import WaitingHub
@@ -36,22 +37,22 @@ _WAIT: Final = Parameter("query", "wait", models.Wait, 0)
 class ViewEndpoint(PlainEndpoint):
     """The game as the caller sees it: own cards, signed, and the log's new lines."""
 
-    def __init__(self, players: Players, games: Games) -> None:
+    def __init__(self, players: Players, views: GameViews) -> None:
         self._players = players
-        self._games = games
+        self._views = views
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the view with the lines after entry number `after`."""
         player = await read_login(self._players, scope)
         game, after = _GAME.read(scope["path_params"]), _AFTER.read(read_query(scope))
-        return await view_answer(self._games, game, player, after)
+        return await view_answer(self._views, game, player, after)
 
 
 class LogEndpoint(PlainEndpoint):
     """The public log as JSON lines. Its `ETag` is the game's head."""
 
-    def __init__(self, games: Games, hub: WaitingHub) -> None:
-        self._games = games
+    def __init__(self, views: GameViews, hub: WaitingHub) -> None:
+        self._views = views
         self._hub = hub
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
@@ -59,7 +60,7 @@ class LogEndpoint(PlainEndpoint):
         query = read_query(scope)
         game, after, wait = _GAME.read(scope["path_params"]), _AFTER.read(query), _WAIT.read(query)
         known = read_header(scope, b"if-none-match")
-        head, lines = await self._games.log(game, after)
+        head, lines = await self._views.log(game, after)
         answer = log_answer(head, "".join(f"{format_stored(each)}\n" for each in lines), known)
         if lines or not wait:
             return answer
@@ -84,23 +85,25 @@ class EntriesEndpoint(PlainEndpoint):
         try:
             submission = parse_submission(message.get("body", b""))
             lines, fresh = await self._games.submit(game, submission, refused=scope.get(ONLY_REPEATS))
-        except (NotYourTurnError, GameOverError) as error:
+        except (NotYourTurnError, GameOverError, TimeOverError) as error:
             return problem(error, last=await self._store.head(game))
         return Response(models.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
 
-def make_log_endpoints(players: Players, games: Games, hub: WaitingHub, store: Store) -> dict[str, ASGIApp]:
+def make_log_endpoints(
+    players: Players, games: Games, views: GameViews, hub: WaitingHub, store: Store
+) -> dict[str, ASGIApp]:
     """Returns the endpoints over these use cases, by their paths."""
     return {
-        VIEW_PATH: ViewEndpoint(players, games),
-        LOG_PATH: LogEndpoint(games, hub),
+        VIEW_PATH: ViewEndpoint(players, views),
+        LOG_PATH: LogEndpoint(views, hub),
         ENTRIES_PATH: EntriesEndpoint(games, store),
     }
 
 
-async def view_answer(games: Games, game: str, player: str, after: int) -> Response:
+async def view_answer(views: GameViews, game: str, player: str, after: int) -> Response:
     """Returns the answer with the game as `player` sees it, and the lines after entry number `after`."""
-    body, lines = await games.view(game, player, after, models.view_bytes)
+    body, lines = await views.view(game, player, after, models.view_bytes)
     if lines:
         end = body.rindex(b"]}")  # the end of the empty list `lines`, the last member
         added = ",".join(map(format_stored, lines)).encode("ascii")

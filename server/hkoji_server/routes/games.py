@@ -16,6 +16,7 @@ from hkoji_server.routes import models
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
 from hkoji_server.settings import Registration
@@ -24,11 +25,13 @@ from hkoji_server.settings import Registration
 def make_games_router(
     players: Players,
     games: Games,
+    views: GameViews,
     sources: ClockAndEntropy,
     *,
     origin: str,
     key: str,
     registration: Registration,
+    slack: int,
 ) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
@@ -37,7 +40,7 @@ def make_games_router(
 
     @router.get("/service", response_model=models.ServiceModel, tags=["service"])
     async def service() -> Any:
-        """The service's name, version and key, and who may register."""
+        """The service's name, version and key, who may register, and how it keeps time."""
         return {
             "name": "hkoji",
             "version": __version__,
@@ -45,6 +48,7 @@ def make_games_router(
             "key": key,
             "registration": registration,
             "rulesets": sorted(RULESETS),
+            "slack": slack,
             "time": sources.at(),
         }
 
@@ -52,7 +56,7 @@ def make_games_router(
         "/offers",
         status_code=201,
         response_model=models.OfferModel,
-        responses=problem_responses(400, 401),
+        responses=problem_responses(400, 401, 422),
         tags=["games"],
     )
     async def offer(request: models.OfferRequest, player: me) -> Any:
@@ -65,8 +69,8 @@ def make_games_router(
     )
     async def spectate(game: models.GameId) -> Any:
         """A game as a spectator sees it."""
-        summary, state = await games.spectate(game)
-        shown = models.spectator_bytes(summary, state.to_json(), state.shape())
+        summary, state = await views.spectate(game)
+        shown = models.spectator_bytes(summary, sources.at(-slack), state.to_json(), state.shape())
         return Response(shown, media_type="application/json", headers=NO_STORE)
 
     @router.post(

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
+from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 
 PATIENCE: Final = 5.0
@@ -17,20 +18,22 @@ _FRESH: Final = 1.0
 class Readiness:
     """Whether the service takes moves. It asks the store at most once a second, however many requests ask."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, time: ServiceTime) -> None:
         self._store = store
+        self._time = time
         self._lock = asyncio.Lock()
         self._asked = float("-inf")
         self._error: StorageError | None = None
 
     async def verify(self) -> None:
-        """Raises `StorageError` if no move would be taken now."""
+        """Raises `StorageError` or `ClockError` if no move would be taken now."""
         async with self._lock:
             if monotonic() - self._asked > _FRESH:
                 self._error = await self._ask()
                 self._asked = monotonic()
         if (error := self._error) is not None:
             raise StorageError(error.message, hint=error.hint) from error.__cause__
+        await self._time.now()
 
     async def _ask(self) -> StorageError | None:
         try:

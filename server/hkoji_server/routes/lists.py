@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope
 from hkoji_server.routes import models
 from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_login, read_query
 from hkoji_server.routes.players import NO_STORE
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.players import Players
 from hkoji_server.store import contract
 from hkoji_server.store.game_lists import cursor_of
@@ -36,16 +37,19 @@ _CURSOR: Final = Parameter[str | None]("query", "after", Cursor, None)
 class ListEndpoint(PlainEndpoint):
     """A page of a list."""
 
-    def __init__(self, players: Players, store: contract.Store) -> None:
+    def __init__(self, players: Players, store: contract.Store, sources: ClockAndEntropy, slack: int) -> None:
         self._players = players
         self._store = store
+        self._sources = sources
+        self._slack = slack
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the games that the request's query asks for."""
         query = await self.read(scope)
         found = await self._store.games(query)
         cursor = cursor_of(query, found[-1]) if len(found) == query.limit else None
-        return Response(models.games_bytes(found, cursor), media_type="application/json", headers=NO_STORE)
+        late = self._sources.at(-self._slack)
+        return Response(models.games_bytes(found, cursor, late), media_type="application/json", headers=NO_STORE)
 
     @abstractmethod
     async def read(self, scope: Scope) -> contract.Query:
@@ -83,6 +87,11 @@ class OwnGamesEndpoint(ListEndpoint):
         )
 
 
-def make_list_endpoints(players: Players, store: contract.Store) -> dict[str, ASGIApp]:
+def make_list_endpoints(
+    players: Players, store: contract.Store, sources: ClockAndEntropy, slack: int
+) -> dict[str, ASGIApp]:
     """Returns the endpoints over these use cases, by their paths."""
-    return {GAMES_PATH: AllGamesEndpoint(players, store), OWN_GAMES_PATH: OwnGamesEndpoint(players, store)}
+    return {
+        GAMES_PATH: AllGamesEndpoint(players, store, sources, slack),
+        OWN_GAMES_PATH: OwnGamesEndpoint(players, store, sources, slack),
+    }

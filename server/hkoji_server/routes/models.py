@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hkoji.log.canonical import encode_base64
+from hkoji.log.game_statements import MAX_GIFT_SECONDS
 from hkoji.log.line import Line, format_line, format_signed
+from hkoji_server.service.game_statements import ClockReport, Stated
 from hkoji_server.service.view_cache import OwnView
 from hkoji_server.settings import Registration
 from hkoji_server.store.contract import GameSummary, Player, RetiredKey
@@ -58,6 +60,22 @@ class OfferRequest(_Model):
     )
 
 
+class StatementRequest(_Model):
+    """A signed statement about the last entry of a game; `sig` is base64, in the namespace of its kind."""
+
+    head: str = Field(pattern="^[0-9a-f]{64}$")
+    kind: Literal["give", "annul"]
+    name: Name
+    seconds: int | None = Field(default=None, ge=1, le=MAX_GIFT_SECONDS, description="Of a gift, and only of one")
+    sig: str = Field(max_length=2048)
+
+    @model_validator(mode="after")
+    def _check_seconds(self) -> Self:
+        if (self.kind == "give") != (self.seconds is not None):
+            raise ValueError("a gift has seconds, and nothing else has")
+        return self
+
+
 class OpeningModel(_Model):
     """The opening of one commitment."""
 
@@ -90,6 +108,55 @@ class SubmittedModel(_Model):
     lines: list[LineModel]
 
 
+class StatedModel(_Model):
+    """What has become of a statement: the deadline now, and the lines that it has added to the log."""
+
+    deadline: str | None
+    lines: list[LineModel]
+
+
+class GivenModel(_Model):
+    """A gift of time that counts for the entry that is due."""
+
+    head: str
+    name: Name
+    seconds: int
+    sig: str
+
+
+class OutageModel(_Model):
+    """A time in which the service took no entries: from its first second to before `until`."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    begin: str = Field(alias="from")
+    until: str
+
+
+class OutagesModel(_Model):
+    """All outages, in order of time."""
+
+    outages: list[OutageModel]
+
+
+class ClockModel(_Model):
+    """The agreement of a game, and what its clocks show."""
+
+    game: GameId
+    seq: int
+    head: str
+    agreement: dict[str, Any]  # Any: JSON, like the body of an offer
+    seat: int | None = Field(description="The seat that owes the next entry")
+    since: str | None = Field(description="Since when its time runs, without what it has `spent` before in this turn")
+    spent: int | None = Field(description="Seconds")
+    deadline: str | None = Field(description="The last second for that entry, or for a guest to join")
+    overdue: bool
+    reserve: list[int] | None = Field(description="Seconds of host and guest; in a turn, those at its beginning")
+    gifts: list[GivenModel]
+    outages: list[OutageModel] = Field(description="Those since the time runs")
+    annul: list[Name] = Field(description="Who wishes to call the game off")
+
+
 class OfferModel(_Model):
     """A new game and its first line."""
 
@@ -108,6 +175,7 @@ class ServiceModel(_Model):
         description="Who may register: anyone, those with a code from the operator, nobody"
     )
     rulesets: list[str]
+    slack: int = Field(description="Seconds after a deadline before the service writes a `timeout`")
     time: str
 
 
@@ -182,6 +250,7 @@ class SummaryModel(_Model):
 
     game: GameId
     ruleset: dict[str, Any]  # Any: each game has options of its own
+    agreement: dict[str, Any]  # Any: JSON, like the body of an offer
     status: str
     host: str | None
     guest: str | None
@@ -193,6 +262,10 @@ class SummaryModel(_Model):
     to_move: str | None = Field(description="The player who owes the next entry or is invited to join")
     created: str
     updated: str
+    deadline: str | None = Field(
+        description="Until when the next entry can come, or a guest; too early after an outage, until it is corrected"
+    )
+    overdue: bool = Field(description="Whether deadline and `slack` have passed, and the game goes on all the same")
     result: ResultModel | None
 
 
@@ -276,31 +349,61 @@ def player_json(player: Player, retired: tuple[RetiredKey, ...]) -> dict[str, An
     }
 
 
-def summary_text(summary: GameSummary) -> str:
-    """Returns the object of `SummaryModel`, as it is sent.
+def stated_bytes(stated: Stated) -> bytes:
+    """Returns the object of `StatedModel`, as it is sent."""
+    return f'{{"deadline":{_text(stated.deadline)},"lines":[{",".join(map(format_line, stated.lines))}]}}'.encode()
 
-    Canonical texts have no character that JSON escapes, and the ruleset is JSON already. So nothing is encoded, which
-    takes a quarter of the time. A test compares the result with that of an encoder.
+
+def clock_json(report: ClockReport, late: str) -> dict[str, Any]:  # Any: JSON
+    """Returns the object of `ClockModel`. A game with a deadline before `late` is overdue."""
+    pace = report.pace
+    return {
+        "game": report.game,
+        "seq": report.seq,
+        "head": report.head,
+        "agreement": report.agreement.to_json(),
+        "seat": report.seat,
+        "since": pace and pace.since,
+        "spent": pace and pace.spent,
+        "deadline": report.deadline,
+        "overdue": report.deadline is not None and report.deadline < late,
+        "reserve": pace and list(pace.banks),
+        "gifts": [{name: getattr(gift, name) for name in ("head", "name", "seconds", "sig")} for gift in report.gifts],
+        "outages": [outage.to_json() for outage in report.outages],
+        "annul": list(report.annul),
+    }
+
+
+def summary_text(summary: GameSummary, late: str) -> str:
+    """Returns the object of `SummaryModel`, as it is sent. A game with a deadline before `late` is overdue.
+
+    Canonical texts have no character that JSON escapes, and ruleset and agreement are JSON already. So nothing is
+    encoded, which takes a quarter of the time. A test compares the result with that of an encoder.
     """
-    game, ruleset, status, host, guest, invite, seq, head, round_, actor, to_move, created, updated, reason, winner = (
-        summary
-    )
+    (
+        game, ruleset, agreement, status, host, guest, invite, seq, head, round_, actor, to_move, created, updated,
+        reason, winner, deadline,
+    ) = summary  # fmt: skip
     result = f'{{"reason":"{reason}","winner":{_number(winner)}}}' if reason else "null"
+    overdue = "true" if deadline is not None and deadline < late else "false"
     return (
         f'{{"game":"{game}","status":"{status}","host":{_text(host)},"guest":{_text(guest)},"invite":{_text(invite)},'
         f'"seq":{seq},"head":"{head}","round":{round_},"actor":{_number(actor)},"to_move":{_text(to_move)},'
-        f'"ruleset":{ruleset},"created":"{created}","updated":"{updated}","result":{result}}}'
+        f'"ruleset":{ruleset},"agreement":{agreement},"deadline":{_text(deadline)},"overdue":{overdue},'
+        f'"created":"{created}","updated":"{updated}","result":{result}}}'
     )
 
 
-def games_bytes(summaries: Iterable[GameSummary], cursor: str | None) -> bytes:
+def games_bytes(summaries: Iterable[GameSummary], cursor: str | None, late: str) -> bytes:
     """Returns the object of `GamesModel`, as it is sent."""
-    return f'{{"games":[{",".join(map(summary_text, summaries))}],"next":{_text(cursor)}}}'.encode("ascii")
+    games = ",".join(summary_text(summary, late) for summary in summaries)
+    return f'{{"games":[{games}],"next":{_text(cursor)}}}'.encode("ascii")
 
 
-def spectator_bytes(summary: GameSummary, state: dict[str, Any], shape: Iterable[str]) -> bytes:  # Any: JSON
+def spectator_bytes(summary: GameSummary, late: str, state: dict[str, Any], shape: Iterable[str]) -> bytes:  # Any: JSON
     """Returns the object of `SpectatorModel`, as it is sent."""
-    return summary_text(summary)[:-1].encode("ascii") + b"," + json_bytes({"state": state, "shape": list(shape)})[1:]
+    shown = summary_text(summary, late)[:-1].encode("ascii")
+    return shown + b"," + json_bytes({"state": state, "shape": list(shape)})[1:]
 
 
 def _text(value: str | None) -> str:

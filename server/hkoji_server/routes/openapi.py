@@ -12,6 +12,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from hkoji_server.routes import models
+from hkoji_server.routes.game_clocks import HEAD_PATH
 from hkoji_server.routes.game_log import ENTRIES_PATH, JSON_LINES, LOG_PATH, VIEW_PATH
 from hkoji_server.routes.lists import GAMES_PATH, OWN_GAMES_PATH, Cursor, Limit, Prefix
 from hkoji_server.routes.players import BEARER
@@ -27,6 +28,7 @@ _BEFORE: Final = {
     LOG_PATH: "/v1/games/{game}/recovery",
     ENTRIES_PATH: "/v1/games/{game}/recovery",
     VIEW_PATH: "/v1/games/{game}/events",
+    HEAD_PATH: "/v1/games/{game}/clock",
 }
 """For each plain route the path before which it stands in the document."""
 
@@ -131,6 +133,10 @@ def plain_routes() -> APIRouter:
     )
     async def submit(game: models.GameId) -> None:
         """Appends a signed entry to the game, or refuses it with the reason."""
+
+    @router.get(HEAD_PATH, response_model=models.Signed, responses=problem_responses(400, 404))
+    async def head(game: models.GameId) -> None:
+        """The last entry of a game, by the service's signature in namespace `hkoji.head.v1`."""
 
     @router.get(VIEW_PATH, response_model=models.ViewModel, responses=problem_responses(400, 401, 403, 404))
     async def view(game: models.GameId, _: Annotated[Any, Depends(BEARER)], after: models.After = -1) -> None:

@@ -34,16 +34,18 @@ STATUS: Final[dict[type[errors.HkojiError], int]] = {
     errors.ExistsError: 409,
     errors.NotYourTurnError: 409,
     errors.GameOverError: 409,
+    errors.TimeOverError: 409,
     errors.TooManyGamesError: 409,
     errors.TooLargeError: 413,
     errors.IllegalError: 422,
     errors.TooManyError: 429,
     errors.StorageError: 503,
     errors.BusyError: 503,
+    errors.ClockError: 503,
 }
 """The nearest base class of an error counts."""
 
-_MEMBERS: Final = ("actor", "action", "shape", "seq", "head", "game", "retry_after")
+_MEMBERS: Final = ("actor", "action", "shape", "seq", "head", "game", "deadline", "retry_after")
 
 
 class Problem(BaseModel):
@@ -63,6 +65,7 @@ class Problem(BaseModel):
     actor: int | None = Field(default=None, description="The seat that owes the next entry")
     action: str | None = Field(default=None, description="The decision that is not legal")
     shape: list[str] | None = Field(default=None, description="What a legal decision looks like, ? for a card")
+    deadline: str | None = Field(default=None, description="What has come after this time is too late")
     retry_after: int | None = Field(default=None, description="Seconds to wait")
     parts: dict[str, Any] | None = Field(  # Any: JSON
         default=None,
@@ -162,8 +165,9 @@ def answer(status: int, code: str, detail: str, hint: str, members: dict[str, An
         headers["WWW-Authenticate"] = "Bearer"
     if "retry_after" in members:
         headers["Retry-After"] = str(members["retry_after"])
-        # A client over a limit does not keep its connection, which is a limited place too.
-        headers["Connection"] = "close"
+        if code != errors.ClockError.code:
+            # A client over a limit does not keep its connection, which is a limited place too.
+            headers["Connection"] = "close"
     return JSONResponse(content, status, headers, MEDIA_TYPE)
 
 

@@ -8,59 +8,129 @@ immutable values, and the store decides which move was first. So this module nee
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Final
 
 from hkoji import referee
+from hkoji.errors import StorageError
+from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Outage
 from hkoji.game.course import Course, Stage
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import encode
+from hkoji.log.line import Line
 from hkoji.log.private_key import Signer
+from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
-from hkoji_server.store.contract import Append, GameSummary
+from hkoji_server.service.held_games import HeldGame, HeldGames, hold
+from hkoji_server.store.contract import Append, GameSummary, Store
+
+TRIES: Final = 8
+"""How often something is decided anew before the service gives up."""
 
 
 class Decision:
-    """The decision on a submission for `game`; `key` is the author's.
+    """The decision at the time `at` on a submission for a game; `key` is the author's. `outages` are all known ones.
 
     A call asks the referee, and returns what to append. A second call returns the result of the first.
     """
 
     def __init__(
-        self, refereed: referee.RefereedGame, submission: Submission, signer: Signer, at: str, key: str
+        self,
+        held: HeldGame,
+        submission: Submission,
+        signer: Signer,
+        *,
+        at: str,
+        outages: tuple[Outage, ...],
+        key: str,
     ) -> None:
-        self._refereed = refereed
+        self._held = held
         self._submission = submission
         self._signer = signer
         self._at = at
+        self._outages = outages
         self.key = key
         self.game = submission.entry.game
         self._accepted: referee.Accepted | None = None
+        self._append: Append | None = None
 
     def __call__(self) -> Append:
         """Raises what `referee.accept` raises."""
-        if self._accepted is None:
-            self._accepted = referee.accept(self._refereed, self._submission, signer=self._signer, at=self._at)
-        return append_of(self._refereed, self._accepted, self.key)
+        if self._append is None:
+            held = self._held
+            self._accepted = referee.accept(
+                held.refereed,
+                self._submission,
+                signer=self._signer,
+                at=self._at,
+                gifts=held.gifts,
+                outages=self._outages,
+            )
+            self._append = append_of(held, self._accepted, self._outages, key=self.key)
+        return self._append
 
     @property
-    def accepted(self) -> referee.Accepted:
-        """The result of the call."""
+    def lines(self) -> tuple[Line, ...]:
+        """The lines of the result."""
         assert self._accepted is not None
-        return self._accepted
+        return self._accepted.lines
+
+    @property
+    def after(self) -> HeldGame:
+        """The game after the result has been appended."""
+        assert self._accepted is not None
+        assert self._append is not None
+        return held_after(self._held, self._accepted, self._append)
 
 
-def append_of(before: referee.RefereedGame, accepted: referee.Accepted, key: str) -> Append:
-    """Returns what the store appends to the game `before`; `key` is the author's."""
+def append_of(before: HeldGame, accepted: referee.Accepted, outages: tuple[Outage, ...], *, key: str = "") -> Append:
+    """Returns what the store appends to the game `before`, decided with these `outages`; `key` is the author's."""
+    course, after = before.refereed.course, accepted.refereed
+    deadline = hold(after, None, before.statements).due(outages)
+    receipt = accepted.lines[0].receipt
+    assert receipt is not None
     return Append(
-        game=before.course.setup.game,
-        seq=before.course.seq,
-        head=before.course.head,
+        game=course.setup.game,
+        seq=course.seq,
+        head=course.head,
         lines=accepted.lines,
-        openings=accepted.refereed.openings[len(before.openings) :],
-        summary=summarise(accepted.refereed, created=""),
-        outline=_changes_outline(before.course, accepted.refereed.course),
-        opens=before.course.stage is Stage.OPEN,
+        openings=after.openings[len(before.refereed.openings) :],
+        summary=summarise(after, created="", deadline=deadline),
+        outline=_changes_outline(course, after.course),
+        at=receipt.receipt.at,
+        outages=len(outages),
+        deadline=before.deadline,
+        opens=course.stage is Stage.OPEN,
         key=key,
     )
+
+
+def held_after(before: HeldGame, accepted: referee.Accepted, append: Append) -> HeldGame:
+    """Returns the game `before` after the append of what was accepted."""
+    return hold(accepted.refereed, append.summary.deadline, before.statements)
+
+
+async def write_own(
+    store: Store,
+    games: HeldGames,
+    before: HeldGame,
+    accepted: referee.Accepted,
+    outages: tuple[Outage, ...],
+    *,
+    key: str = "",
+) -> None:
+    """Appends entries of the service to the game `before`, and holds the game after them.
+
+    Raises what `Store.append` raises, among them `StaleDecisionError`.
+    """
+    append = append_of(before, accepted, outages, key=key)
+    await store.append(append)
+    games.keep(held_after(before, accepted, append))
+
+
+def undecided() -> StorageError:
+    """Returns the error for something that changed while it was decided, each of `TRIES` times."""
+    return StorageError(tell("too much changed while this was decided"), hint=tell("nothing was changed; try again"))
 
 
 def _changes_outline(before: Course, after: Course) -> bool:
@@ -79,14 +149,20 @@ def _ruleset_text(ruleset: Ruleset) -> str:
     return encode(ruleset.to_json())
 
 
-def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
-    """Returns what lists show of a game."""
+@lru_cache(maxsize=64)
+def _agreement_text(agreement: Agreement) -> str:
+    return encode(agreement.to_json())
+
+
+def summarise(refereed: referee.RefereedGame, *, created: str, deadline: str | None = None) -> GameSummary:
+    """Returns what lists show of a game; `deadline` is the one that its row gets."""
     course = refereed.course
     setup = course.setup
     outcome = course.outcome
     return GameSummary(
         game=setup.game,
         ruleset=_ruleset_text(setup.ruleset),  # type: ignore[arg-type] # every ruleset is a frozen value
+        agreement=_agreement_text(setup.agreement),
         status=course.status,
         host=setup.names[0],
         guest=setup.names[1],
@@ -100,4 +176,5 @@ def summarise(refereed: referee.RefereedGame, *, created: str) -> GameSummary:
         updated=refereed.at,
         reason=outcome.reason if outcome else None,
         winner=outcome.winner if outcome else None,
+        deadline=deadline,
     )

@@ -1,8 +1,9 @@
 """The store as the service sees it: its values, and the promises that every backend keeps.
 
 - When a write has returned, it is on disk: it survives a crash of the process or the system, and a power cut.
-- `append` is compare-and-swap on (game, seq, head): of two racing writes for one place exactly one succeeds. A write
-  is atomic.
+- `append` is compare-and-swap on (game, seq, head, deadline): of two racing writes for one place exactly one succeeds.
+  A write is atomic.
+- Nothing is written that was decided without an outage that is recorded by then, or too long ago: see `time_contract`.
 - A read that begins after a write has returned sees the write, in every process.
 - Hints may be lost, late, doubled or wrong. A caller that waits for something must also check at intervals.
 """
@@ -15,6 +16,7 @@ from typing import Final, NamedTuple, Protocol
 
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line, StoredLine
+from hkoji_server.store.time_contract import KeptStatement, TimeStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class GameSummary(NamedTuple):
     game: str
     ruleset: str
     """The ruleset object, as canonical text."""
+    agreement: str
+    """The agreement of the offer, as canonical text."""
     status: str
     host: str | None
     guest: str | None
@@ -95,16 +99,26 @@ class GameSummary(NamedTuple):
     updated: str
     reason: str | None = None
     winner: int | None = None
+    deadline: str | None = None
+    """The last second in which the entry that is due, or a guest, can come; None if no time is running.
+
+    After an outage it may be too early, and never too late.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class NewGame:
-    """A game to add: its first line, the player who may open it, and the committed seed."""
+    """A game to add: its first line, the player who may open it, and the committed seed.
+
+    It was decided at the time `at`, with so many `outages`.
+    """
 
     summary: GameSummary
     line: Line
     seed: str
     offered_to: str
+    at: str
+    outages: int
 
 
 MOST_OPEN: Final = 20
@@ -117,9 +131,10 @@ MOST_INVITATIONS: Final = 3
 class Append:
     """Lines that follow entry number `seq` with the head `head`, the openings to keep, and the summary after them.
 
-    `outline` says whether the lines change status, names or result. Most moves do not. `opens` says whether they open
-    the game; then nothing is appended if its host has `MOST_OPEN` open games or `MOST_INVITATIONS` of the same player.
-    `key` is the author's key; nothing is appended if it has been revoked.
+    They were decided at the time `at`, with so many `outages`, and with that `deadline` of the game. `at` is the T of
+    the first line. `outline` says whether the lines change status, names or result. Most moves do not. `opens` says
+    whether they open the game; then nothing is appended if its host has `MOST_OPEN` open games or `MOST_INVITATIONS` of
+    the same player. `key` is the author's key; nothing is appended if it has been revoked.
     """
 
     game: str
@@ -129,6 +144,9 @@ class Append:
     openings: tuple[Opening, ...]
     summary: GameSummary
     outline: bool
+    at: str
+    outages: int
+    deadline: str | None
     opens: bool = False
     key: str = ""
 
@@ -148,10 +166,16 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Lines of a game, and its secrets, of the same moment."""
+    """Lines of a game, and its secrets, of the same moment; the game's deadline, and the statements about it.
+
+    The deadline is of the same moment or an earlier one, and the statements are of the same or a later one. So whoever
+    appends with this deadline has seen every gift that changed it.
+    """
 
     lines: tuple[Line, ...]
     secrets: Secrets
+    deadline: str | None
+    statements: tuple[KeptStatement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +224,7 @@ def hint_of(append: Append) -> Hint:
     return Hint(append.game, tuple(name for name in (summary.host, summary.guest, summary.invite) if name))
 
 
-class Store(Protocol):
+class Store(TimeStore, Protocol):
     """The games, players and logins of a service. Writes are on disk when they return.
 
     The names of the methods are labels of the metrics.
@@ -291,11 +315,14 @@ class Store(Protocol):
         """Returns the name of the player whose token it is; None if there is none or it has expired."""
 
     async def add_game(self, new: NewGame) -> None:
-        """Adds a new game."""
+        """Adds a new game, or changes nothing and raises `StaleDecisionError`."""
 
     async def append(self, append: Append | Decide) -> None:
         """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
         `TooManyGamesError`, or `NotFoundError` for a game that is not there.
+
+        Raises `StaleDecisionError` if the head is the same, and the deadline or the number of outages is not, or the
+        decision is too old. An append that ends the game forgets the statements about it.
 
         A function that decides what to append runs in a thread of the store, while nothing is locked. Its errors are
         raised here.

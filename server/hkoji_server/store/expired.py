@@ -12,7 +12,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Select, delete, exists, literal_column, or_, select
 
 from hkoji_server.store.contract import Removed
-from hkoji_server.store.tables import CHALLENGE, CODE, ENTRY, GAME, OPENING, SECRET, TOKEN
+from hkoji_server.store.tables import CHALLENGE, CODE, ENTRY, GAME, OPENING, SECRET, STATEMENT, TOKEN
 
 _EXPIRING: Final = (TOKEN, CHALLENGE, CODE)
 
@@ -35,7 +35,7 @@ def remove_expired(connection: Connection, now: str, offered_before: str, most: 
     """Removes up to `most` offers that are older and were not opened, and all codes, logins and challenges expired."""
     found = select(GAME.c.game).where(*_unopened(offered_before)).order_by(GAME.c.created).limit(most)
     games = [row[0] for row in connection.execute(found.with_for_update(skip_locked=True))]
-    for table in (OPENING, ENTRY, SECRET, GAME) if games else ():
+    for table in (STATEMENT, OPENING, ENTRY, SECRET, GAME) if games else ():
         connection.execute(delete(table).where(table.c.game.in_(games)))
     logins, challenges, codes = (
         connection.execute(delete(table).where(table.c.expires <= now)).rowcount for table in _EXPIRING

@@ -10,6 +10,7 @@ from hkoji.errors import UsageError
 from hkoji.extras import install_command
 from hkoji.messages.text import tell
 from hkoji_server.settings import Settings
+from hkoji_server.store.age import UTC_CLOCK, Clock
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location, parse_location
 from hkoji_server.store.rates import Rates
@@ -30,10 +31,13 @@ def location_of(settings: Settings) -> Location:
 
 
 @asynccontextmanager
-async def open_store(location: Location) -> AsyncIterator[Store]:
-    """Opens the store for a block. At its end the store finishes its writes and closes. Raises `StorageError`."""
+async def open_store(location: Location, clock: Clock = UTC_CLOCK) -> AsyncIterator[Store]:
+    """Opens the store for a block. At its end the store finishes its writes and closes. Raises `StorageError`.
+
+    `clock` judges the age of decisions in a file; a PostgreSQL server has a clock of its own.
+    """
     if isinstance(location, Path):
-        file = SqliteStore(location)
+        file = SqliteStore(location, clock)
         try:
             yield file
         finally:

@@ -1,21 +1,23 @@
 """The store on an SQL database: the methods that are the same on every backend.
 
-A backend gives the steps `_rows`, `_snapshot` and `_transaction`, and the methods of the contract that each database
-does in another way: appends and new games, login challenges, heads and hints.
+A backend gives the steps `_rows`, `_snapshot`, `_transaction`, `_holding`, `_alone` and `_time`, and the methods of the
+contract that each database does in another way: appends and new games, login challenges, heads, hints and `drained`.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import TypeVar
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from hkoji.game.clock import Outage
 from hkoji.game.commitments import Opening
 from hkoji.game.course import OVER
 from hkoji.log.line import Line, StoredLine
-from hkoji_server.store import expired, game_lists, operator_codes, player_keys
+from hkoji_server.store import expired, game_lists, game_statements, operator_codes, outages, player_keys
 from hkoji_server.store.contract import (
     GamePlace,
     GameSummary,
@@ -31,6 +33,7 @@ from hkoji_server.store.contract import (
 from hkoji_server.store.migrate import verify_schema
 from hkoji_server.store.statements import ReadStatements, Row, Values, read_line
 from hkoji_server.store.tables import SERVICE, TOKEN
+from hkoji_server.store.time_contract import KeptStatement
 
 T = TypeVar("T")
 
@@ -59,6 +62,25 @@ class SqlStore(Store):
         `work` may run several times, and one of its runs is committed. Raises what `work` raises, or `StorageError`;
         then nothing has changed, unless the error is a `StorageError` that says that the outcome is not known.
         """
+
+    @abstractmethod
+    async def _holding(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` in a transaction that begins by holding the row of a game, and returns its result likewise.
+
+        Each statement sees what was committed before it began. Then none misses what was committed while the
+        transaction waited for the row.
+        """
+
+    @abstractmethod
+    async def _alone(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work` in a transaction beside which nobody appends, adds a game or keeps a statement.
+
+        Each statement sees what was committed before it began. Reads go on meanwhile.
+        """
+
+    @abstractmethod
+    def _time(self, connection: Connection) -> datetime:
+        """Returns the time by the clock that judges the age of decisions."""
 
     async def verify_ready(self) -> None:
         def work(connection: Connection) -> None:
@@ -154,18 +176,26 @@ class SqlStore(Store):
 
     async def history(self, game: str, after: int = -1) -> History | None:
         reads = self._reads
-        rows, secret, opened = await self._snapshot(
-            reads.lines, reads.secret, reads.openings, values={"b_game": game, "b_after": after}
+        # The deadline first and the statements last: see `History`.
+        timed, rows, secret, opened, said = await self._snapshot(
+            reads.deadline,
+            reads.lines,
+            reads.secret,
+            reads.openings,
+            reads.kept_statements,
+            values={"b_game": game, "b_after": after},
         )
-        if not secret:
+        if not secret or not timed:
             return None
         ((seed, offered_to),) = secret
+        ((deadline,),) = timed
         lines = tuple(read_line(row) for row in rows)
         # If the statements are read one after the other, entries may be appended in between. Lines and openings are
         # only ever added, so that those up to the last line found are the ones of its moment.
         last = lines[-1].entry.seq if lines else after
         openings = tuple(opening for opening in (Opening(*row) for row in opened) if opening.seq <= last)
-        return History(lines, Secrets(seed, offered_to, openings))
+        statements = tuple(map(game_statements.read_statement, said))
+        return History(lines, Secrets(seed, offered_to, openings), deadline, statements)
 
     async def games(self, query: Query) -> tuple[GameSummary, ...]:
         rows = await self._rows(self._reads.games(game_lists.statement_of(query)), game_lists.values_of(query))
@@ -174,6 +204,50 @@ class SqlStore(Store):
     async def places(self, player: str, since: str, limit: int, invitations: int) -> Mapping[str, GamePlace]:
         rows = await self._rows(self._reads.places(limit, invitations), {"b_player": player, "b_since": since})
         return {game: GamePlace(seq, updated, status in OVER) for game, seq, updated, status in rows}
+
+    # --- deadlines, and statements about games --------------------------------------------------------------------
+
+    async def overdue(self, before: str, limit: int) -> tuple[str, ...]:
+        rows = await self._rows(self._reads.overdue, {"b_before": before, "b_limit": limit})
+        return tuple(game for (game,) in rows)
+
+    async def set_deadline(self, game: str, head: str, old: str | None, new: str | None) -> None:
+        await self._holding(lambda connection: game_statements.set_deadline(connection, game, head, old, new))
+
+    async def add_statement(self, new: KeptStatement, *, deadline: str | None, after: str | None, outages: int) -> bool:
+        def work(connection: Connection) -> bool:
+            return game_statements.add_statement(
+                connection, new, deadline=deadline, after=after, outages=outages, clock=lambda: self._time(connection)
+            )
+
+        return await self._holding(work)
+
+    async def statements(self, game: str) -> tuple[KeptStatement, ...]:
+        rows = await self._rows(self._reads.kept_statements, {"b_game": game})
+        return tuple(map(game_statements.read_statement, rows))
+
+    async def remove_statement(self, game: str, head: str, kind: str, name: str) -> bool:
+        return await self._transaction(
+            lambda connection: game_statements.remove_statement(connection, game, head, kind, name)
+        )
+
+    async def remove_statements(self, game: str, heads: tuple[str, ...]) -> int:
+        return await self._transaction(lambda connection: game_statements.remove_statements(connection, game, heads))
+
+    # --- beats and outages ----------------------------------------------------------------------------------------
+
+    async def last_beat(self) -> str | None:
+        rows = await self._rows(self._reads.beat, {})
+        return rows[0][0] if rows else None
+
+    async def outages(self) -> tuple[Outage, ...]:
+        return tuple(map(Outage._make, await self._rows(self._reads.outages, {})))
+
+    async def close_gap(self, beat: str | None, now: str) -> Outage | None:
+        return await self._alone(lambda connection: outages.close_gap(connection, beat, now))
+
+    async def add_outage(self, outage: Outage, now: str) -> None:
+        await self._alone(lambda connection: outages.add_outage(connection, outage, now))
 
     # --- what is no longer needed ---------------------------------------------------------------------------------
 

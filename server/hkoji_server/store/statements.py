@@ -14,10 +14,13 @@ from sqlalchemy import (
     BigInteger,
     BindParameter,
     ClauseElement,
+    ColumnElement,
     Dialect,
+    ScalarSelect,
     Text,
     bindparam,
     case,
+    exists,
     func,
     literal_column,
     select,
@@ -30,12 +33,24 @@ from hkoji.messages.text import tell
 from hkoji_server.store.contract import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary
 from hkoji_server.store.expired import any_expired
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, going_on, listed
-from hkoji_server.store.tables import ENTRY, GAME, OPENING, PLAYER, RETIRED, SECRET, SERVICE, TOKEN
+from hkoji_server.store.tables import (
+    BEAT,
+    ENTRY,
+    GAME,
+    OPENING,
+    OUTAGE,
+    PLAYER,
+    RETIRED,
+    SECRET,
+    SERVICE,
+    STATEMENT,
+    TOKEN,
+)
 
 Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
 Values = dict[str, Any]  # Any: column values
 
-PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated")
+PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated", "deadline")
 """The columns of a game that every append changes."""
 OUTLINE: Final = ("status", "host", "guest", "invite", "reason", "winner", "ended")
 """The columns of a game that most appends leave as they are."""
@@ -88,6 +103,22 @@ class ReadStatements:
             .order_by(OPENING.c.seq, OPENING.c.part)
         )
 
+        self.deadline: Final = text(select(GAME.c.deadline).where(GAME.c.game == game))
+        self.overdue: Final = text(
+            select(GAME.c.game)
+            .where(GAME.c.deadline < bindparam("b_before"))
+            .order_by(GAME.c.deadline)
+            .limit(bindparam("b_limit", type_=BigInteger))
+            .offset(literal_column("0"))
+        )
+        self.kept_statements: Final = text(
+            select(*STATEMENT.c)
+            .where(STATEMENT.c.game == game)
+            .order_by(STATEMENT.c.head, STATEMENT.c.kind, STATEMENT.c.name)
+        )
+        self.outages: Final = text(select(OUTAGE.c["from"], OUTAGE.c.until).order_by(OUTAGE.c["from"]))
+        self.beat: Final = text(select(BEAT.c.at))
+
         @lru_cache(maxsize=256)
         def games(form: ListStatement) -> str:
             return text(listed(form))
@@ -98,6 +129,31 @@ class ReadStatements:
 
         self.games: Final = games
         self.places: Final = places
+
+
+def outage_number() -> ScalarSelect[int]:
+    """Returns the expression for how many outages are recorded."""
+    return select(func.coalesce(func.max(OUTAGE.c.number), literal_column("0"))).scalar_subquery()
+
+
+def same_outages() -> ColumnElement[bool]:
+    """Returns the condition that there are as many outages as were decided with."""
+    return outage_number() == bindparam("b_outages", type_=BigInteger)
+
+
+def same_place() -> tuple[ColumnElement[bool], ...]:
+    """Returns the conditions under which an append changes a game's row: what its author has seen is still so.
+
+    The age of the decision is the one condition that is not here, because each database has it from another clock.
+    """
+    return (
+        GAME.c.game == bindparam("b_game"),
+        GAME.c.seq == bindparam("b_seq"),
+        GAME.c.head == bindparam("b_head"),
+        GAME.c.deadline.is_not_distinct_from(bindparam("b_deadline", type_=Text)),
+        same_outages(),
+        ~exists().where(RETIRED.c.key == bindparam("b_key"), RETIRED.c.revoked),
+    )
 
 
 def open_games_values(append: Append) -> Values:
@@ -130,9 +186,10 @@ def verify_may_open(append: Append, row: Row) -> None:
 
 
 def advance_values(append: Append) -> Values:
-    """Returns the parameters that compare the head of a game and the author's key, and set the game's `PLACE`."""
+    """Returns the parameters of `same_place`, the time of the decision, and those that set the game's `PLACE`."""
     values: Values = {f"s_{name}": getattr(append.summary, name) for name in PLACE}
     values.update(b_game=append.game, b_seq=append.seq, b_head=append.head, b_key=append.key)
+    values.update(b_deadline=append.deadline, b_outages=append.outages, b_at=append.at)
     return values
 
 

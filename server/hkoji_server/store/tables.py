@@ -110,6 +110,7 @@ class GameTable(SQLModel, table=True):
         _index("status", "status != 'offered'", "status", "created"),
         _index("shown", "status != 'offered'", "created"),
         _index("offered", "status = 'offered'", "created"),
+        _index("deadline", "deadline IS NOT NULL", "deadline"),
         _CLUSTERED,
     )
 
@@ -130,6 +131,8 @@ class GameTable(SQLModel, table=True):
     winner: int | None = None
     ended: str | None = Field(default=None, sa_type=Text)
     """When the game ended. Not the same column as `updated`, so that a move changes no index of finished games."""
+    agreement: str = Field(sa_type=Text)
+    deadline: str | None = Field(default=None, sa_type=Text)
 
 
 class SecretTable(SQLModel, table=True):
@@ -170,6 +173,42 @@ class OpeningTable(SQLModel, table=True):
     salt: str = Field(sa_type=Text)
 
 
+class StatementTable(SQLModel, table=True):
+    """A signed statement about a game beside its log."""
+
+    __tablename__ = "statement"
+    __table_args__ = (_CLUSTERED,)
+
+    game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
+    head: str = Field(primary_key=True, sa_type=Text)
+    kind: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(primary_key=True, sa_type=Text)
+    seconds: int | None = None
+    sig: str = Field(sa_type=Text)
+    at: str = Field(sa_type=Text)
+
+
+class OutageTable(SQLModel, table=True):
+    """A time in which no process took entries."""
+
+    __tablename__ = "outage"
+
+    number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    """The first outage that was recorded has the number 1, the next one 2. So the highest is how many there are, and an
+    append finds it in the index, however many there are."""
+    begin: str = Field(unique=True, sa_type=Text, sa_column_kwargs={"name": "from"})
+    until: str = Field(sa_type=Text)
+
+
+class BeatTable(SQLModel, table=True):
+    """The newest time at which a process said that it takes entries: one row."""
+
+    __tablename__ = "beat"
+
+    id: int = Field(default=1, primary_key=True, sa_column_kwargs={"autoincrement": False})
+    at: str = Field(sa_type=Text)
+
+
 def _table(model: type[SQLModel]) -> Table:
     return SQLModel.metadata.tables[str(model.__tablename__)]
 
@@ -184,3 +223,6 @@ GAME: Final = _table(GameTable)
 SECRET: Final = _table(SecretTable)
 ENTRY: Final = _table(EntryTable)
 OPENING: Final = _table(OpeningTable)
+STATEMENT: Final = _table(StatementTable)
+OUTAGE: Final = _table(OutageTable)
+BEAT: Final = _table(BeatTable)

@@ -15,7 +15,7 @@ from hkoji import errors
 from hkoji import referee as host
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import audit
-from hkoji.client.verified_log import verify_game, verify_lines
+from hkoji.client.line_checks import verify_game, verify_lines
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course, Stage

@@ -19,7 +19,7 @@ from unittest.mock import patch
 import structlog
 from hkoji_server import app
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.games import Games
+from hkoji_server.service.game_views import GameViews
 
 from hkoji.cli.main import main
 from tests.lab.leaks.chosen_deals import DealFiles, chosen_deals
@@ -47,13 +47,13 @@ class DrawsOfFile(Draws):
 
 def plant() -> None:
     """Makes every view write both hands into the log."""
-    true = Games.view
+    true = GameViews.view
 
-    async def view(self: Games, game: str, *given: Any) -> Any:
-        structlog.get_logger("hkoji").info("view", hands=(await self._current(game)).course.state.to_json()["hands"])
+    async def view(self: GameViews, game: str, *given: Any) -> Any:
+        structlog.get_logger("hkoji").info("view", hands=(await self._held.current(game)).refereed.course.state.to_json()["hands"])
         return await true(self, game, *given)
 
-    patch.object(Games, "view", view).start()
+    patch.object(GameViews, "view", view).start()
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from hkoji.rules.events import Act, Event, Seat
 from tests.lab.leaks.chosen_deals import Dealt, dealt
 from tests.lab.leaks.stories import SEATS_OF, Story, decisions
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Request, World
+from tests.support.times import now
 
 
 def chosen(session: str, whose: str, label: str) -> str:
@@ -195,7 +196,7 @@ class Telling:
         self.world.allow(terms.seed_commit, f"seed commitment of {game[:8]}")
         offered = referee.offer(game, self.story.ruleset, seed, signer=self.world.key, at=self.now(), terms=terms)
         summary = summarise(offered.refereed, created=offered.refereed.at)
-        await self.world.store.add_game(NewGame(summary, offered.lines[0], seed, self.host.name))
+        await self.world.store.add_game(NewGame(summary, offered.lines[0], seed, self.host.name, now(), outages=0))
         return offered.lines[0].entry
 
     def _submission(self, kind: str, number: int) -> tuple[Seat, Submission]:

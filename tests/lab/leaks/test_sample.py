@@ -19,7 +19,8 @@ import pytest
 import structlog
 from hkoji_server.routes import games as api
 from hkoji_server.routes import models
-from hkoji_server.service import decision, games
+from hkoji_server.service import decision, game_views
+from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.view_cache import OwnView
 from starlette.responses import Response
@@ -112,8 +113,8 @@ class Told:
 
 
 def seen_with(more: Callable[[Course], dict[str, object]]) -> Any:
-    true = games._visible_state
-    return patch.object(games, "_visible_state", lambda course, seat: Told(true(course, seat), **more(course)))
+    true = game_views._visible_state
+    return patch.object(game_views, "_visible_state", lambda course, seat: Told(true(course, seat), **more(course)))
 
 
 def more_in_the_position() -> Any:
@@ -132,21 +133,21 @@ def the_seed_hashed() -> Any:
 
 @contextmanager
 def etag_of_the_whole_position() -> Iterator[None]:
-    true = Games.log
+    true = GameViews.log
 
-    async def log(self: Games, game: str, after: int) -> Any:
+    async def log(self: GameViews, game: str, after: int) -> Any:
         head, lines = await true(self, game, after)
-        course = (await self._current(game)).course
+        course = (await self._held.current(game)).refereed.course
         return digest(course) if course.dealt else head, lines
 
-    with patch.object(Games, "log", log):
+    with patch.object(GameViews, "log", log):
         yield
 
 
 @contextmanager
 def padding() -> Iterator[None]:
     """A body whose length depends on the first card of the deck."""
-    true, seen = models.json_bytes, games._visible_state
+    true, seen = models.json_bytes, game_views._visible_state
     last: list[int] = [0]
 
     def remember(course: Course, seat: int | None) -> State:
@@ -154,7 +155,7 @@ def padding() -> Iterator[None]:
         return seen(course, seat)
 
     with (
-        patch.object(games, "_visible_state", remember),
+        patch.object(game_views, "_visible_state", remember),
         patch.object(models, "json_bytes", lambda value: true(value) + b" " * (last[0] * isinstance(value, dict))),
     ):
         yield
@@ -162,14 +163,14 @@ def padding() -> Iterator[None]:
 
 @contextmanager
 def a_card_in_the_log() -> Iterator[None]:
-    true = Games.view
+    true = GameViews.view
 
-    async def view(self: Games, game: str, *given: Any) -> Any:
-        course = (await self._current(game)).course
+    async def view(self: GameViews, game: str, *given: Any) -> Any:
+        course = (await self._held.current(game)).refereed.course
         structlog.get_logger("hkoji").error("viewed", hands=str(course.state.to_json()["hands"]))
         return await true(self, game, *given)
 
-    with patch.object(Games, "view", view):
+    with patch.object(GameViews, "view", view):
         yield
 
 
@@ -187,18 +188,18 @@ def the_seed_in_the_log() -> Iterator[None]:
 
 @contextmanager
 def legal_actions_in_another_order() -> Iterator[None]:
-    true = Games.view
+    true = GameViews.view
 
-    async def view(self: Games, game: str, player: str, after: int, form: Callable[[OwnView], bytes]) -> Any:
+    async def view(self: GameViews, game: str, player: str, after: int, form: Callable[[OwnView], bytes]) -> Any:
         def sorted_form(own: OwnView) -> bytes:
             key = digest(course)
             legal = sorted(own.legal, key=lambda each: sha256((key + each).encode()).digest())
             return form(dataclasses.replace(own, legal=tuple(legal)))
 
-        course = (await self._current(game)).course
+        course = (await self._held.current(game)).refereed.course
         return await true(self, game, player, after, sorted_form)
 
-    with patch.object(Games, "view", view):
+    with patch.object(GameViews, "view", view):
         yield
 
 
@@ -224,7 +225,7 @@ def the_next_card_in_a_receipt() -> Iterator[None]:
 
     async def submit(self: Games, game: str, submission: Any, **named: Any) -> Any:
         done = await true(self, game, submission, **named)
-        last[0] = digest((await self._current(game)).course)[:1]
+        last[0] = digest((await self._held.current(game)).refereed.course)[:1]
         return done
 
     with (
@@ -270,7 +271,7 @@ def a_time_that_depends_on_cards() -> Iterator[None]:
 
 def one_more_header() -> Any:
     """A header has a number that depends on the deck."""
-    seen = games._visible_state
+    seen = game_views._visible_state
     last: list[str] = [""]
 
     def remember(course: Course, seat: int | None) -> State:
@@ -284,7 +285,7 @@ def one_more_header() -> Any:
 
     @contextmanager
     def planted() -> Iterator[None]:
-        with patch.object(games, "_visible_state", remember), patch.object(api, "Response", response):
+        with patch.object(game_views, "_visible_state", remember), patch.object(api, "Response", response):
             yield
 
     return planted()

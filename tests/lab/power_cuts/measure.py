@@ -52,6 +52,7 @@ from tests.support.ledger import Dump, Fact, Ledger, dumped, half_done, lost
 from tests.support.load import Pair, busy
 from tests.support.service_in_process import Clock, drawn
 from tests.support.sqlite_files import Call, watched
+from tests.support.times import now
 
 _FILE: Final = "hkoji.sqlite3"
 _SHOWN: Final = 20
@@ -240,7 +241,11 @@ def _thorough(store: SqliteStore, path: Path, dump: Dump) -> Iterator[str]:
         game = sorted(dump["game"])[0][0]
         summary = asyncio.run(store.summary(game))
         assert summary is not None
-        asyncio.run(store.append(Append(game, summary.seq, summary.head, (), (), summary, outline=True)))
+        append = Append(
+            game, summary.seq, summary.head, (), (), summary,
+            outline=True, at=now(), outages=len(asyncio.run(store.outages())), deadline=summary.deadline,
+        )  # fmt: skip
+        asyncio.run(store.append(append))
 
 
 def _task(given: tuple[int, int, int, int, str | None]) -> tuple[int, int, Told, list[str]]:

@@ -2,8 +2,10 @@
 
 An append is two statements in one transaction and one round trip. `HOLD` locks the game's row, which also gives the
 transaction its number, and returns the game's head. `append_statement` sees everything that was committed before it
-began, because at READ COMMITTED every statement has a snapshot of its own. It writes everything or, if the game has
-another head or the key has been revoked, nothing. `postgres.store` explains why that is enough.
+began, because at READ COMMITTED every statement has a snapshot of its own. It writes everything or nothing: nothing if
+the game has another head or deadline, if there is another outage, if the decision is old, or if the key has been
+revoked. A new game takes its number, and the lock that outages exclude, in two statements before the one that writes.
+`postgres.store` explains why that is enough.
 """
 
 from __future__ import annotations
@@ -14,22 +16,25 @@ from typing import Any, Final
 
 from sqlalchemy import (
     ARRAY,
+    DateTime,
     Dialect,
     Integer,
     LargeBinary,
     Text,
     any_,
     bindparam,
+    cast,
     delete,
-    exists,
     func,
     insert,
+    literal_column,
     select,
     update,
 )
 from sqlalchemy.dialects.postgresql import insert as insert_or
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
+from hkoji.game.course import OVER
 from hkoji_server.store.contract import Append, GameSummary, NewGame
 from hkoji_server.store.statements import (
     OUTLINE,
@@ -40,9 +45,12 @@ from hkoji_server.store.statements import (
     compiled,
     entry_values,
     outline_values,
+    same_outages,
+    same_place,
     summary_values,
 )
-from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, OPENING, PLAYER, RETIRED, SECRET, TOKEN
+from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, OPENING, PLAYER, RETIRED, SECRET, STATEMENT, TOKEN
+from hkoji_server.store.time_contract import OLDEST
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
 READS: Final = ReadStatements(DIALECT)
@@ -60,14 +68,21 @@ def _given() -> Any:
     return (bindparam(f"e_{name}", type_=ENTRY.c[name].type) for name in _ENTRY)
 
 
-def _appends(*, outline: bool, openings: bool, single: bool) -> str:
+def _is_fresh() -> Any:
+    """Returns the condition that the time of the decision is not too old, by the database's clock.
+
+    The clock is read when the statement runs. By then the transaction has its number: see `postgres.store`.
+    """
+    oldest = func.clock_timestamp() - literal_column(f"interval '{OLDEST} seconds'")
+    return cast(bindparam("b_at", type_=Text), DateTime(timezone=True)) >= oldest
+
+
+def _appends(*, outline: bool, openings: bool, single: bool, ends: bool) -> str:
     """Returns the statement of an append, which contains only the parts that the append has."""
     names = (*PLACE, *OUTLINE) if outline else PLACE
-    revoked = exists().where(RETIRED.c.key == bindparam("b_key"), RETIRED.c.revoked)
     moved = (
         update(GAME)
-        .where(GAME.c.game == bindparam("b_game"), GAME.c.seq == bindparam("b_seq"), GAME.c.head == bindparam("b_head"))
-        .where(~revoked)
+        .where(*same_place(), _is_fresh())
         .values({name: bindparam(f"s_{name}") for name in names})
         .returning(GAME.c.game)
         .cte("moved")
@@ -104,6 +119,9 @@ def _appends(*, outline: bool, openings: bool, single: bool) -> str:
             ["game", *_OPENING], select(moved.c.game, *(kept.c[name] for name in _OPENING)).select_from(moved, kept)
         )
         answer = answer.add_cte(opened.cte("opened"))
+    if ends:
+        forgotten = delete(STATEMENT).where(STATEMENT.c.game.in_(select(moved.c.game)))
+        answer = answer.add_cte(forgotten.cte("forgotten"))
     return _text(answer)
 
 
@@ -114,23 +132,26 @@ HOLD_HOST: Final = _text(
     select(PLAYER.c.name).where(PLAYER.c.name == bindparam("b_host")).with_for_update(key_share=True)
 )
 _APPENDS: Final = {
-    which: _appends(outline=which[0], openings=which[1], single=which[2])
-    for which in itertools.product((False, True), repeat=3)
+    which: _appends(outline=which[0], openings=which[1], single=which[2], ends=which[3])
+    for which in itertools.product((False, True), repeat=4)
 }
 
 
 def append_statement(append: Append) -> str:
-    """Returns the second statement of an append, by whether it has an outline, openings, and exactly one line."""
-    return _APPENDS[append.outline, bool(append.openings), len(append.lines) == 1]
+    """Returns the second statement of an append.
+
+    By whether it has an outline, openings, and exactly one line, and whether it ends the game.
+    """
+    ends = append.outline and append.summary.status in OVER
+    return _APPENDS[append.outline, bool(append.openings), len(append.lines) == 1, ends]
 
 
 def _adds_game() -> str:
-    game = (
-        insert(GAME)
-        .values({name: bindparam(f"s_{name}") for name in (*GameSummary._fields, "ended")})
-        .returning(GAME.c.game)
-        .cte("made")
+    names = (*GameSummary._fields, "ended")
+    row = select(*(bindparam(f"s_{name}", type_=GAME.c[name].type) for name in names)).where(
+        same_outages(), _is_fresh()
     )
+    game = insert(GAME).from_select(list(names), row).returning(GAME.c.game).cte("made")
     secret = insert(SECRET).from_select(
         ["game", "seed", "offered_to"],
         select(game.c.game, bindparam("n_seed", type_=Text), bindparam("n_offered_to", type_=Text)),
@@ -139,7 +160,17 @@ def _adds_game() -> str:
     return _text(select(game.c.game).add_cte(secret.cte("kept"), entry.cte("added")))
 
 
+NUMBER: Final = "SELECT pg_current_xact_id()::text"
+"""Takes a transaction number, which is higher than all that were taken before. A snapshot alone would not do: it knows
+only the numbers up to the last transaction that has ended, and a transaction with a higher one may be running."""
+ENDED: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %(number)s::xid8"
+"""Whether all transactions with lower numbers have ended."""
+ENTER: Final = "LOCK TABLE game IN ROW EXCLUSIVE MODE"
+"""Waits for the end of `ALONE`, as `HOLD` does. Others that append or add games do not wait for each other."""
+ALONE: Final = "LOCK TABLE game IN EXCLUSIVE MODE"
+"""Waits until nobody appends, adds a game or keeps a statement, and keeps them out; readers and backups go on."""
 ADD_GAME: Final = _adds_game()
+"""Returns a row if it has added the game."""
 HEADS_OF: Final = _text(select(GAME.c.game, GAME.c.seq).where(GAME.c.game == any_(_list("b_games", Text))))
 DROP_TOKEN: Final = _text(delete(TOKEN).where(TOKEN.c.digest == bindparam("b_digest")))
 ADD_CHALLENGE: Final = _text(insert_or(CHALLENGE).on_conflict_do_nothing())
@@ -169,5 +200,5 @@ def game_values(new: NewGame) -> Values:
     """Returns the parameters of `ADD_GAME`."""
     values: Values = {f"s_{name}": value for name, value in summary_values(new.summary).items()}
     values.update({f"e_{name}": value for name, value in entry_values(new.line).items()})
-    values.update(n_seed=new.seed, n_offered_to=new.offered_to)
+    values.update(n_seed=new.seed, n_offered_to=new.offered_to, b_at=new.at, b_outages=new.outages)
     return values

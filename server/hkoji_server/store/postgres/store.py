@@ -13,8 +13,17 @@ It keeps the promises of the contract at READ COMMITTED, with locks on single ro
   length.
 - *Nothing is appended for a revoked key.* `append_statement` checks whether the key is revoked. An append that checked
   before a revocation was committed has its transaction number from `HOLD` by then. After that commit the revocation
-  takes a number too, which is higher, and returns when all transactions with lower numbers have ended. So after
-  `revoke_key` has returned, no further entry of that key appears, and no append needs a lock on the player.
+  waits as `drained` does. So after `revoke_key` has returned, no further entry of that key appears, and no append needs
+  a lock on the player.
+- *Nothing old is written after `drained`.* It takes a transaction number, and returns when all transactions with lower
+  ones have ended. A write that is committed later has a higher number, or had none yet: a transaction that has begun,
+  or waits for its lock, has no number until `HOLD` holds the row (for a new game: until `NUMBER`). In either case it
+  gets its number after the call, and reads the clock for the age of its decision after that, in a later statement. So
+  the decision is at most `OLDEST` seconds older than the call. A check before `HOLD` would not do.
+- *No T lies within an outage.* A recording locks the table (`ALONE`), which waits for all who hold a row of a game or
+  are adding one, and keeps out the others, who wait in `HOLD` or `ENTER`. So it reads the newest T that there is. Those
+  that waited count the outages in a later statement, which sees the new one.
+- *No gift is missed.* A gift holds the game's row, and an append compares the deadline in the row that it holds.
 - *No host opens more games than allowed.* The append that opens a game also locks the row of its host, after that of
   the game, and then counts the host's open games in a statement that begins only now. So of several such appends each
   sees the games of those before it.
@@ -34,15 +43,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from psycopg.errors import UniqueViolation
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL, Connection, func, select
 
 from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageError
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
+from hkoji_server.store import outages
 from hkoji_server.store.batch_thread import CallThread
 from hkoji_server.store.contract import Append, Decide, NewGame, Notice, RetiredKey, hint_of
 from hkoji_server.store.location import show_location
@@ -52,6 +63,7 @@ from hkoji_server.store.postgres.hints import PostgresHints
 from hkoji_server.store.postgres.transactions import SerializableTransactions
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.statements import Row, Values, open_games_values, verify_may_open
+from hkoji_server.store.time_contract import Beat, StaleDecisionError
 
 T = TypeVar("T")
 
@@ -60,11 +72,7 @@ _MOST: Final = 10
 _MOST_DECISIONS: Final = 16
 _PACE: Final = 0.005
 _PATIENCE: Final = 10.0
-_NUMBER: Final = "SELECT pg_current_xact_id()::text"
-"""Takes a transaction number, which is higher than all that were taken before. A snapshot alone would not do: it knows
-only the numbers up to the last transaction that has ended, and a transaction with a higher one may be running."""
-_ENDED: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %(number)s::xid8"
-"""Whether all transactions with lower numbers have ended."""
+_LOG_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class PostgresStore(SqlStore):
@@ -100,18 +108,11 @@ class PostgresStore(SqlStore):
     async def revoke_key(self, retired: RetiredKey) -> None:
         await super().revoke_key(retired)
         # Wait for the appends that may not have seen the revocation: see above.
-        ((number,),) = await self._rows(_NUMBER, {})
-        async with asyncio.timeout(_PATIENCE) as limit:
-            try:
-                while not (await self._rows(_ENDED, {"number": number}))[0][0]:
-                    await asyncio.sleep(_PACE)
-            except asyncio.CancelledError as error:
-                if not limit.expired():
-                    raise
-                raise StorageError(
-                    tell("the key is revoked, but an entry signed with it just before may still appear"),
-                    hint=tell("repeat this later to be certain"),
-                ) from error
+        if not await self._wait_for_earlier():
+            raise StorageError(
+                tell("the key is revoked, but an entry signed with it just before may still appear"),
+                hint=tell("repeat this later to be certain"),
+            )
 
     async def add_challenge(self, digest: str, expires: str) -> None:
         await self._write(statements.ADD_CHALLENGE, {"digest": digest, "expires": expires})
@@ -132,16 +133,27 @@ class PostgresStore(SqlStore):
 
     async def add_game(self, new: NewGame) -> None:
         values = statements.game_values(new)
+        game = new.summary.game
+        tries = 0
 
-        async def add(connection: PostgresConnection) -> None:
-            await connection.execute(statements.ADD_GAME, values)
+        async def add(connection: PostgresConnection) -> Row | None:
+            nonlocal tries
+            tries += 1
+            async with connection.pipeline(), connection.transaction():
+                await connection.execute(statements.ENTER)
+                await connection.execute(statements.NUMBER)
+                added = await connection.execute(statements.ADD_GAME, values)
+            return await added.fetchone()
 
+        # After a lost connection, the first try may have added the game.
         try:
-            await self._connections.again(add)
+            added = await self._connections.again(add)
         except StorageError as error:
-            # After a lost connection, the first try may have added the game.
-            if not isinstance(error.__cause__, UniqueViolation) or not await self._contains(new.summary.game, new.line):
+            if not isinstance(error.__cause__, UniqueViolation) or not await self._contains(game, new.line):
                 raise
+        else:
+            if added is None and not (tries > 1 and await self._contains(game, new.line)):
+                raise StaleDecisionError(game)
 
     async def append(self, append: Append | Decide) -> None:
         if not isinstance(append, Append):
@@ -170,7 +182,9 @@ class PostgresStore(SqlStore):
                 raise RevokedError(revoked, parse_public_key(append.key).fingerprint)
             if held is None:
                 raise NotFoundError(tell("game"), append.game)
-            raise ConflictError(append.game, seq=held[0], head=held[1])
+            if held != (append.seq, append.head):
+                raise ConflictError(append.game, seq=held[0], head=held[1])
+            raise StaleDecisionError(append.game)
         self._hints.publish(hint_of(append))
 
     async def _open(
@@ -187,6 +201,33 @@ class PostgresStore(SqlStore):
                 verify_may_open(append, row)
             done = await connection.execute(statement, values)
             return held, await done.fetchone()
+
+    # --- beats ----------------------------------------------------------------------------------------------------
+
+    async def beat(self, at: str) -> Beat:
+        def work(connection: Connection) -> Beat:
+            return Beat(outages.note_beat(connection, at), self._time(connection).strftime(_LOG_TIME))
+
+        return await self._transaction(work)
+
+    async def drained(self) -> None:
+        if not await self._wait_for_earlier():
+            raise StorageError(
+                tell("a transaction of the database has been under way for long"), hint=tell("try again later")
+            )
+
+    async def _wait_for_earlier(self) -> bool:
+        """Waits for all transactions that have a number by now. Returns False if that takes too long."""
+        ((number,),) = await self._rows(statements.NUMBER, {})
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while not (await self._rows(statements.ENDED, {"number": number}))[0][0]:
+                    await asyncio.sleep(_PACE)
+        except TimeoutError:
+            return False
+        return True
+
+    # --- other reads ----------------------------------------------------------------------------------------------
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         return dict(await self._rows(statements.HEADS_OF, {"b_games": list(games)}))
@@ -205,6 +246,20 @@ class PostgresStore(SqlStore):
 
     async def _transaction(self, work: Callable[[Connection], T]) -> T:
         return await self._transactions.run(work)
+
+    async def _holding(self, work: Callable[[Connection], T]) -> T:
+        return await self._transactions.run_locking(work)
+
+    async def _alone(self, work: Callable[[Connection], T]) -> T:
+        def alone(connection: Connection) -> T:
+            connection.exec_driver_sql(statements.ALONE)
+            return work(connection)
+
+        return await self._transactions.run_locking(alone)
+
+    def _time(self, connection: Connection) -> datetime:
+        now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        return now.astimezone(UTC)
 
     async def _write(self, statement: str, values: Values) -> None:
         """Executes a statement that may be executed twice without harm."""

@@ -1,9 +1,12 @@
-"""Serializable transactions on PostgreSQL, for rare work: the keys of players, and the service itself.
+"""Transactions on PostgreSQL for rare work: the keys of players, outages, and the service itself.
 
 The work is the same functions as on SQLite, on the same kind of connection, in a thread. They read and then write. So
 they run at SERIALIZABLE: PostgreSQL lets no transaction see or do anything that could not have happened in some order
 of the transactions, one after the other. When it refuses a transaction, the work begins again. A violation of a unique
 key counts as such a refusal: the next try sees who has the key.
+
+Work that begins with a lock that appends take too runs at READ COMMITTED. At SERIALIZABLE it would see the state before
+it waited for the lock, since appends, which are not serializable, do not make PostgreSQL refuse it.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from sqlalchemy import URL, Connection, ExceptionContext, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
@@ -24,13 +27,16 @@ from hkoji_server.store.postgres.connections import LostError, arguments, check_
 
 T = TypeVar("T")
 
+Isolation = Literal["SERIALIZABLE", "READ COMMITTED"]
+
 _TRIES: Final = 12
+_PATIENCE: Final = "SET LOCAL lock_timeout = '10s'"
 _REFUSED: Final = ("40001", "40P01", "23505")
 """SQLSTATEs: serialization failure, deadlock, violation of a unique key."""
 
 
 class SerializableTransactions:
-    """Runs work in serializable transactions on the database at `url`; `name` stands for it in messages."""
+    """Runs work in transactions on the database at `url`; `name` stands for it in messages."""
 
     def __init__(self, url: URL, name: str) -> None:
         self._engine = create_engine(
@@ -75,12 +81,25 @@ class SerializableTransactions:
 
         Raises what `work` raises, or `StorageError`. `work` may run several times, and one of its runs is committed.
         """
-        return await asyncio.to_thread(self._run, work)
+        return await asyncio.to_thread(self._run, work, "SERIALIZABLE")
 
-    def _run(self, work: Callable[[Connection], T]) -> T:
+    async def run_locking(self, work: Callable[[Connection], T]) -> T:
+        """Runs `work`, whose first statement takes a lock, likewise at READ COMMITTED.
+
+        Each statement sees what was committed before it began. No statement waits longer for a lock than 10 seconds.
+        """
+
+        def patient(connection: Connection) -> T:
+            # Whoever wants to append waits behind a transaction that waits to be alone.
+            connection.exec_driver_sql(_PATIENCE)
+            return work(connection)
+
+        return await asyncio.to_thread(self._run, patient, "READ COMMITTED")
+
+    def _run(self, work: Callable[[Connection], T], isolation: Isolation) -> T:
         for left in reversed(range(_TRIES)):
             try:
-                with self._engine.connect() as connection:
+                with self._engine.connect().execution_options(isolation_level=isolation) as connection:
                     committing = False
                     try:
                         result = work(connection)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, exists, insert, update
+from sqlalchemy import Connection, bindparam, delete, insert, update
 
 from hkoji.errors import ConflictError, NotFoundError
+from hkoji.game.course import OVER
 from hkoji.messages.text import tell
 from hkoji_server.store import player_keys
+from hkoji_server.store.age import Clock, is_old
 from hkoji_server.store.contract import Append, Hint, hint_of
 from hkoji_server.store.sqlite.connections import DIALECT, READS, driver
 from hkoji_server.store.sqlite.writer import Work
@@ -21,18 +24,16 @@ from hkoji_server.store.statements import (
     entry_values,
     open_games_values,
     outline_values,
+    same_place,
     verify_may_open,
 )
-from hkoji_server.store.tables import ENTRY, GAME, OPENING, RETIRED
+from hkoji_server.store.tables import ENTRY, GAME, OPENING, STATEMENT
+from hkoji_server.store.time_contract import StaleDecisionError
 
-# Compare-and-swap: the row changes only if the game's head is the one that the author of the append has seen, and the
-# author's key has not been revoked.
+# Compare-and-swap: the row changes only if the game's head and deadline and the number of outages are those that the
+# append was decided with, and the author's key has not been revoked.
 ADVANCE: Final = compiled(
-    update(GAME)
-    .where(GAME.c.game == bindparam("b_game"), GAME.c.seq == bindparam("b_seq"), GAME.c.head == bindparam("b_head"))
-    .where(~exists().where(RETIRED.c.key == bindparam("b_key"), RETIRED.c.revoked))
-    .values({name: bindparam(f"s_{name}") for name in PLACE}),
-    DIALECT,
+    update(GAME).where(*same_place()).values({name: bindparam(f"s_{name}") for name in PLACE}), DIALECT
 )
 # Not part of `ADVANCE`, because SQLite rewrites every index of a column that a statement sets, even to the same value.
 SET_OUTLINE: Final = compiled(
@@ -41,14 +42,16 @@ SET_OUTLINE: Final = compiled(
 )
 ADD_ENTRY: Final = compiled(insert(ENTRY), DIALECT)
 ADD_OPENING: Final = compiled(insert(OPENING), DIALECT)
+FORGET: Final = compiled(delete(STATEMENT).where(STATEMENT.c.game == bindparam("b_game")), DIALECT)
 
 
-def write_of(append: Append) -> Work[Hint]:
-    """Returns the work that writes `append` in a transaction.
+def write_of(append: Append, clock: Clock) -> Work[Hint]:
+    """Returns the work that writes `append` in a transaction. `clock` judges how old the decision is by then.
 
-    The work raises `RevokedError`, `ConflictError`, `NotFoundError` or `TooManyGamesError` before it has written
-    anything. So the writer can leave it out of a batch without rolling the batch back.
+    The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError` or `TooManyGamesError` before
+    it has written anything. So the writer can leave it out of a batch without rolling the batch back.
     """
+    decided = datetime.fromisoformat(append.at)
     place = advance_values(append)
     outline = outline_values(append) if append.outline else None
     entries = [entry_values(line) for line in append.lines]
@@ -59,15 +62,20 @@ def write_of(append: Append) -> Work[Hint]:
         # The transaction holds the write lock of the file: until its end nobody opens another game.
         if append.opens and execute(READS.head, place).fetchone() == (append.seq, append.head):
             verify_may_open(append, execute(READS.open_games, open_games_values(append)).fetchone())
-        if execute(ADVANCE, place).rowcount != 1:
+        # The transaction has the write lock: whatever waits for the lock cannot have looked at the clock yet.
+        if is_old(decided, clock()) or execute(ADVANCE, place).rowcount != 1:
             if append.key and (row := execute(READS.retired_key, place).fetchone()):
                 player_keys.verify_not_revoked(player_keys.read_retired(row))
             row = execute(READS.head, place).fetchone()
             if row is None:
                 raise NotFoundError(tell("game"), append.game)
-            raise ConflictError(append.game, seq=row[0], head=row[1])
+            if row != (append.seq, append.head):
+                raise ConflictError(append.game, seq=row[0], head=row[1])
+            raise StaleDecisionError(append.game)
         if outline:
             execute(SET_OUTLINE, outline)
+            if append.summary.status in OVER:
+                execute(FORGET, outline)
         for entry in entries:
             execute(ADD_ENTRY, entry)
         for opening in openings:

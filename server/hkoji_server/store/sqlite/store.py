@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,6 +15,8 @@ from sqlalchemy.exc import DBAPIError
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
+from hkoji_server.store import outages
+from hkoji_server.store.age import UTC_CLOCK, Clock, is_old
 from hkoji_server.store.contract import Append, Decide, NewGame, Notice
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.sql import SqlStore
@@ -22,8 +25,9 @@ from hkoji_server.store.sqlite.connections import DIALECT, READS, check_settings
 from hkoji_server.store.sqlite.hints import SqliteHints
 from hkoji_server.store.sqlite.reader import SqliteReader
 from hkoji_server.store.sqlite.writer import SqliteWriter
-from hkoji_server.store.statements import Row, Values, compiled, entry_values, summary_values
+from hkoji_server.store.statements import Row, Values, compiled, entry_values, outage_number, summary_values
 from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, SECRET, TOKEN
+from hkoji_server.store.time_contract import Beat, StaleDecisionError
 
 T = TypeVar("T")
 
@@ -43,12 +47,13 @@ _HEADS: Final = compiled(
 class SqliteStore(SqlStore):
     """`Store` on the file at `path`, which is made if it is missing. Raises `StorageError` if it cannot be used.
 
-    The contract documents the methods.
+    `clock` judges the age of decisions. The contract documents the methods.
     """
 
     _reads = READS
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Clock = UTC_CLOCK) -> None:
+        self._clock = clock
         self._folder = path.parent
         self._engine = open_engine(path)
         try:
@@ -127,9 +132,14 @@ class SqliteStore(SqlStore):
     # --- games ----------------------------------------------------------------------------------------------------
 
     async def add_game(self, new: NewGame) -> None:
+        decided = datetime.fromisoformat(new.at)
+
         def work(connection: Connection) -> None:
-            connection.execute(insert(GAME), summary_values(new.summary))
             game = new.summary.game
+            found = connection.execute(select(outage_number())).scalar_one()
+            if found != new.outages or is_old(decided, self._clock()):
+                raise StaleDecisionError(game)
+            connection.execute(insert(GAME), summary_values(new.summary))
             connection.execute(insert(SECRET), {"game": game, "seed": new.seed, "offered_to": new.offered_to})
             connection.execute(insert(ENTRY), [entry_values(new.line)])
 
@@ -137,8 +147,22 @@ class SqliteStore(SqlStore):
 
     async def append(self, append: Append | Decide) -> None:
         # The decision is made in the writer's thread too, before the transaction begins: see `writer`.
-        hint = await self._writer.run_prepared(lambda: write_of(append if isinstance(append, Append) else append()))
+        hint = await self._writer.run_prepared(
+            lambda: write_of(append if isinstance(append, Append) else append(), self._clock)
+        )
         self._hints.publish(hint)
+
+    # --- beats ----------------------------------------------------------------------------------------------------
+
+    async def beat(self, at: str) -> Beat:
+        return Beat(await self._transaction(lambda connection: outages.note_beat(connection, at)), None)
+
+    async def drained(self) -> None:
+        # One transaction writes at a time, in all processes. This one begins when all that began before have ended, and
+        # those that come later look at the clock after it: they have the lock then.
+        await self._transaction(lambda _: None)
+
+    # --- other reads ----------------------------------------------------------------------------------------------
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         return dict(self._reader.rows(_HEADS, {"b_games": json.dumps(list(games))}))
@@ -156,3 +180,10 @@ class SqliteStore(SqlStore):
 
     async def _transaction(self, work: Callable[[Connection], T]) -> T:
         return await self._writer.run(work)
+
+    # One transaction writes at a time, so each holds every row, and is alone.
+    _holding = _transaction
+    _alone = _transaction
+
+    def _time(self, connection: Connection) -> datetime:  # noqa: ARG002 # the process has a clock
+        return self._clock()

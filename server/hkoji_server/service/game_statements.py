@@ -1,0 +1,225 @@
+"""What players say about a game beside its log: gifts of time, and wishes to call it off; and what its clocks show.
+
+docs/spec/log.md, "Statements". A statement is about the last entry. It is kept in a transaction that compares the head,
+the deadline and the number of outages, as an append does. The second wish about the same entry ends the game instead.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from hkoji import referee
+from hkoji.errors import ConflictError, GameOverError, IllegalError, RevokedError, TimeOverError
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Outage, Pace
+from hkoji.log import sshsig
+from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
+from hkoji.log.line import Line
+from hkoji.log.private_key import Signer
+from hkoji.log.public_key import PublicKey
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+from hkoji_server.service.decision import TRIES, undecided, write_own
+from hkoji_server.service.held_games import HeldGame, HeldGames, hold
+from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+from hkoji_server.store.player_keys import verify_not_revoked
+from hkoji_server.store.time_contract import KeptStatement, StaleDecisionError
+
+StatementKind = Literal["give", "annul"]
+
+
+class Stated(NamedTuple):
+    """What has become of a statement: the game's deadline, and the lines that it has added to the log.
+
+    `fresh` is False if it was accepted earlier.
+    """
+
+    deadline: str | None
+    lines: tuple[Line, ...]
+    fresh: bool
+
+
+class ClockReport(NamedTuple):
+    """What the clocks of a game show. `pace` is of the running turn; None if no clock runs.
+
+    `gifts` and `outages` count for the entry that is due. `annul` are the players who wish to call the game off.
+    """
+
+    game: str
+    seq: int
+    head: str
+    agreement: Agreement
+    seat: Seat | None
+    deadline: str | None
+    pace: Pace | None
+    gifts: tuple[KeptStatement, ...]
+    outages: tuple[Outage, ...]
+    annul: tuple[str, ...]
+
+
+class GameStatements:
+    """Use cases about statements. `signer` is the service's key."""
+
+    def __init__(
+        self, store: Store, held: HeldGames, time: ServiceTime, signer: Signer, limits: RateLimits | None = None
+    ) -> None:
+        self._store = store
+        self._held = held
+        self._time = time
+        self._signer = signer
+        self._limits = limits or RateLimits()
+
+    async def give(self, game: str, head: str, name: str, seconds: int, sig: str) -> Stated:
+        """Keeps a gift of time of player `name` for the opponent's entry that is due; `sig` is base64.
+
+        Raises `MalformedError`, `NotFoundError`, `ForbiddenError`, `SignatureError`, `RevokedError`, `ConflictError`
+        for another head, `GameOverError`, `IllegalError` where no time can be given, `TimeOverError`, `ClockError`.
+        """
+        return await self._state("give", make_gift(game=game, head=head, name=name, seconds=seconds), sig)
+
+    async def annul(self, game: str, head: str, name: str, sig: str) -> Stated:
+        """Keeps the wish of player `name` to call the game off, or ends the game if the other one wishes it too.
+
+        Raises what `give` raises; `IllegalError` before a guest has joined.
+        """
+        return await self._state("annul", make_annul(game=game, head=head, name=name), sig)
+
+    async def withdraw(self, game: str, player: str) -> None:
+        """Forgets a player's wish to call a game off. Its signature stays valid until the head moves.
+
+        Raises `NotFoundError`, `ForbiddenError`, `GameOverError`.
+        """
+        course = (await self._held.read(game)).refereed.course
+        course.setup.require_seat(player)
+        if course.finished:
+            raise GameOverError(game)
+        await self._store.remove_statement(game, course.head, "annul", player)
+
+    async def clock(self, game: str) -> ClockReport:
+        """Returns what the clocks of a game show. Raises `NotFoundError`."""
+        held = await self._held.read(game)
+        await self._time.read_outages()
+        refereed, outages = held.refereed, self._time.outages
+        course = refereed.course
+        seat = course.actor
+        pace = None
+        if course.clock is not None and seat is not None:
+            pace = course.clock.settled(refereed.at).due(course.clock.control, seat)
+        giver = None if pace is None or seat is None else course.setup.names[1 - seat]
+        return ClockReport(
+            game=game,
+            seq=course.seq,
+            head=course.head,
+            agreement=course.setup.agreement,
+            seat=seat,
+            deadline=held.due(outages),
+            pace=pace,
+            gifts=tuple(each for each in held.statements if each.kind == "give" and each.name == giver),
+            outages=tuple(each for each in outages if pace is not None and each.begin >= pace.since),
+            annul=tuple(each.name for each in held.statements if each.kind == "annul" and each.head == course.head),
+        )
+
+    # --- one statement --------------------------------------------------------------------------------------------
+
+    async def _state(self, kind: StatementKind, statement: GiftStatement | AnnulStatement, sig: str) -> Stated:
+        blob, game, name = decode_base64(sig, "signature"), statement.game, statement.name
+        counted = False
+        for _ in range(TRIES):
+            held = await self._held.read(game)
+            course = held.refereed.course
+            seat = course.setup.require_seat(name)
+            key = course.setup.keys[seat]
+            assert key is not None
+            sshsig.verify(blob, key, sshsig.GIVE if kind == "give" else sshsig.ANNUL, statement.message, name)
+            verify_not_revoked(await self._store.retired(key.text))
+            if not counted:
+                await self._limits.admit_player(name)
+                counted = True
+            if statement.head != course.head:
+                if kind == "annul" and course.finished:
+                    return await self._called_off(held, statement.head)
+                raise ConflictError(game, seq=course.seq, head=course.head)
+            if course.finished:
+                raise GameOverError(game)
+            at = await self._time.now()
+            seconds = statement.seconds if isinstance(statement, GiftStatement) else None
+            new = KeptStatement(game, course.head, kind, name, seconds, encode_base64(blob), at)
+            try:
+                if kind == "give":
+                    return await self._give(held, new, seat)
+                return await self._annul(held, new, seat, key)
+            except (ConflictError, StaleDecisionError):
+                await self._time.read_outages()
+        raise undecided()
+
+    async def _give(self, held: HeldGame, new: KeptStatement, seat: Seat) -> Stated:
+        course = held.refereed.course
+        if course.clock is None or course.actor is None:
+            raise IllegalError(tell("no clock runs in this game, so no time can be given"))
+        if course.actor == seat:
+            raise IllegalError(
+                tell("you owe the next entry yourself; only your opponent can give time for it"),
+                hint=tell("nothing was changed; ask your opponent"),
+            )
+        self._verify_in_time(held, new.at)
+        outages = self._time.outages
+        after = hold(held.refereed, None, (*held.statements, new)).due(outages)
+        fresh = await self._store.add_statement(new, deadline=held.deadline, after=after, outages=len(outages))
+        return Stated(after, (), fresh)
+
+    async def _annul(self, held: HeldGame, new: KeptStatement, seat: Seat, key: PublicKey) -> Stated:
+        refereed, outages = held.refereed, self._time.outages
+        course = refereed.course
+        if course.actor is None:
+            raise IllegalError(
+                tell("a game that nobody has joined cannot be called off"),
+                hint=tell("nothing was changed; its host can cancel it"),
+            )
+        self._verify_in_time(held, new.at)
+        theirs = await self._wish_of_other(held, seat)
+        if theirs is None:
+            kept = await self._store.add_statement(
+                new, deadline=held.deadline, after=held.deadline, outages=len(outages)
+            )
+            return Stated(held.due(outages), (), kept)
+        blobs = (decode_base64(new.sig, "signature"), decode_base64(theirs.sig, "signature"))
+        sigs = blobs if seat == 0 else (blobs[1], blobs[0])
+        accepted = referee.annul(refereed, sigs, signer=self._signer, at=new.at, gifts=held.gifts, outages=outages)
+        await write_own(self._store, self._held, held, accepted, outages, key=key.text)
+        return Stated(None, accepted.lines, fresh=True)
+
+    async def _wish_of_other(self, held: HeldGame, seat: Seat) -> KeptStatement | None:
+        """Returns the wish of the other seat about the last entry. One of a key that is revoked by now is forgotten."""
+        course = held.refereed.course
+        other = course.setup.names[1 - seat]
+        for each in held.statements:
+            if (each.kind, each.head, each.name) != ("annul", course.head, other):
+                continue
+            key = course.setup.keys[1 - seat]
+            assert key is not None
+            try:
+                verify_not_revoked(await self._store.retired(key.text))
+            except RevokedError:
+                await self._store.remove_statement(each.game, each.head, each.kind, each.name)
+                return None
+            return each
+        return None
+
+    def _verify_in_time(self, held: HeldGame, at: str) -> None:
+        """Raises `TimeOverError` if the time of the seat that owes the next entry is over."""
+        due = held.due(self._time.outages)
+        if due is not None and max(at, held.refereed.at) > due:
+            raise TimeOverError(held.refereed.course.setup.game, due)
+
+    async def _called_off(self, held: HeldGame, head: str) -> Stated:
+        """Returns the answer to a wish that has ended the game before. Raises `ConflictError` if it has not."""
+        course = held.refereed.course
+        game = course.setup.game
+        lines = await self._store.lines(game, course.seq - 2)
+        if lines and lines[0].entry.prev == head and lines[0].entry.kind == entry_kinds.Annul.KIND:
+            return Stated(None, lines, fresh=False)
+        raise ConflictError(game, seq=course.seq, head=course.head)

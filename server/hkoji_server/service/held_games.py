@@ -1,0 +1,133 @@
+"""Games in memory, with everything that an append is compared with: head, deadline, gifts of time.
+
+A held game may be behind: another process may have appended, or kept a gift. The store's compare-and-swap notices that,
+and the game is read again. So nothing here needs a lock, and any number of processes may hold the same game.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hkoji import referee
+from hkoji.errors import NotFoundError
+from hkoji.game.clock import Outage
+from hkoji.game.entry_kinds import GivenTime
+from hkoji.log.canonical import decode_base64
+from hkoji.messages.text import tell
+from hkoji_server.store.contract import Store
+from hkoji_server.store.time_contract import KeptStatement
+
+
+class HeldGame(NamedTuple):
+    """A game as this process last saw it.
+
+    `deadline` is that of its row, and `statements` are those kept about its last entry, or about one before it whose
+    gifts still count.
+    """
+
+    refereed: referee.RefereedGame
+    deadline: str | None
+    statements: tuple[KeptStatement, ...] = ()
+
+    @property
+    def gifts(self) -> tuple[GivenTime, ...]:
+        """The gifts for the entry that is due, from the opponent of the seat that owes it."""
+        course = self.refereed.course
+        if not self.statements or course.actor is None:
+            return ()
+        giver = course.setup.names[1 - course.actor]
+        return tuple(
+            GivenTime(each.head, each.seconds, decode_base64(each.sig, "signature"))
+            for each in self.statements
+            if each.kind == "give" and each.name == giver and each.seconds is not None
+        )
+
+    def due(self, outages: tuple[Outage, ...]) -> str | None:
+        """Returns until when the entry that is due can come, or a guest can join; None if no time runs."""
+        return referee.deadline(self.refereed, gifts=self.gifts, outages=outages)
+
+
+def hold(refereed: referee.RefereedGame, deadline: str | None, statements: Iterable[KeptStatement] = ()) -> HeldGame:
+    """Returns a game with those of the `statements` that still count."""
+    heads = valid_heads(refereed)
+    return HeldGame(refereed, deadline, tuple(each for each in statements if each.head in heads))
+
+
+def valid_heads(refereed: referee.RefereedGame) -> tuple[str, ...]:
+    """Returns the heads about which a statement still counts; of a finished game, none."""
+    course = refereed.course
+    if course.finished:
+        return ()
+    # A gift outlasts a change of keys. The wish to call a game off does not; it names the last entry.
+    return (*course.clock.heads, course.head) if course.clock is not None else (course.head,)
+
+
+class HeldGames:
+    """At most `most` games, those that were used last."""
+
+    def __init__(self, store: Store, most: int) -> None:
+        self._store = store
+        self._most = most
+        self._games: OrderedDict[str, HeldGame] = OrderedDict()
+
+    async def recall(self, game: str) -> tuple[HeldGame, bool]:
+        """Returns a game as this process last saw it, and whether it has just been read. Raises `NotFoundError`."""
+        held = self._games.get(game)
+        if held is not None:
+            self._games.move_to_end(game)
+            return held, False
+        return await self._read(game), True
+
+    async def current(self, game: str) -> HeldGame:
+        """Returns a game whose log is as the store has it now."""
+        held, current = await self.recall(game)
+        course = held.refereed.course
+        if current or await self._store.head(game) == (course.seq, course.head):
+            return held
+        return await self.refresh(held)
+
+    async def at_head(self, game: str, head: str) -> HeldGame:
+        """Returns a game at `head`, which the store has just returned, or later."""
+        held, current = await self.recall(game)
+        return held if current or held.refereed.course.head == head else await self.refresh(held)
+
+    async def read(self, game: str) -> HeldGame:
+        """Returns a game of which everything is as the store has it now. Raises `NotFoundError`."""
+        held, current = await self.recall(game)
+        return held if current else await self.refresh(held)
+
+    async def refresh(self, held: HeldGame) -> HeldGame:
+        """Returns a game with everything that the store has now. Raises `NotFoundError`."""
+        refereed = held.refereed
+        game = refereed.course.setup.game
+        history = await self._store.history(game, refereed.course.seq)
+        if history is None:
+            self.forget(game)
+            raise NotFoundError(tell("game"), game)
+        if history.lines:
+            refereed = referee.catch_up(refereed, history.lines, history.secrets.openings)
+        return self.keep(hold(refereed, history.deadline, history.statements))
+
+    async def _read(self, game: str) -> HeldGame:
+        history = await self._store.history(game)
+        if history is None:
+            raise NotFoundError(tell("game"), game)
+        refereed = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
+        return self.keep(hold(refereed, history.deadline, history.statements))
+
+    def keep(self, held: HeldGame) -> HeldGame:
+        """Holds a game unless a later entry of it is held, and returns it."""
+        game = held.refereed.course.setup.game
+        before = self._games.get(game)
+        if before is None or before.refereed.course.seq <= held.refereed.course.seq:
+            self._games[game] = held
+        self._games.move_to_end(game)
+        while len(self._games) > self._most:
+            self._games.popitem(last=False)
+        return held
+
+    def forget(self, game: str) -> None:
+        """Forgets a game that the store does not have."""
+        self._games.pop(game, None)

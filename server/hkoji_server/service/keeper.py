@@ -1,0 +1,135 @@
+"""The keeper ends games whose time is over, and offers that have expired. Each process has one.
+
+docs/spec/log.md, "Timeouts". A timeout is an append like any other: of several keepers that try it, exactly one
+succeeds, and a move that was written first makes it fail. So keepers need no lease and no leader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Final
+
+import structlog
+
+from hkoji import referee
+from hkoji.errors import ClockError, ConflictError, HkojiError, NotFoundError, StorageError
+from hkoji.game.clock import format_time, parse_time
+from hkoji.game.entry_kinds.time import LapseReason
+from hkoji.log.private_key import Signer
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.decision import TRIES, undecided, write_own
+from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+from hkoji_server.store.time_contract import StaleDecisionError
+
+log = structlog.get_logger("hkoji")
+
+PACE: Final = 20.0
+"""The seconds between two looks, on average."""
+_SPREAD: Final = 0.25
+_MOST: Final = 50
+"""How many games are looked at together."""
+_PUT_OFF: Final = 3600.0
+"""For how many seconds this process leaves a game alone that it could not end."""
+
+
+class Keeper:
+    """Ends games `slack` seconds after their deadline. `failed` is called for each game that could not be ended."""
+
+    def __init__(
+        self,
+        store: Store,
+        held: HeldGames,
+        time: ServiceTime,
+        sources: ClockAndEntropy,
+        signer: Signer,
+        *,
+        slack: int,
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._held = held
+        self._time = time
+        self._sources = sources
+        self._signer = signer
+        self._slack = slack
+        self._failed = failed
+        self._put_off: dict[str, float] = {}
+
+    async def look(self) -> int:
+        """Ends all games whose time is over, and returns how many this process has ended.
+
+        Raises `ClockError` and `StorageError`: then it has not looked at all games.
+        """
+        ended = 0
+        while True:
+            at = await self._time.now()
+            # What came in time and is not in the log yet has until then to get there.
+            before = min(format_time(parse_time(at) - self._slack), await self._time.drained())
+            elapsed = self._sources.elapsed()
+            self._put_off = {game: until for game, until in self._put_off.items() if until > elapsed}
+            limit = _MOST + len(self._put_off)
+            games = await self._store.overdue(before, limit)
+            for game in games:
+                if game not in self._put_off:
+                    ended += await self._end_or_put_off(game)
+            # A game that is not over any more is not found again; each of the others has been put off.
+            if len(games) < limit:
+                return ended
+
+    async def _end_or_put_off(self, game: str) -> bool:
+        try:
+            return await self._end(game)
+        except (ClockError, StorageError):
+            raise
+        except NotFoundError:
+            return False
+        except Exception as error:  # whatever it is, other games must not wait for it
+            self._put_off[game] = self._sources.elapsed() + _PUT_OFF
+            self._failed()
+            reason = str(error) if isinstance(error, HkojiError) else type(error).__name__
+            log.error("could not end a game whose time is over", game=game, reason=reason)
+            return False
+
+    async def _end(self, game: str) -> bool:
+        """Ends a game, or corrects its deadline. Returns whether this process has ended it."""
+        for _ in range(TRIES):
+            held = await self._held.read(game)
+            at, outages = await self._time.now(), self._time.outages
+            course = held.refereed.course
+            due = held.due(outages)
+            try:
+                if due != held.deadline:  # an outage has moved it on
+                    await self._store.set_deadline(game, course.head, held.deadline, due)
+                    self._held.keep(held._replace(deadline=due))
+                    return False
+                if due is None or at <= due:
+                    return False
+                if course.joinable:
+                    accepted = referee.lapse(held.refereed, LapseReason.EXPIRED, signer=self._signer, at=at)
+                else:
+                    accepted = referee.timeout(
+                        held.refereed, signer=self._signer, at=at, gifts=held.gifts, outages=outages
+                    )
+                await write_own(self._store, self._held, held, accepted, outages)
+            except (ConflictError, StaleDecisionError):
+                await self._time.read_outages()
+            else:
+                log.info("ended a game whose time was over", game=game)
+                return True
+        raise undecided()
+
+
+async def keep_at_intervals(keeper: Keeper, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+    """Looks until it is cancelled."""
+    # Processes that were started together do not look together.
+    chance = Random()  # noqa: S311 # no secret
+    while True:
+        await pause(PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD))
+        try:
+            await keeper.look()
+        except HkojiError as error:
+            log.warning("could not look for games whose time is over", reason=str(error))

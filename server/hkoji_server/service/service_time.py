@@ -1,0 +1,212 @@
+"""The time by which the service decides: whether its clock can be trusted, beats, outages, and what is written late.
+
+docs/spec/log.md, "Time of record" and "Outages". An outage is a time in which no process took entries. Each process
+notes the time in one row of the store, the beat. A process that has not noted it for long, because it was stopped or
+has just started, takes no entry until it has read the row: if no other process has noted the time either, nobody took
+entries, and it records that as an outage. So whatever decides something asks `ServiceTime.now` for the time.
+
+The clock cannot be trusted while it is long before the beat. On PostgreSQL the database's clock judges it too. A file
+has no clock; so there a jump against the clock that nobody sets makes it doubtful, until it is set back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import structlog
+
+from hkoji.errors import ClockError, HkojiError
+from hkoji.game.clock import Outage, format_time, parse_time
+from hkoji.messages.text import tell
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy, log_time
+from hkoji_server.store.contract import Store
+from hkoji_server.store.time_contract import StaleDecisionError
+
+log = structlog.get_logger("hkoji")
+
+JUMP: Final = 30.0
+"""By how many seconds the clock must change against the one that nobody sets, to have jumped."""
+APART: Final = 30.0
+"""How many seconds the clock may differ from that of the database."""
+BEFORE_BEAT: Final = 60
+"""How many seconds the clock may be before the last beat."""
+BEATS: Final = 3
+"""How often the time is noted before an absence would count as an outage."""
+_RETRY: Final = 30
+_FRESH: Final = 1.0
+_TRIES: Final = 20
+
+Unprocessed = Callable[[], Awaitable[str | None]]
+"""Returns the time of the oldest thing that has arrived and is not decided yet, such as a raw mail; None if all is."""
+
+
+async def _nothing() -> str | None:
+    return None
+
+
+class ServiceTime:
+    """The time by which this process decides. `outage_after` is how many seconds without a beat are an outage."""
+
+    def __init__(
+        self, store: Store, sources: ClockAndEntropy, *, outage_after: int, unprocessed: Unprocessed = _nothing
+    ) -> None:
+        self._store = store
+        self._sources = sources
+        self._outage_after = outage_after
+        self._unprocessed = unprocessed
+        self._outages: tuple[Outage, ...] = ()
+        self._offset: float | None = None
+        """The difference between the two clocks when they were compared last; None before that."""
+        self._judged = False
+        """Whether the database judges the clock."""
+        self._earliest = datetime.min.replace(tzinfo=UTC)
+        """The clock is wrong if it shows an earlier time."""
+        self._beaten = float("-inf")
+        """When this process last noted the time, in seconds of the clock that nobody sets; likewise below."""
+        self._asked = float("-inf")
+        self._doubt: ClockError | None = None
+        """Why the clock was not trusted when the store was `asked`."""
+        self._lock = asyncio.Lock()
+        self._draining = asyncio.Lock()
+        self._drained = ""
+        self._drained_at = float("-inf")
+
+    @property
+    def outages(self) -> tuple[Outage, ...]:
+        """All outages that this process knows of, in order of time."""
+        return self._outages
+
+    async def now(self) -> str:
+        """Returns the time, in which something can be decided. Raises `ClockError`, or `StorageError`.
+
+        If this process has not noted the time for long, it does so first, and records an outage if there was one.
+        """
+        return self._look() or await self._resume()
+
+    async def beat(self) -> None:
+        """Notes that this process takes entries, and learns what others have noted. Raises as `now` does."""
+        began, at = self._sources.elapsed(), await self.now()
+        # The row tells when it was noted last; a clock that has just gone wrong must not change it.
+        noted = await self._store.beat(at)
+        self._compare(noted.clock, at)
+        self._note(noted.at, began)
+        await self.read_outages()
+
+    async def read_outages(self) -> None:
+        """Reads which outages there are."""
+        self._outages = await self._store.outages()
+
+    async def drained(self) -> str:
+        """Returns a time t such that nothing that is written after the call has a T before t - 120 seconds.
+
+        60 of them are the age that a decision may have, and 60 the difference between two clocks. What has arrived and
+        is not decided yet will have an early T. It asks the store at most once a second; an earlier answer still
+        holds. Raises `ClockError`, `StorageError`.
+        """
+        await self.now()
+        async with self._draining:
+            began = self._sources.elapsed()
+            if began - self._drained_at >= _FRESH:
+                at = await self.now()
+                await self._store.drained()
+                oldest = await self._unprocessed()
+                self._drained = at if oldest is None else min(at, format_time(parse_time(oldest) - 1))
+                self._drained_at = began
+            return self._drained
+
+    # --- whether the clock can be trusted -------------------------------------------------------------------------
+
+    def _look(self) -> str | None:
+        """Returns the time if nothing speaks against it. It asks nobody, and so each decision can begin with it."""
+        moment, elapsed = self._sources.clock(), self._sources.elapsed()
+        offset = moment.timestamp() - elapsed
+        if self._offset is None or abs(offset - self._offset) >= JUMP or self._doubt is not None:
+            return None
+        if elapsed - self._beaten > self._outage_after or moment < self._earliest:
+            return None
+        self._offset = offset  # a clock that is corrected little by little never jumps
+        return log_time(moment)
+
+    async def _resume(self) -> str:
+        async with self._lock:
+            for _ in range(_TRIES):
+                if (at := self._look()) is not None:
+                    return at
+                await self._verify_clock()
+                await self._rejoin()
+        raise ClockError(tell("this process cannot keep up with the clock"), _RETRY)
+
+    async def _verify_clock(self) -> None:
+        """Raises `ClockError` if the clock cannot be trusted."""
+        moment, elapsed = self._sources.clock(), self._sources.elapsed()
+        offset = moment.timestamp() - elapsed
+        jumped = self._offset is not None and abs(offset - self._offset) >= JUMP
+        if jumped and not self._judged:
+            raise ClockError(tell("the clock of the service has jumped"), _RETRY)
+        self._verify_after_beat(moment)
+        if self._doubt is not None and elapsed - self._asked < _FRESH:
+            raise self._doubt
+        self._asked = elapsed
+        row = await self._store.last_beat()
+        if row is not None:
+            # Noting the time that is noted changes nothing, and tells the time of the database.
+            noted = await self._store.beat(row)
+            self._compare(noted.clock, log_time(moment))
+            self._note(noted.at)
+            self._verify_after_beat(moment)
+        self._doubt = None
+        self._offset = offset
+
+    def _verify_after_beat(self, moment: datetime) -> None:
+        if moment < self._earliest:
+            raise ClockError(tell("the clock of the service shows a time before its last entries"), _RETRY)
+
+    def _compare(self, clock: str | None, at: str) -> None:
+        """Compares the clock of the database with this one, which showed `at` just before. Raises `ClockError`."""
+        if clock is None:
+            return
+        self._judged = True
+        before, after, theirs = parse_time(at), parse_time(self._sources.at()), parse_time(clock)
+        if not before - APART <= theirs <= after + APART:
+            self._asked = self._sources.elapsed()
+            self._doubt = ClockError(tell("the clock of the service differs from that of its database"), _RETRY)
+            raise self._doubt
+
+    def _note(self, beat: str, beaten: float | None = None) -> None:
+        self._earliest = datetime.fromisoformat(beat) - timedelta(seconds=BEFORE_BEAT)
+        if beaten is not None:
+            self._beaten = beaten
+
+    # --- outages --------------------------------------------------------------------------------------------------
+
+    async def _rejoin(self) -> None:
+        """Notes the time; if nobody has noted it for long, records the outage first."""
+        began, at = self._sources.elapsed(), self._sources.at()
+        row = await self._store.last_beat()
+        if row is None or parse_time(at) - parse_time(row) > self._outage_after:
+            try:
+                outage = await self._store.close_gap(row, at)
+            except StaleDecisionError:  # another process was first
+                return
+            if outage is not None:
+                log.warning("no process took entries for a while", begin=outage.begin, until=outage.until)
+            noted = at if row is None else max(at, row)
+        else:
+            noted = (await self._store.beat(at)).at
+        await self.read_outages()
+        self._note(noted, began)
+
+
+async def beat_at_intervals(
+    time: ServiceTime, outage_after: int, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> None:
+    """Notes the time until it is cancelled, at once and then often enough that no absence counts as an outage."""
+    while True:
+        try:
+            await time.beat()
+        except HkojiError as error:
+            log.warning("could not note the time", reason=str(error))
+        await pause(outage_after / BEATS)

@@ -1,0 +1,139 @@
+"""The part of the store's contract that is about time: deadlines, statements about games, beats and outages.
+
+docs/spec/log.md, "Clock" and "Outages". Times are texts of the log. T is the time of record of an entry.
+
+- *No T lies within an outage.* Nothing is appended while an outage is being recorded, and an outage begins after the
+  newest T. Whoever appends says with how many outages they decided. If there are more by then, nothing is appended.
+- *No append, and no timeout, misses a gift of time.* A gift changes the game's deadline, and each append says with
+  which deadline it was decided.
+- *Nothing old is written late.* What is appended, added or kept has a time that is at most `OLDEST` seconds old when
+  the game's row is held in the transaction. On PostgreSQL the database's clock says so, on SQLite that of the process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, Protocol
+
+from hkoji.errors import HkojiError
+from hkoji.game.clock import Outage
+from hkoji.messages.text import tell
+
+OLDEST: Final = 60
+"""How many seconds old the time of a decision may be when it is written."""
+
+
+class StaleDecisionError(HkojiError):
+    """Nothing was written: something other than the head differs from what was decided with, or that was too long ago.
+
+    Another deadline, another outage, another player's annulment of the same head, or a time that is over `OLDEST`
+    seconds old. The caller reads all of it again and decides anew.
+    """
+
+    code = "stale"
+
+    def __init__(self, game: str | None = None) -> None:
+        super().__init__(
+            tell("something has changed since this was decided; nothing was written"), hint=tell("try again")
+        )
+        self.game = game
+
+
+@dataclass(frozen=True, slots=True)
+class KeptStatement:
+    """A signed statement about the entry `head` of a game. It was taken at the time `at`.
+
+    `name` has signed it. `sig` is the signature in base64. `seconds` is the time that a `give` gives; else None.
+    """
+
+    game: str
+    head: str
+    kind: Literal["give", "annul"]
+    name: str
+    seconds: int | None
+    sig: str
+    at: str
+
+
+class Beat(NamedTuple):
+    """The newest time at which a process said that it takes entries, and the time of the database.
+
+    `clock` is None if the database has no clock of its own.
+    """
+
+    at: str
+    clock: str | None
+
+
+class TimeStore(Protocol):
+    """The methods of a store that are about time."""
+
+    async def drained(self) -> None:
+        """Returns when no write that began before the call is under way.
+
+        So what is written after the call is at most `OLDEST` seconds older than the call, by the clock that judges its
+        age. Raises `StorageError` if that takes too long.
+        """
+
+    # --- deadlines ------------------------------------------------------------------------------------------------
+
+    async def overdue(self, before: str, limit: int) -> tuple[str, ...]:
+        """Returns the games with a deadline before that time, at most `limit`, those with the earliest first."""
+
+    async def set_deadline(self, game: str, head: str, old: str | None, new: str | None) -> None:
+        """Changes the deadline of a game from `old` to `new`.
+
+        Changes nothing if it raises: `NotFoundError`, `ConflictError` for another head, or `StaleDecisionError` for
+        another deadline.
+        """
+
+    # --- statements about games -----------------------------------------------------------------------------------
+
+    async def add_statement(self, new: KeptStatement, *, deadline: str | None, after: str | None, outages: int) -> bool:
+        """Keeps a statement about the head of a game that has that `deadline`, and sets the deadline `after`.
+
+        `outages` is the number of outages it was decided with, and `new.at` the time. For an annulment `after` is the
+        same as `deadline`. Of the gifts of one player about one head, the largest is kept. Returns False if the same
+        statement, or a larger gift, is kept already: then nothing changes.
+
+        Changes nothing if it raises: `NotFoundError`; `ConflictError` for another head; `StaleDecisionError` also if
+        another player's annulment of the same head is kept, because then the game ends instead.
+        """
+
+    async def statements(self, game: str) -> tuple[KeptStatement, ...]:
+        """Returns the statements about a game that are kept, by head, kind and name."""
+
+    async def remove_statement(self, game: str, head: str, kind: str, name: str) -> bool:
+        """Forgets a statement. Returns False if there is none."""
+
+    async def remove_statements(self, game: str, heads: tuple[str, ...]) -> int:
+        """Forgets the statements about other entries of a game than `heads`. Returns how many there were.
+
+        An append that ends a game forgets all statements about it.
+        """
+
+    # --- beats and outages ----------------------------------------------------------------------------------------
+
+    async def beat(self, at: str) -> Beat:
+        """Notes that a process takes entries at the time `at`, unless a later time is noted. Returns what is noted."""
+
+    async def last_beat(self) -> str | None:
+        """Returns the newest time that was noted; None in a new store."""
+
+    async def outages(self) -> tuple[Outage, ...]:
+        """Returns all outages, in order of time. None is ever changed or removed."""
+
+    async def close_gap(self, beat: str | None, now: str) -> Outage | None:
+        """Records the outage from `beat`, which `last_beat` has returned, until `now`, and notes the time `now`.
+
+        The outage begins one second after the newest of `beat`, all T, and the ends of all outages. If it would be
+        empty, or nothing was ever noted, none is recorded, and None is returned. Appends wait meanwhile. Changes
+        nothing if it raises `StaleDecisionError`: the newest time noted is no longer `beat`.
+        """
+
+    async def add_outage(self, outage: Outage, now: str) -> None:
+        """Records an outage that the operator states. Appends wait meanwhile.
+
+        Changes nothing if it raises: `UsageError` for an outage that is empty or ends after `now`, `IllegalError` if a
+        T lies within it, or it touches another outage.
+        """

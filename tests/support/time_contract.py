@@ -1,0 +1,509 @@
+"""The tests of time that every store must pass: deadlines, ages, statements about games, beats and outages."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hkoji_server.store.contract import Append, NewGame, RetiredKey, Store
+from hkoji_server.store.contract import Player as RegisteredPlayer
+from hkoji_server.store.time_contract import OLDEST, KeptStatement, StaleDecisionError
+
+from hkoji.errors import ConflictError, IllegalError, NotFoundError, RevokedError, UsageError
+from hkoji.game.clock import Outage, format_time, parse_time
+from hkoji.log.line import Line
+from hkoji.log.private_key import PrivateKey
+from tests.support.loops import run
+from tests.support.table import AT, Table
+from tests.support.times import log_time, now
+from tests.support.waiting_contract import new_game, next_line
+
+ClockSetter = Callable[[datetime], None]
+Clocked = Callable[[datetime], AbstractContextManager[tuple[Store, ClockSetter]]]
+"""Opens a store by whose clock, which is set, decisions are judged."""
+
+MOMENT = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
+FIRST, SECOND, THIRD = "2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z"
+
+
+def later(at: str, seconds: int) -> str:
+    """The time so many seconds after another."""
+    return format_time(parse_time(at) + seconds)
+
+
+def gift(table: Table, seq: int, seconds: int = 3600, **changes: Any) -> KeptStatement:  # Any: fields by name
+    """A gift of bob's for the entry after number `seq`."""
+    made = KeptStatement(table.game, table.lines[seq].entry.head, "give", "bob", seconds, "c2ln", now())
+    return replace(made, **changes)
+
+
+def annulment(table: Table, seq: int, name: str) -> KeptStatement:
+    """What a player says to call the game off."""
+    return gift(table, seq, kind="annul", name=name, seconds=None)
+
+
+def received(table: Table, seq: int, at: str) -> Line:
+    """The line of entry number `seq`, with a receipt of that time, as the store sees it."""
+    line = table.lines[seq]
+    assert line.receipt is not None
+    receipt = line.receipt.receipt
+    text = receipt.text.replace(f'"at":"{receipt.at}"', f'"at":"{at}"')
+    return line._replace(receipt=line.receipt._replace(receipt=receipt._replace(at=at, text=text)))
+
+
+async def record(store: Store, begin: str, until: str) -> None:
+    """Records an outage of that time in a store without a later one."""
+    await store.add_outage(Outage(begin, until), until)
+
+
+def state(store: Store, table: Table) -> tuple[object, ...]:
+    """What a refused write must leave as it is."""
+    game = table.game
+    return run(store.summary(game)), run(store.lines(game)), run(store.statements(game)), run(store.outages())
+
+
+class TimeContract:
+    """The promises of `hkoji_server.store.time_contract`."""
+
+    # --- what an append was decided with --------------------------------------------------------------------------
+
+    @pytest.mark.parametrize("deadline", [None, FIRST])
+    def test_an_append_that_was_decided_with_another_deadline_changes_nothing(
+        self, store: Store, deadline: str | None
+    ) -> None:
+        table = new_game(store, 1, deadline=deadline)
+        append = next_line(table, 0, deadline=SECOND)
+        before = state(store, table)
+        for other in {None, FIRST, THIRD} - {deadline}:
+            with pytest.raises(StaleDecisionError) as raised:
+                run(store.append(replace(append, deadline=other)))
+            assert raised.value.game == table.game
+            assert state(store, table) == before
+        run(store.append(replace(append, deadline=deadline)))
+        summary = run(store.summary(table.game))
+        assert summary is not None
+        assert (summary.seq, summary.deadline) == (1, SECOND)
+
+    def test_an_append_that_was_decided_with_other_outages_changes_nothing(self, store: Store) -> None:
+        table = new_game(store, 1)
+        run(record(store, "2026-11-25T00:00:00Z", "2026-11-25T01:00:00Z"))
+        run(record(store, "2026-11-26T00:00:00Z", "2026-11-26T01:00:00Z"))
+        append = next_line(table, 0)
+        before = state(store, table)
+        for outages in (0, 1, 3):
+            with pytest.raises(StaleDecisionError):
+                run(store.append(replace(append, outages=outages)))
+            assert state(store, table) == before
+        run(store.append(replace(append, outages=2)))
+        assert run(store.head(table.game)) == (1, table.lines[1].entry.head)
+
+    def test_a_new_game_that_was_decided_with_other_outages_is_not_added(self, store: Store) -> None:
+        other = new_game(store, 1)
+        run(record(store, "2026-11-25T00:00:00Z", "2026-11-25T01:00:00Z"))
+        table = Table(seed=2)
+        summary = run(store.summary(other.game))
+        assert summary is not None
+        new = NewGame(
+            summary._replace(game=table.game, head=table.lines[0].entry.head, deadline=FIRST),
+            table.lines[0],
+            "5e" * 32,
+            "alice",
+            now(),
+            outages=0,
+        )
+        for outages in (0, 2):
+            with pytest.raises(StaleDecisionError):
+                run(store.add_game(replace(new, outages=outages)))
+            assert run(store.summary(table.game)) is None
+            assert run(store.lines(table.game)) == ()
+        run(store.add_game(replace(new, outages=1)))
+        assert run(store.summary(table.game)) == new.summary
+        assert run(store.lines(table.game)) == (table.lines[0],)
+
+    def test_another_head_and_a_revoked_key_are_told_from_a_stale_decision(self, store: Store) -> None:
+        """Also where the deadline, the outages and the age differ too."""
+        key = PrivateKey.from_seed(b"\x01" * 32).public.text
+        run(store.add_player(RegisteredPlayer("alice", key, AT, "text", "sig")))
+        table = new_game(store, 1)
+        append = next_line(table, 0)
+        run(store.append(append))
+        for stale in (
+            append,
+            replace(append, deadline=FIRST),
+            replace(append, outages=7),
+            replace(append, at=now(-OLDEST - 5)),
+        ):
+            with pytest.raises(ConflictError) as raised:
+                run(store.append(stale))
+            assert (raised.value.seq, raised.value.head) == (1, table.lines[1].entry.head)
+        with pytest.raises(NotFoundError):
+            run(store.append(replace(append, game="0" * 32, outages=7)))
+        run(store.revoke_key(RetiredKey(key, "alice", AT, True)))
+        with pytest.raises(RevokedError):
+            run(store.append(replace(next_line(table, 1), key=key, deadline=FIRST)))
+        assert run(store.head(table.game)) == (1, table.lines[1].entry.head)
+
+    # --- ages -----------------------------------------------------------------------------------------------------
+
+    def test_a_decision_may_be_a_minute_old_and_no_older(self, clocked: Clocked) -> None:
+        with clocked(MOMENT) as (store, show):
+            table = new_game(store, 1)
+            show(MOMENT + timedelta(seconds=OLDEST, microseconds=1))
+            before = state(store, table)
+            append = replace(next_line(table, 0), at=AT)
+            for late in (append, lambda: append):  # also one that is decided in a thread of the store
+                with pytest.raises(StaleDecisionError):
+                    run(store.append(late))
+            with pytest.raises(StaleDecisionError):
+                run(store.add_statement(gift(table, 0, at=AT), deadline=None, after=None, outages=0))
+            assert state(store, table) == before
+            show(MOMENT + timedelta(seconds=OLDEST))
+            assert run(store.add_statement(gift(table, 0, at=AT), deadline=None, after=None, outages=0))
+            run(store.append(append))
+            # A time of the future is not old. Decisions are raised to the entry before and to the end of an outage.
+            show(MOMENT - timedelta(days=1))
+            run(store.append(replace(next_line(table, 1), at=AT)))
+            assert run(store.head(table.game)) == (2, table.lines[2].entry.head)
+
+    def test_a_new_game_may_be_a_minute_old_and_no_older(self, clocked: Clocked) -> None:
+        with clocked(MOMENT) as (store, show):
+            summary = run(store.summary(new_game(store, 1).game))
+            assert summary is not None
+            table = Table(seed=2)
+            new = NewGame(summary._replace(game=table.game), table.lines[0], "5e" * 32, "alice", AT, outages=0)
+            show(MOMENT + timedelta(seconds=OLDEST, microseconds=1))
+            with pytest.raises(StaleDecisionError):
+                run(store.add_game(new))
+            assert run(store.summary(table.game)) is None
+            show(MOMENT + timedelta(seconds=OLDEST))
+            run(store.add_game(new))
+            assert run(store.lines(table.game)) == (table.lines[0],)
+
+    def test_after_drained_nothing_is_written_that_is_over_a_minute_older(self, clocked: Clocked) -> None:
+        with clocked(MOMENT) as (store, show):
+            table = new_game(store, 1)
+            show(MOMENT + timedelta(seconds=2 * OLDEST))
+            run(store.drained())
+            with pytest.raises(StaleDecisionError):
+                run(store.append(replace(next_line(table, 0), at=log_time(MOMENT + timedelta(seconds=OLDEST - 1)))))
+            run(store.append(replace(next_line(table, 0), at=log_time(MOMENT + timedelta(seconds=OLDEST)))))
+
+    # --- deadlines ------------------------------------------------------------------------------------------------
+
+    def test_overdue_games_come_by_their_deadlines(self, store: Store) -> None:
+        third, none, first, second, tomorrow = (
+            new_game(store, seed, deadline=deadline)
+            for seed, deadline in enumerate((THIRD, None, FIRST, SECOND, "2026-11-24T00:00:00Z"))
+        )
+        assert run(store.overdue(later(THIRD, 1), 10)) == (first.game, second.game, third.game)
+        assert run(store.overdue(THIRD, 10)) == (first.game, second.game)  # not the one whose last second it is
+        assert run(store.overdue(later(THIRD, 1), 2)) == (first.game, second.game)
+        assert run(store.overdue(FIRST, 10)) == ()
+        run(store.append(replace(next_line(first, 0, deadline=None, status="finished"), deadline=FIRST)))
+        run(store.append(replace(next_line(second, 0, deadline="2026-12-24T00:00:00Z"), deadline=SECOND)))
+        assert run(store.overdue("2026-12-01T00:00:00Z", 10)) == (third.game, tomorrow.game)
+        assert run(store.summary(none.game)) is not None
+
+    def test_a_deadline_is_changed_where_it_and_the_head_are_as_they_were(self, store: Store) -> None:
+        table = new_game(store, 1, deadline=FIRST)
+        head, before = table.lines[0].entry.head, state(store, table)
+        with pytest.raises(StaleDecisionError):
+            run(store.set_deadline(table.game, head, SECOND, THIRD))
+        with pytest.raises(StaleDecisionError):
+            run(store.set_deadline(table.game, head, None, THIRD))
+        with pytest.raises(ConflictError) as raised:
+            run(store.set_deadline(table.game, table.lines[1].entry.head, FIRST, THIRD))
+        assert (raised.value.seq, raised.value.head) == (0, head)
+        with pytest.raises(NotFoundError):
+            run(store.set_deadline("0" * 32, head, FIRST, THIRD))
+        assert state(store, table) == before
+        run(store.set_deadline(table.game, head, FIRST, THIRD))
+        summary = run(store.summary(table.game))
+        assert summary == before[0]._replace(deadline=THIRD)  # type: ignore[attr-defined] # it is a summary
+        assert run(store.overdue(later(THIRD, 1), 10)) == (table.game,)
+        run(store.set_deadline(table.game, head, THIRD, None))
+        assert run(store.overdue("2999-01-01T00:00:00Z", 10)) == ()
+
+    # --- statements about games -----------------------------------------------------------------------------------
+
+    def test_a_gift_changes_the_deadline_and_no_append_misses_it(self, store: Store) -> None:
+        table = new_game(store, 1, deadline=FIRST)
+        given = gift(table, 0)
+        assert run(store.add_statement(given, deadline=FIRST, after=SECOND, outages=0))
+        assert run(store.statements(table.game)) == (given,)
+        before = state(store, table)
+        with pytest.raises(StaleDecisionError):
+            run(store.append(replace(next_line(table, 0), deadline=FIRST)))
+        assert state(store, table) == before
+        history = run(store.history(table.game))
+        assert history is not None
+        assert (history.deadline, history.statements) == (SECOND, (given,))
+        run(store.append(replace(next_line(table, 0), deadline=history.deadline)))
+
+    def test_the_largest_gift_is_kept(self, store: Store) -> None:
+        table = new_game(store, 1, deadline=FIRST)
+        hour = gift(table, 0, 3600)
+        assert run(store.add_statement(hour, deadline=FIRST, after=SECOND, outages=0))
+        before = state(store, table)
+        for again in (hour, replace(hour, at=now(1)), replace(hour, seconds=1, sig="b3RoZXI=")):
+            assert not run(store.add_statement(again, deadline=SECOND, after=THIRD, outages=0))
+            assert state(store, table) == before
+        more = gift(table, 0, 7200, sig="bW9yZQ==")
+        assert run(store.add_statement(more, deadline=SECOND, after=THIRD, outages=0))
+        assert run(store.statements(table.game)) == (more,)
+        summary = run(store.summary(table.game))
+        assert summary is not None
+        assert summary.deadline == THIRD
+
+    def test_a_statement_that_was_decided_with_something_else_is_not_kept(self, store: Store) -> None:
+        table = new_game(store, 1, deadline=FIRST)
+        run(record(store, "2026-11-25T00:00:00Z", "2026-11-25T01:00:00Z"))
+        before = state(store, table)
+        for said in (gift(table, 0), annulment(table, 0, "alice")):
+            for deadline, outages in ((SECOND, 1), (None, 1), (FIRST, 0), (FIRST, 2)):
+                with pytest.raises(StaleDecisionError):
+                    run(store.add_statement(said, deadline=deadline, after=THIRD, outages=outages))
+            other = replace(said, head=table.lines[1].entry.head)
+            with pytest.raises(ConflictError) as raised:
+                run(store.add_statement(other, deadline=FIRST, after=THIRD, outages=1))
+            assert (raised.value.seq, raised.value.head) == (0, table.lines[0].entry.head)
+            with pytest.raises(NotFoundError):
+                run(store.add_statement(replace(said, game="0" * 32), deadline=FIRST, after=THIRD, outages=1))
+        assert state(store, table) == before
+
+    def test_one_annulment_is_kept_and_the_others_is_not(self, store: Store) -> None:
+        """The second player's is the end of the game, and its transaction is an append."""
+        table = new_game(store, 1, deadline=FIRST)
+        alice, bob = annulment(table, 0, "alice"), annulment(table, 0, "bob")
+        assert run(store.add_statement(alice, deadline=FIRST, after=FIRST, outages=0))
+        assert not run(store.add_statement(alice, deadline=FIRST, after=FIRST, outages=0))
+        before = state(store, table)
+        with pytest.raises(StaleDecisionError):
+            run(store.add_statement(bob, deadline=FIRST, after=FIRST, outages=0))
+        assert state(store, table) == before
+        # Once it is withdrawn, or is about an entry that has passed, the other may say it first.
+        assert run(store.remove_statement(table.game, alice.head, "annul", "alice"))
+        assert not run(store.remove_statement(table.game, alice.head, "annul", "alice"))
+        assert run(store.add_statement(bob, deadline=FIRST, after=FIRST, outages=0))
+        run(store.append(replace(next_line(table, 0, deadline=FIRST), deadline=FIRST)))
+        assert run(store.add_statement(annulment(table, 1, "alice"), deadline=FIRST, after=FIRST, outages=0))
+
+    def test_of_two_annulments_at_once_one_is_kept(self, store: Store) -> None:
+        table = new_game(store, 1)
+
+        async def race(seq: int) -> list[bool | BaseException]:
+            said = [annulment(table, seq, name) for name in ("alice", "bob")]
+            tries = (store.add_statement(each, deadline=None, after=None, outages=0) for each in said)
+            return await asyncio.gather(*tries, return_exceptions=True)
+
+        for seq in range(4):
+            results = run(race(seq))
+            assert results.count(True) == 1, results
+            assert sum(isinstance(each, StaleDecisionError) for each in results) == 1, results
+            assert len(run(store.statements(table.game))) == seq + 1
+            run(store.append(next_line(table, seq)))
+
+    def test_statements_about_entries_that_have_passed_are_forgotten(self, store: Store) -> None:
+        table, other = new_game(store, 1), new_game(store, 2)
+        kept = []
+        for seq in range(3):
+            kept.append(gift(table, seq))
+            assert run(store.add_statement(kept[-1], deadline=None, after=None, outages=0))
+            run(store.append(next_line(table, seq)))
+        assert run(store.add_statement(gift(other, 0), deadline=None, after=None, outages=0))
+        assert set(run(store.statements(table.game))) == set(kept)
+        assert run(store.remove_statements(table.game, (kept[1].head, kept[2].head))) == 1
+        assert set(run(store.statements(table.game))) == set(kept[1:])
+        assert run(store.remove_statements(table.game, ())) == 2
+        assert run(store.statements(table.game)) == ()
+        assert run(store.statements(other.game)) != ()
+
+    @pytest.mark.parametrize("status", ["finished", "cancelled"])
+    def test_an_append_that_ends_a_game_forgets_what_was_said_about_it(self, store: Store, status: str) -> None:
+        table, other = new_game(store, 1), new_game(store, 2)
+        for each in (table, other):
+            assert run(store.add_statement(gift(each, 0), deadline=None, after=None, outages=0))
+        run(store.append(next_line(table, 0)))
+        assert len(run(store.statements(table.game))) == 1
+        run(store.append(next_line(table, 1, status=status)))
+        assert run(store.statements(table.game)) == ()
+        assert len(run(store.statements(other.game))) == 1
+
+    def test_an_offer_is_removed_with_what_was_said_about_it(self, store: Store) -> None:
+        table = new_game(store, 1)
+        assert run(store.add_statement(gift(table, 0), deadline=None, after=None, outages=0))
+        assert run(store.remove_expired(AT, "2999-01-01T00:00:00Z", 10)).offers == 1
+        assert (run(store.summary(table.game)), run(store.statements(table.game))) == (None, ())
+
+    # --- beats and outages ----------------------------------------------------------------------------------------
+
+    def test_a_beat_never_goes_back(self, store: Store) -> None:
+        assert run(store.last_beat()) is None
+        for at, noted in ((SECOND, SECOND), (FIRST, SECOND), (SECOND, SECOND), (THIRD, THIRD)):
+            assert run(store.beat(at)).at == noted
+            assert run(store.last_beat()) == noted
+
+    def test_a_gap_begins_after_all_that_was_taken(self, store: Store) -> None:
+        run(store.beat(FIRST))
+        new_game(store, 1, updated="2026-11-20T00:00:00Z")
+        until = later(FIRST, 600)
+        assert run(store.close_gap(FIRST, until)) == Outage(later(FIRST, 1), until)
+        assert run(store.last_beat()) == until
+        # A game that was changed after the last beat: the gap begins after that.
+        table = new_game_after(store, later(until, 40))
+        end = later(until, 700)
+        assert run(store.close_gap(until, end)) == Outage(later(until, 41), end)
+        assert run(store.outages()) == (Outage(later(FIRST, 1), until), Outage(later(until, 41), end))
+        assert run(store.last_beat()) == end
+        assert run(store.head(table.game)) is not None
+        # The operator has recorded one after the last beat: the gap begins after that one, and does not touch it.
+        run(store.add_outage(Outage(later(end, 100), later(end, 200)), later(end, 300)))
+        assert run(store.close_gap(end, later(end, 400))) == Outage(later(end, 201), later(end, 400))
+
+    def test_an_empty_gap_is_none(self, store: Store) -> None:
+        assert run(store.close_gap(None, FIRST)) is None  # the first start
+        assert run(store.last_beat()) == FIRST
+        assert run(store.close_gap(FIRST, later(FIRST, 1))) is None
+        beat = later(FIRST, 1)
+        assert run(store.last_beat()) == beat
+        new_game(store, 1, updated=later(beat, 500))
+        assert run(store.close_gap(beat, later(beat, 400))) is None
+        assert run(store.last_beat()) == later(beat, 400)
+        assert run(store.close_gap(later(beat, 400), FIRST)) is None
+        assert run(store.last_beat()) == later(beat, 400)  # never back
+        assert run(store.outages()) == ()
+
+    def test_of_several_that_find_a_gap_one_records_it(self, store: Store) -> None:
+        run(store.beat(FIRST))
+
+        async def race() -> list[Outage | BaseException | None]:
+            tries = (store.close_gap(FIRST, later(SECOND, n)) for n in range(6))
+            return await asyncio.gather(*tries, return_exceptions=True)
+
+        results = run(race())
+        (recorded,) = (each for each in results if isinstance(each, Outage))
+        assert sum(isinstance(each, StaleDecisionError) for each in results) == 5, results
+        assert run(store.outages()) == (recorded,)
+        assert run(store.last_beat()) == recorded.until
+        for beat in (None, FIRST, THIRD):
+            with pytest.raises(StaleDecisionError):
+                run(store.close_gap(beat, "2026-12-01T00:00:00Z"))
+        assert (run(store.outages()), run(store.last_beat())) == ((recorded,), recorded.until)
+
+    def test_an_outage_by_hand_is_over_and_touches_no_other(self, store: Store) -> None:
+        first = Outage(FIRST, later(FIRST, 100))
+        run(store.add_outage(first, later(FIRST, 100)))  # it ends now
+        now_ = later(FIRST, 1000)
+        for begin, until, error in (
+            (later(FIRST, 200), later(FIRST, 1001), UsageError),  # the future
+            (later(FIRST, 200), later(FIRST, 200), UsageError),
+            (later(FIRST, 300), later(FIRST, 200), UsageError),
+            (later(FIRST, 100), later(FIRST, 200), IllegalError),
+            (later(FIRST, -50), FIRST, IllegalError),
+            (later(FIRST, 10), later(FIRST, 20), IllegalError),
+            (later(FIRST, -50), later(FIRST, 150), IllegalError),
+            (FIRST, later(FIRST, 100), IllegalError),
+        ):
+            with pytest.raises(error):
+                run(store.add_outage(Outage(begin, until), now_))
+            assert run(store.outages()) == (first,)
+        before, after = Outage(later(FIRST, -50), later(FIRST, -1)), Outage(later(FIRST, 101), later(FIRST, 200))
+        run(store.add_outage(after, now_))
+        run(store.add_outage(before, now_))
+        assert run(store.outages()) == (before, first, after)
+
+    def test_no_entry_lies_within_an_outage_by_hand(self, store: Store) -> None:
+        """The times are those of all receipts, not only of the last ones."""
+        table = new_game(store, 1, updated=FIRST)
+        times = [FIRST, SECOND, THIRD]
+        for seq, at in enumerate(times):
+            append = next_line(table, seq, updated=at)
+            run(store.append(replace(append, lines=(received(table, seq + 1, at),))))
+        now_ = "2026-12-01T00:00:00Z"
+        for at in times:
+            for begin, until in ((at, later(at, 1)), (later(at, -60), later(at, 60)), (later(at, -60), later(at, 1))):
+                with pytest.raises(IllegalError) as raised:
+                    run(store.add_outage(Outage(begin, until), now_))
+                assert at in str(raised.value)
+        assert run(store.outages()) == ()
+        for at in times:  # until the second of an entry, and from the second after one
+            run(store.add_outage(Outage(later(at, -60), at), now_))
+            run(store.add_outage(Outage(later(at, 1), later(at, 60)), now_))
+        assert len(run(store.outages())) == 6
+
+    def test_no_time_of_record_lies_within_an_outage_however_much_happens_at_once(self, opened: Any) -> None:
+        """Two stores that append, begin games and record gaps: a clock that goes on at each look stands for time."""
+        rng = random.Random(5)
+        clock = [parse_time("2999-01-01T00:00:00Z")]  # never old
+        taken: list[str] = []
+
+        def look() -> str:
+            clock[0] += rng.randrange(3)
+            return format_time(clock[0])
+
+        async def decide(store: Store) -> tuple[str, int]:
+            known = await store.outages()
+            at = max([look(), *(each.until for each in known)])
+            await asyncio.sleep(rng.random() * 0.002)  # signatures
+            return at, len(known)
+
+        async def append_all(store: Store, table: Table) -> None:
+            for seq in range(len(table.lines) - 1):
+                while True:
+                    at, outages = await decide(store)
+                    try:
+                        await store.append(replace(next_line(table, seq, updated=at), at=at, outages=outages))
+                    except StaleDecisionError:
+                        continue
+                    taken.append(at)
+                    break
+
+        async def record_all(store: Store) -> int:
+            recorded = 0
+            for _ in range(12):
+                beat = await store.last_beat()
+                clock[0] += 5
+                await asyncio.sleep(rng.random() * 0.004)
+                try:
+                    recorded += await store.close_gap(beat, look()) is not None
+                except StaleDecisionError:
+                    continue
+            return recorded
+
+        async def race(one: Store, two: Store, tables: list[Table]) -> int:
+            await one.beat(look())
+            appends = (append_all(store, table) for store, table in zip((one, two) * 3, tables, strict=True))
+            *_, first, second = await asyncio.gather(*appends, record_all(one), record_all(two))
+            return int(first + second)
+
+        with opened() as one, opened() as two:
+            tables = [new_game(one, seed) for seed in range(6)]
+            assert run(race(one, two, tables)) >= 3
+            outages = run(two.outages())
+        assert len(taken) == sum(len(table.lines) - 1 for table in tables)
+        for at in taken:
+            assert not any(begin <= at < until for begin, until in outages), at
+        for before, after in itertools.pairwise(outages):
+            assert before.until < after.begin
+
+
+def new_game_after(store: Store, at: str) -> Table:
+    """A game whose newest time of record is `at`, in a store that has outages."""
+    table = Table(seed=9).begin().play(4)
+    summary = append_summary(table)._replace(updated=at)
+    outages = len(run(store.outages()))
+    run(store.add_game(NewGame(summary, table.lines[0], "5e" * 32, "alice", now(), outages=outages)))
+    return table
+
+
+def append_summary(table: Table) -> Any:  # Any: a summary, which `next_line` makes
+    """The summary of a game's first line."""
+    append: Append = next_line(table, 0)
+    return append.summary._replace(seq=0, head=table.lines[0].entry.head, status="offered", host=None, guest=None)
