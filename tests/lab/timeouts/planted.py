@@ -14,6 +14,7 @@ from hkoji_server.store.sqlite import append
 from hkoji import referee
 from hkoji.game.clock import format_time, parse_time
 
+
 def _no_deadline_compared() -> None:
     """Compare-and-swap looks at the head only, and so overlooks a gift that was kept meanwhile."""
     from hkoji_server.store.postgres import statements
