@@ -1,4 +1,4 @@
-"""The referee keeps the clocks: docs/spec/log.md, "Time". Whatever it writes passes the audit, and so does each prefix."""
+"""The referee keeps the clocks: docs/spec/log.md, "Time". What it writes passes the audit, and so does each prefix."""
 
 from __future__ import annotations
 
