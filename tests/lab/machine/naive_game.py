@@ -131,6 +131,9 @@ class NaiveGame:
         return {
             "game": self.game,
             "ruleset": self.ruleset,
+            "agreement": self.agreement,
+            "deadline": self.agreement["expires"] if self.stage == "join" else None,
+            "overdue": False,
             "status": self.status,
             "host": self.names[0],
             "guest": self.names[1],
