@@ -38,12 +38,16 @@ def unpainted(text: str, *_styles: str) -> str:
 
 
 class Look(NamedTuple):
-    """How a reader sees a board: language, names of the cards, styles; with `plain` as sentences only."""
+    """How a reader sees a board: language, names of the cards, styles; with `plain` as sentences only.
+
+    `time` is a sentence on the clock, which a position does not have; it is empty where no time runs.
+    """
 
     say: Speaker = str
     deck: Deck = STANDARD
     paint: Paint = unpainted
     plain: bool = False
+    time: str = ""
 
 
 class Choice(NamedTuple):
@@ -69,6 +73,7 @@ class Board(ABC):
         self.deck: Final[Deck] = look.deck
         self.paint: Final[Paint] = look.paint
         self.plain: Final = look.plain
+        self.time: Final = look.time
         self.me: Final[Seat] = position.seat if position.seat is not None else 0
         self.you: Final = position.seat is not None and not position.studied
 
@@ -256,6 +261,7 @@ class Board(ABC):
             yield from (f"{self.say(tell('lately')) if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
         yield ""
         yield self.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
+        yield from wrap(self.time, WIDTH)
         choices = tuple(choices)
         width = max((len(choice.typed) for choice in choices), default=0)
         for choice in choices:
@@ -274,6 +280,8 @@ class Board(ABC):
         for line in self.news():
             yield self.say(tell("Lately: {news}.", news=" ".join(line.split())))
         yield self.turn()
+        if self.time:
+            yield self.time
         for name, command, result in choices:
             if result:
                 message = tell("To {choice}, type: {command} ({result}).", choice=name, command=command, result=result)

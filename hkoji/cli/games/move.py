@@ -23,11 +23,12 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
     typed = _typed(client, game, notation)
     with client.game(game) as held:
         position, seq = held.move(typed)
+        time = held.time.kept()
     step = position.replay.steps[seq]
 
     def value() -> dict[str, Any]:  # Any: JSON
         made = {"seq": seq, "head": step.entry.head, "action": action_of(step)}
-        return {**position_json(position), "move": made}
+        return {**position_json(position, time), "move": made}
 
     def text() -> str:
         from hkoji.cli.boards import draw
@@ -63,7 +64,8 @@ def resign(client: Client, out: CommandOutput, game: str, *, yes: bool) -> None:
     confirm(out, _("Give up game {game}? It cannot be taken back.", game=game[:8]), tell("not given up"), yes=yes)
     with client.game(game) as held:
         position = held.resign().position
-    show_position(out, position)
+        time = held.time.kept()
+    show_position(out, position, time)
 
 
 def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
