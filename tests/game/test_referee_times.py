@@ -70,7 +70,7 @@ class Play:
         assert actor is not None
         what = self.draw(st.sampled_from(("plain", "plain", "gift", "outage", "both", "rekey", "odd")))
         if what in ("gift", "both"):
-            table.give(self.draw(st.sampled_from((1, 59, 7200, 2 * DAY))))
+            table.give_time(self.draw(st.sampled_from((1, 59, 7200, 2 * DAY))))
         if what == "rekey" and not table.course.rekeyed:
             table.rekey(actor)
         if what in ("outage", "both"):
@@ -100,7 +100,7 @@ class Play:
     def nonsense(self) -> None:
         """What the service knows and must not use: gifts at past heads, and an outage of before the turn."""
         table = self.table
-        table.gifts.append(table.gift(10 * DAY, table.lines[-2].entry.prev))
+        table.gifts += (table.gift(10 * DAY, table.lines[-2].entry.prev),)
         before = parse_time(table.now) - parse_time(AT)
         if before > 100:
             table.lose(-before - 50, -before - 20)
@@ -110,10 +110,10 @@ class Play:
         table = self.table
         table.wait(max(left, 0))
         if left >= 0:
-            refused(table, table.timeout, errors.NotOverdueError)
+            refused(table, table.time_out, errors.NotOverdueError)
         table.wait(1)
         refused(table, self.act, errors.TimeOverError)
-        table.timeout()
+        table.time_out()
 
 
 @settings(deadline=None)
@@ -160,7 +160,7 @@ def test_an_entry_at_the_deadline_is_taken_and_one_a_second_later_is_not(control
     error = refused(table, act, errors.TimeOverError)
     assert (error.code, due in error.message) == ("time-over", True)
     table.now = due
-    refused(table, table.timeout, errors.NotOverdueError)
+    refused(table, table.time_out, errors.NotOverdueError)
     act()
     assert table.refereed.at == due
     holds(table, prefixes=True)
@@ -172,11 +172,11 @@ def test_a_timeout_names_who_owes_the_entry_and_the_other_wins() -> None:
         actor = table.course.actor
         assert actor is not None
         table.now = too_late(table)
-        table.timeout()
+        table.time_out()
         assert [line.entry.kind for line in table.lines[-2:]] == ["timeout", "end"]
         assert table.lines[-2].entry.body == Timeout(actor).to_json()
         assert table.course.outcome == Outcome("timeout", 1 - actor)
-        refused(table, table.timeout, errors.GameOverError)
+        refused(table, table.time_out, errors.GameOverError)
         holds(table, prefixes=True)
 
 
@@ -184,8 +184,8 @@ def test_a_game_without_a_clock_is_never_over_by_time() -> None:
     table = TimedTable(seed=5, agreement=UNTIMED)
     table.begin().wait(100 * 366 * DAY)
     assert table.deadline() is None
-    refused(table, table.timeout, errors.NotOverdueError)
-    table.give(60)
+    refused(table, table.time_out, errors.NotOverdueError)
+    table.give_time(60)
     table.play(1)
     assert table.lines[-1].entry.kind == "move"
     holds(table)
@@ -205,9 +205,9 @@ def test_credits_are_the_largest_gift_and_all_outages_of_the_turn() -> None:
     table = timed_game(7)
     due = table.deadline()
     assert due is not None
-    table.give(10)
-    largest = table.give(50)
-    table.give(30)
+    table.give_time(10)
+    largest = table.give_time(50)
+    table.give_time(30)
     first, second = table.lose(5, 25), table.lose(40, 41)
     assert table.deadline() == later(due, 50 + 20 + 1)
     table.now = later(due, 71)
@@ -223,13 +223,13 @@ def test_credits_are_the_largest_gift_and_all_outages_of_the_turn() -> None:
 
 def test_gifts_of_past_heads_are_ignored() -> None:
     table = timed_game(8)
-    given = table.give(1000)
+    given = table.give_time(1000)
     table.play(1)
     assert table.last_body() == Credit(given, ())
     due = table.deadline()
     assert due is not None
     for head in (given.head, table.lines[-2].entry.head, table.lines[0].entry.head):
-        table.gifts.append(table.gift(5000, head))
+        table.gifts += (table.gift(5000, head),)
     assert table.deadline() == due
     table.now = later(due, 1)
     refused(table, table.move(table.course.state.legal_actions()[0]), errors.TimeOverError, table.now)
@@ -242,7 +242,7 @@ def test_gifts_of_past_heads_are_ignored() -> None:
 @pytest.mark.parametrize("by_service", [False, True])
 def test_a_gift_stays_good_over_a_new_key_of_who_must_act(*, by_service: bool) -> None:
     table = timed_game(9)
-    due, given = table.deadline(), table.give(600)
+    due, given = table.deadline(), table.give_time(600)
     assert due is not None
     table.wait(20)
     if by_service:
@@ -264,11 +264,11 @@ def test_nobody_joins_after_the_offer_has_expired() -> None:
     table.now = later(expires, 1)
     refused(table, table.join, errors.TimeOverError)
     table.now = expires
-    refused(table, table.lapse, errors.NotOverdueError)
+    refused(table, lambda: table.lapse("expired"), errors.NotOverdueError)
     table.join()
-    refused(table, table.lapse, errors.NotOverdueError)
+    refused(table, lambda: table.lapse("expired"), errors.NotOverdueError)
     table.now = later(expires, 1)
-    refused(table, table.lapse, errors.IllegalError)
+    refused(table, lambda: table.lapse("expired"), errors.IllegalError)
     table.reveal_seeds()
     holds(table, prefixes=True)
 
@@ -292,27 +292,27 @@ def test_a_game_is_called_off_until_the_deadline() -> None:
     actor, due = table.course.actor, table.deadline()
     assert actor is not None
     assert due is not None
-    given = table.give(100)
+    given = table.give_time(100)
     table.now = later(due, 101)
-    refused(table, table.annul, errors.TimeOverError)
+    refused(table, table.call_off, errors.TimeOverError)
     table.now = later(due, 100)
     sigs = table.calls_off(0), table.calls_off(1)
-    table.annul()
+    table.call_off()
     annul, end = table.lines[-2:]
     assert (annul.entry.kind, end.entry.kind, annul.entry.at, end.entry.at) == ("annul", "end", table.now, table.now)
     assert annul.entry.body == Annul(given, (), actor, sigs).to_json()
     assert table.course.outcome == Outcome("cancel", None)
-    refused(table, table.annul, errors.GameOverError)
+    refused(table, table.call_off, errors.GameOverError)
     holds(table, prefixes=True)
 
 
 def test_a_game_without_a_clock_is_called_off_at_any_time_after_the_join() -> None:
     table = TimedTable(seed=13, agreement=UNTIMED)
     table.open()
-    refused(table, table.annul, errors.IllegalError)
+    refused(table, table.call_off, errors.IllegalError)
     table.wait(DAY).join()
     table.lose(5, 10)
-    table.wait(DAY).annul()
+    table.wait(DAY).call_off()
     assert table.lines[-2].entry.body["outages"] == []
     assert table.course.outcome == Outcome("cancel", None)
     holds(table, prefixes=True)
@@ -323,7 +323,7 @@ def test_no_time_of_record_lies_in_an_outage_or_goes_back() -> None:
     lost = table.lose(10, 50)
     for before in (0, 10, 30, 49, 50):
         again = timed_game(14)
-        again.outages.append(lost)
+        again.outages += (lost,)
         again.wait(before).play(1)
         assert again.refereed.at == (AT if before < 10 else lost.until)
         holds(again)
