@@ -13,6 +13,7 @@ from hkoji.cli.step_text import step_text
 from hkoji.client import Client, watching
 from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError
+from hkoji.game.result_text import closing_body
 from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS
 
@@ -67,7 +68,10 @@ def happened_json(happened: WatchedEntry) -> dict[str, Any]:  # Any: JSON
 def happened_text(happened: WatchedEntry, out: CommandOutput) -> str:
     """Returns an entry that has arrived, in one line."""
     step, position = happened.step, happened.position
-    told = f"{position.short}  {happened.seq:>3}  {step.entry.at[:16].replace('T', ' ')}  {step_text(step)}"
+    closed = closing_body(each.body for each in position.replay.steps) if step.course.finished else None
+    told = (
+        f"{position.short}  {happened.seq:>3}  {step.entry.at[:16].replace('T', ' ')}  {step_text(step, closed=closed)}"
+    )
     if happened.mine and happened.seq == position.course.seq:
         told += "  " + out.style.paint(_("your turn"), "bold")
     return told
