@@ -20,7 +20,7 @@ from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
 from tests.support.adversary import follow
 from tests.support.docs import DOCS
-from tests.support.table import Table, new_game
+from tests.support.table import Table, new_game, refused
 from tests.support.timed_table import TimedTable, later
 
 PAGE = DOCS / "adding-an-entry.md"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from hkoji import referee
 from hkoji.game import entry_kinds
@@ -15,6 +16,8 @@ from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
 from tests.support.table import AT, Table
 
 MINUTES = TimeControl(60, 120, 0, 120)
@@ -37,7 +40,7 @@ class TimedTable(Table):
     gifts: list[GivenTime] = field(default_factory=list)
     outages: list[Outage] = field(default_factory=list)
 
-    def wait(self, seconds: int) -> TimedTable:
+    def wait(self, seconds: int) -> Self:
         """Time passes."""
         self.now = later(self.now, seconds)
         return self
@@ -104,3 +107,15 @@ class TimedTable(Table):
         """The body of the last entry."""
         entry = self.lines[-1].entry
         return entry_kinds.parse_body(entry.kind, entry.body)
+
+
+def timed_game(seed: int = 0, ruleset: Ruleset | None = None) -> TimedTable:
+    """A game with a clock, up to its first decision."""
+    return TimedTable(ruleset or Hanamikoji(), seed).begin()
+
+
+def too_late(table: TimedTable) -> str:
+    """The first second after the deadline of the seat that must act."""
+    due = table.deadline()
+    assert due is not None
+    return later(due, 1)
