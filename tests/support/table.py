@@ -8,7 +8,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
 
 import pytest
 
@@ -163,7 +162,7 @@ class Table:
         self._keep(accepted)
         return accepted.lines
 
-    def unseal(self, at: str = AT) -> Self:
+    def unseal(self, at: str = AT) -> Table:
         """Publishes the seed that stays sealed at the end of a duplicate game."""
         self._keep(referee.unseal(self.refereed, signer=self.server, at=at))
         return self
@@ -183,14 +182,14 @@ class Table:
         for seat in (1, 0):
             self.reveal_seed(seat)
 
-    def begin(self) -> Self:
+    def begin(self) -> Table:
         """Plays up to the first decision."""
         self.open()
         self.join()
         self.reveal_seeds()
         return self
 
-    def play(self, moves: int | None = None) -> Self:
+    def play(self, moves: int | None = None) -> Table:
         """Plays this many random legal moves (None: to the end)."""
         played = 0
         while self.course.stage is Stage.PLAY and played != moves:

@@ -161,7 +161,8 @@ class TimedTable:
         ruleset = course.setup.ruleset
         groups = ruleset.hidden(action) if course.state.due is Due.ACT else ()
         openings = tuple(
-            Opening(course.seq + 1, part, group.cards, self.rng.randbytes(32).hex()) for part, group in enumerate(groups)
+            Opening(course.seq + 1, part, group.cards, self.rng.randbytes(32).hex())
+            for part, group in enumerate(groups)
         )
         shown = ruleset.public(action) if groups else action
         content = entry_kinds.Move(shown, tuple(each.commitment(game) for each in openings))
@@ -245,7 +246,9 @@ def told_faults(table: TimedTable, standing: list[Any]) -> list[str]:  # Any: th
     wrong = list(table.wrong)
     heads = {entry.seq: entry.head for entry in standing}
     kept = {entry.seq: f"{entry.head} {json.loads(entry.line)['receipt']['text']}" for entry in standing}
-    wrong += [f"entry {seq} is not the one that was shown" for seq, shown in table.told.items() if kept.get(seq) != shown]
+    wrong += [
+        f"entry {seq} is not the one that was shown" for seq, shown in table.told.items() if kept.get(seq) != shown
+    ]
     for each in table.sent:
         if each.taken is not None and each.taken != (heads.get(each.seq) == each.head):
             wrong.append(f"entry {each.seq} was {'taken' if each.taken else 'refused'}, and the log says otherwise")
