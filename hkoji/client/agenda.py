@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from hkoji.client.game_time import GameTime
+from hkoji.client.game_time import GameTime, with_clock
 from hkoji.client.kept_evidence import KeptEvidence
 from hkoji.client.service import utc_now
 from hkoji.errors import HkojiError
@@ -28,11 +28,6 @@ _MOST_HEADS: Final = 20
 """The most games whose heads one command fetches."""
 _NO_DEADLINE: Final = "~"
 """Sorts behind every time."""
-
-
-def with_clock(summary: dict[str, Any], time: GameTime) -> dict[str, Any]:  # Any: JSON
-    """Returns a summary with its clock."""
-    return {**summary, "clock": time.to_json()}
 
 
 def stated_time(summary: dict[str, Any]) -> GameTime:  # Any: JSON

@@ -8,16 +8,16 @@ giver has signed it. Call what asks or sends with the vault locked.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hkoji.audit.checks import verify_gift
 from hkoji.client.answers import ClockAnswer
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
-from hkoji.client.signed_heads import SignedHeads
+from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import HkojiError, IllegalError, NotFoundError, NotYourTurnError, TrustError
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, read_agreement
 from hkoji.game.clock import Outage
 from hkoji.game.clock_reading import SLACK_SECONDS, ClockReading, read_clock
 from hkoji.game.course import Course
@@ -64,6 +64,20 @@ def kept_time(course: Course, last: Line, now: str) -> GameTime:
     return GameTime(course.setup.agreement, read_clock(course, time_of_record(last)), now)
 
 
+def with_clock(summary: dict[str, Any], time: GameTime) -> dict[str, Any]:  # Any: JSON
+    """Returns a summary with its agreement and clock."""
+    return {**summary, "agreement": time.agreement.to_json(), "clock": time.to_json()}
+
+
+def listed_time(summary: dict[str, Any]) -> GameTime:  # Any: JSON
+    """Returns the time of a game from a summary that `with_clock` has made."""
+    clock, agreement = summary["clock"], read_agreement(summary["agreement"])
+    reserve = None if clock["reserve"] is None else (clock["reserve"][0], clock["reserve"][1])
+    reading = ClockReading(agreement.clock, clock["seat"], clock["since"], clock["deadline"], reserve, clock["spent"])
+    # Whether the game is overdue was found with the slack of its service.
+    return GameTime(agreement, reading, utc_now(), SLACK_SECONDS if not clock["overdue"] else 0)
+
+
 class TimeKeeper:
     """The time of the game of `record` at `service`. `sender` knows the player and the keys; `say` gets warnings."""
 
@@ -71,7 +85,7 @@ class TimeKeeper:
         self._record: Final = record
         self._service: Final = service
         self._sender: Final = sender
-        self._heads: Final = SignedHeads(record, utc_now, say)
+        self._heads: Final = FetchedHeads(record, utc_now, say)
         self._say = say
 
     def kept(self) -> GameTime:

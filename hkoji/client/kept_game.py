@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from hkoji.client.game_time import GameTime, kept_time
+from hkoji.client.game_time import GameTime, kept_time, with_clock
 from hkoji.client.service import utc_now
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame
@@ -69,7 +69,7 @@ class KeptGame(NamedTuple):
     def summary(self) -> dict[str, Any]:  # Any: JSON
         """The game as a list of games shows it, with its clock and its age."""
         found = summarise(self.position.course, self.lines[0], self.lines[-1])
-        return {**found, "clock": self.time.to_json(), **self.age}
+        return {**with_clock(found, self.time), **self.age}
 
     def concerns(self, name: str) -> bool:
         """Whether the player with that name plays in the game or is invited to it."""

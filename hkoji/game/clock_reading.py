@@ -68,6 +68,7 @@ class ClockReading(NamedTuple):
             "text": self.text,
             "seat": self.seat,
             "since": self.since,
+            "spent": self.spent,
             "deadline": self.deadline,
             "reserve": None if self.reserve is None else list(self.reserve),
             "overdue": self.is_overdue(now, slack),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -96,7 +96,7 @@ def test_whatever_waits_for_a_recording_finds_the_outage(tmp_path: Path, what: s
         other.execute("BEGIN IMMEDIATE")
         other.execute('INSERT INTO outage (number, "from", until) VALUES (1, ?, ?)', (FIRST, SECOND))
         append = next_line(table, 0)
-        work = {
+        work: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
             "append": lambda: store.append(append),
             "decide": lambda: store.append(lambda: append),
             "game": lambda: store.add_game(new),
@@ -117,7 +117,7 @@ def test_the_age_is_judged_when_the_write_lock_is_held(tmp_path: Path, what: str
         assert summary is not None
         new = NewGame(summary._replace(game=added.game), added.lines[0], "5e" * 32, "alice", AT, outages=0)
         append = replace(next_line(table, 0), at=AT)
-        work = {
+        work: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
             "append": lambda: store.append(append),
             "decide": lambda: store.append(lambda: append),
             "game": lambda: store.add_game(new),

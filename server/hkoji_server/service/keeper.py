@@ -75,14 +75,14 @@ class Keeper:
             games = await self._store.overdue(before, limit)
             for game in games:
                 if game not in self._put_off:
-                    ended += await self._end_or_put_off(game)
+                    ended += await self._end_or_put_off(game, before)
             # A game that is not over any more is not found again; each of the others has been put off.
             if len(games) < limit:
                 return ended
 
-    async def _end_or_put_off(self, game: str) -> bool:
+    async def _end_or_put_off(self, game: str, before: str) -> bool:
         try:
-            return await self._end(game)
+            return await self._end(game, before)
         except (ClockError, StorageError):
             raise
         except NotFoundError:
@@ -94,8 +94,8 @@ class Keeper:
             log.error("could not end a game whose time is over", game=game, reason=reason)
             return False
 
-    async def _end(self, game: str) -> bool:
-        """Ends a game, or corrects its deadline. Returns whether this process has ended it."""
+    async def _end(self, game: str, before: str) -> bool:
+        """Ends a game whose deadline is before that time, or corrects it. Returns whether this process has ended it."""
         for _ in range(TRIES):
             held = await self._held.read(game)
             at, outages = await self._time.now(), self._time.outages
@@ -106,7 +106,8 @@ class Keeper:
                     await self._store.set_deadline(game, course.head, held.deadline, due)
                     self._held.keep(held._replace(deadline=due))
                     return False
-                if due is None or at <= due:
+                # Since the look another process may have moved the deadline on, to a time that has only just passed.
+                if due is None or due >= before:
                     return False
                 if course.joinable:
                     accepted = referee.lapse(held.refereed, LapseReason.EXPIRED, signer=self._signer, at=at)

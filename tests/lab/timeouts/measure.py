@@ -1,0 +1,162 @@
+"""Lets the time of games run out on a service that is killed every 0.3 s, and judges the logs.
+
+    python -m tests.lab.timeouts.measure 200                 two minutes
+    python -m tests.lab.timeouts.measure 200 --postgres      on its own PostgreSQL server
+    python -m tests.lab.timeouts.measure 60 --planted "gifts do not move the deadline"      must find it
+
+A real service with two workers has clocks of a few seconds. Every 0.3 s a worker is killed with SIGKILL, or the whole
+service, which then starts again at once, or so late that this is an outage; now and then it is left alone for some
+seconds. Pairs of players begin games and stop moving. Around each deadline they give each other time, and send moves
+and joins that may come in time or late; each request is sent again until it is answered. Other offers expire because
+nobody joins, or are never opened.
+
+In the end the database is read with plain SQL. Each game has one `timeout` and one `end`, and each expired offer one
+`lapse`. By a naive clock (tests/lab/machine/naive_clock.py) each `timeout` is later than the slack after the deadline,
+with all gifts that were acknowledged and all outages, and no move is late. Each entry that was taken stands in its log,
+and none that was refused. `hkoji audit` accepts all logs together. Exits with 1 if anything was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import uvloop
+
+from hkoji.log.private_key import PrivateKey
+from tests.lab.races.judgement import Ask, asking
+from tests.lab.timeouts.judgement import judged
+from tests.lab.timeouts.planted import PLANTED
+from tests.lab.timeouts.players import STORIES, Pace, Pair
+from tests.lab.timeouts.service import NARROW, SLACK, KilledService, Waits
+from tests.support.cluster import cluster
+from tests.support.service import Player
+from tests.support.timed_logs import stored
+from tests.support.timed_tables import Seated, Wires
+
+_PAIRS: Final = 40
+_SHOWN: Final = 20
+_STAGGER: Final = 0.1
+"""The seconds between the first requests of two pairs, so that games do not all end together."""
+FOUND_BY: Final = {
+    "the store does not compare deadlines": "gifts",
+    "gifts do not move the deadline": "gifts",
+    "gifts are acknowledged and not kept": "gifts",
+    "late entries are taken": "late moves",
+    "timeouts come early": "nobody moves",
+}
+"""The story that shows each planted fault."""
+
+
+class Plan(NamedTuple):
+    """What to do. With only one story there are no offers beside the games, and the service is not killed."""
+
+    games: int
+    pairs: int = _PAIRS
+    fault: str | None = None
+    stories: tuple[str, ...] = STORIES
+    waits: Waits = Waits()
+    seed: int = 1
+
+
+class Done(NamedTuple):
+    """What has happened, and what was wrong."""
+
+    counts: Counter[str]
+    wrong: list[str]
+
+
+def run_out(folder: Path, plan: Plan, database: str | None = None) -> Done:
+    """Lets the time of games run out, and judges."""
+    rng = random.Random(plan.seed)
+    data = folder / "data"
+    service = KilledService(data, database, plan.fault, rng.getrandbits(32), plan.waits)
+    try:
+        where = database or data / "hkoji.sqlite3"
+        seed_of = partial(_seed, asking(where))
+        server = service.ask("GET", "/v1/service").json["key"]
+        seated = [
+            (_seat(service, f"host{n}", rng), _seat(service, f"guest{n}", rng))
+            for n in range(min(plan.pairs, plan.games))
+        ]
+        made = [Pair(Wires(service.ports), each, seed_of, random.Random(rng.random())) for each in seated]
+        pace = Pace(plan.games, plan.stories, 0.3 if len(plan.stories) > 1 else 0)
+        if len(plan.stories) > 1:
+            service.begin_to_kill()
+        began = time.monotonic()
+        uvloop.run(_play(made, pace))
+        pace.counts["seconds"] = round(time.monotonic() - began)
+        service.leave_alone()
+    finally:
+        service.stop()
+    kept = stored(where)
+    tables = [table for pair in made for table in pair.tables]
+    offers = [table for pair in made for table in pair.offers]
+    counts = sum((pair.wires.counts for pair in made), pace.counts + service.counts)
+    counts["outages"] = len(kept.outages)
+    kinds = Counter(entry.kind for entries in kept.games.values() for entry in entries)
+    counts.update({f"kind {kind}": count for kind, count in kinds.items()})
+    return Done(counts, list(judged(kept, tables, offers, server, SLACK)))
+
+
+def _seed(ask: Ask, game: str) -> str:
+    ((seed,),) = ask("SELECT seed FROM secret WHERE game = ?", (game,))
+    return str(seed)
+
+
+def _seat(service: KilledService, name: str, rng: random.Random) -> Seated:
+    player = Player(service, name, PrivateKey.from_seed(rng.randbytes(32)), rng.randbytes(32).hex()).register()
+    return Seated(name, player.key, player.entropy, player.token)
+
+
+async def _play(pairs: list[Pair], pace: Pace) -> None:
+    async def play(number: int, pair: Pair) -> None:
+        await asyncio.sleep(number * _STAGGER)
+        try:
+            await pair.play(pace)
+        finally:
+            pair.wires.close()
+
+    await asyncio.gather(*(play(number, pair) for number, pair in enumerate(pairs)))
+
+
+def main() -> int:
+    """Runs from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("games", type=int, nargs="?", default=200, help="how many run out of time")
+    parser.add_argument("--postgres", action="store_true", help="on a PostgreSQL server of its own")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--planted", choices=sorted(PLANTED), help="a fault in the service, to be found")
+    given = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="hkoji-timeouts-"))
+    began = time.monotonic()
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        database = None
+        if given.postgres:
+            server = stack.enter_context(cluster())
+            database = server.url(server.create())
+        plan = Plan(given.games, seed=given.seed)
+        if given.planted:
+            plan = plan._replace(fault=given.planted, stories=(FOUND_BY[given.planted],), waits=NARROW)
+        done = run_out(folder, plan, database)
+    for what, count in sorted(done.counts.items()):
+        print(f"  {what:36} {count:12,}")
+    print(f"{len(done.wrong)} wrong; {time.monotonic() - began:,.0f} s in all")
+    for complaint in done.wrong[:_SHOWN]:
+        print(f"  {complaint}")
+    return 1 if done.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Faults to plant in the service; the judgement has to find each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+from unittest.mock import patch
+
+from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.keeper import Keeper
+from hkoji_server.store.sql import SqlStore
+from hkoji_server.store.sqlite import append
+
+from hkoji import referee
+from hkoji.game.clock import format_time, parse_time
+
+
+def _no_deadline_compared() -> None:
+    """Compare-and-swap looks at the head only, and so overlooks a gift that was kept meanwhile."""
+    from hkoji_server.store.postgres import statements
+
+    unfair = append.ADVANCE.replace(" AND game.deadline IS :b_deadline", "")
+    assert unfair != append.ADVANCE, append.ADVANCE
+    patch.object(append, "ADVANCE", unfair).start()
+    compared = " AND game.deadline IS NOT DISTINCT FROM %(b_deadline)s::VARCHAR"
+    for which, statement in statements._APPENDS.items():
+        assert compared in statement, statement
+        patch.dict(statements._APPENDS, {which: statement.replace(compared, "")}).start()
+
+
+def _gifts_move_nothing() -> None:
+    """A gift does not move the deadline of its game, and the keeper does not look at gifts."""
+    add, read, end = SqlStore.add_statement, HeldGames.read, Keeper._end
+
+    async def add_statement(self: Any, new: Any, **given: Any) -> bool:  # Any: as in the original, here and below
+        return await add(self, new, **{**given, "after": given["deadline"]})
+
+    async def read_less(self: Any, game: str) -> Any:
+        return (await read(self, game))._replace(statements=())
+
+    async def end_early(self: Any, game: str, before: str) -> bool:
+        with patch.object(HeldGames, "read", read_less):
+            return await end(self, game, before)
+
+    patch.object(SqlStore, "add_statement", add_statement).start()
+    patch.object(Keeper, "_end", end_early).start()
+
+
+def _three_seconds_early() -> None:
+    """The deadline of each game is three seconds early."""
+    real = referee.deadline
+
+    def deadline(refereed: Any, **given: Any) -> str | None:
+        due = real(refereed, **given)
+        return due if due is None or refereed.course.joinable else format_time(parse_time(due) - 3)
+
+    patch.object(referee, "deadline", deadline).start()
+
+
+def _late_is_taken() -> None:
+    """An entry is taken at any time."""
+    real = referee._verify_in_time
+
+    def verify(refereed: Any, body: Any, at: str, gifts: Any, outages: Any) -> Any:
+        try:
+            return real(refereed, body, at, gifts, outages)
+        except referee.TimeOverError:
+            return None
+
+    patch.object(referee, "_verify_in_time", verify).start()
+
+
+def _gift_not_kept() -> None:
+    """A gift is acknowledged, and not kept."""
+
+    async def add_statement(*_: Any, **__: Any) -> bool:
+        return True
+
+    patch.object(SqlStore, "add_statement", add_statement).start()
+
+
+PLANTED: Final[dict[str, Callable[[], None]]] = {
+    "the store does not compare deadlines": _no_deadline_compared,
+    "gifts do not move the deadline": _gifts_move_nothing,
+    "timeouts come early": _three_seconds_early,
+    "late entries are taken": _late_is_taken,
+    "gifts are acknowledged and not kept": _gift_not_kept,
+}
