@@ -1,5 +1,5 @@
-# The part of audit.sh that reads JSON, run as: jq -nRr --arg step 1 -f audit.jq, with step 1, 6 or 7. It writes rows of
-# fields separated by tabs, - for none.
+# The part of audit.sh that reads JSON, run as: jq -nRr --arg step 1 -f audit.jq, with step 1, 5, 6 or 7. It writes rows
+# of fields separated by tabs, - for none.
 
 # --- Step 1, of the lines of a log: for each a row with what the next steps need. It ends at the first line that does
 # not hold, with !1 and a reason (it breaks the format) or !3 and the part not understood (a later version may know it).
@@ -8,12 +8,14 @@ def need(f; $why): if f then . else error("1\($why)") end;
 def known(f; $what): if f then . else error("3\($what | tostring[:40]) is not understood") end;
 
 # A form is an expression for the text of a value; an object of forms, ? where the key may be missing; [the form of each
-# item]; {now, later: what another version may have there}; or null, if it depends on an unknown name.
+# item]; {least, most: of a number}; {now, later: what another version may have there}; or null, if it depends on an
+# unknown name.
 def fits($form): . as $value |
     if $form == null then need(type == "object" and (.name | type == "string"); "no name") | known(false; .name)
     elif ($form | type) == "string" then
         need(tojson | test("^(\($form))$"); "\(tojson[:40]) is not \($form[:60])") | true
     elif ($form | type) == "array" then need(type == "array"; "no list") | all(.[]; fits($form[0]))
+    elif $form.most then need(type == "number" and . >= $form.least and . <= $form.most; "\(.) is not \($form)") | true
     elif $form.now then
         known(tojson | test("^(\($form.now))$") or (test("^(\($form.later))$") | not); .) | fits($form.now)
     else ($form | keys | map(rtrimstr("?"))) as $keys | need(type == "object"; "no object")
@@ -37,13 +39,13 @@ def parse:
     | "\"[a-z0-9][a-z0-9_-]{1,31}\"" as $name
     | "\"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI[A-P][A-Za-z0-9+/]{42}\"" as $key # 51 bytes, the last 32 the key
     | "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)" as $base64
-    | ("(?!.0000)\"([0-9]{4}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)"
-        + "|([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)"
+    | ("\"([2-8][0-9]{3}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)"
+        + "|([2-8][0-9](0[48]|[2468][048]|[13579][26])|([2468][048]|[357][26])00)-02-29)"
         + "T([01][0-9]|2[0-3])(:[0-5][0-9]){2}Z\"") as $time
 
     # Signed texts, and the line that holds them.
-    | {at: $time, body: "{.*}", by: $name, game: $id, kind: "\"[a-z][a-z0-9_-]{0,31}\"", prev: $hash, seq: $number,
-        v: "1"} as $entry
+    | {at: $time, body: "{.*}", by: $name, game: $id, kind: "\"[a-z][a-z0-9_-]{0,31}\"", prev: $hash,
+        seen: "null|\($time)", seq: $number, v: "1"} as $entry
     | {at: $time, game: $id, head: $hash, seq: $number, v: "1"} as $receipt
     | "\"(?>[ !#-\\[\\]-~]|\\\\\")*\"" as $text
     | "{\"entry\":\($text),(\"receipt\":{\"sig\":\"\($base64)\",\"text\":\($text)},)?\"sig\":\"\($base64)\"}" as $line
@@ -51,6 +53,7 @@ def parse:
     # Bodies of entries.
     | "\"\($base64)\"" as $sig | "\"[!#-\\[\\]-~]{1,256}\"" as $origin
     | [{cards: "\"[0-9A-Za-z]{1,16}\"", part: $seat, salt: $hash, seq: $number}] as $openings
+    | [{from: $time, until: $time}] as $outages
     | {"server/v1": {name: ".*", seed_commit: $hash},
         "duplicate/v1": {deal: $id, name: ".*", seed_commit: $hash}} as $dealers
     | "\"(host|guest|random)\"" as $first
@@ -58,8 +61,26 @@ def parse:
             first: $first, max_rounds: "[0-9]{1,2}", name: ".*", tiebreak: "\"(geisha|charm)\"", version: "1"},
         "geishas-road 1": {
             first: $first, markers: "\"(choose|random)\"", name: ".*", version: "1"}} as $rulesets
-    | def forms: {
+    | def clock: {
+            add: {least: 0, most: 2592000},
+            bank: {least: 0, most: 31622400},
+            cap: {
+                least: ([.add, .bank | numbers] | max // 0),
+                most: (if .add == 0 then .bank | numbers // 0 else 31622400 end)},
+            move: {least: (if .bank == 0 then 1 else 0 end), most: 5184000},
+            rest: "(?!.1234567)\"1?2?3?4?5?6?7?\"",
+            zone: (if .rest == "" then "\"[+]00:00\"" else "(?!.-00:00)\"[+-](0[0-9]|1[0-4]):(00|15|30|45)\"" end)};
+    def agreement: {
+        clock: (.clock | if . == null then "null" else objects // {} | clock end),
+        expires: "null|\($time)",
+        rated: (if .clock == null then "false" else "true|false" end),
+        rematch: "null|\($id)",
+        series: (.series | if . == null then "null" else
+            {games: "[3579]", id: $id, number: {least: 1, most: ((objects | .games | numbers) // 9)}} end)};
+    def gift: if .gift == null then "null" else {head: $hash, seconds: {least: 1, most: 2592000}, sig: $sig} end;
+    def forms: {
         offer: {
+            agreement: (.agreement | objects // {} | agreement),
             dealer: $dealers[(.dealer | objects | .name | strings) // ""],
             requires: {now: "\\[\\]", later: "\\[(\"[^\"]*\",?)+\\]"},
             ruleset: $rulesets[(.ruleset | objects | "\(.name) \(.version | numbers // 1)") // ""],
@@ -78,7 +99,10 @@ def parse:
             key: $key, name: $name, old: $key, proof: $sig,
             revocation: (if .revocation == null then "null" else {at: $time, origin: $origin, sig: $sig} end)},
         resign: {},
-        timeout: {seat: $seat, since: $time},
+        lapse: {reason: {now: "\"(expired|declined)\"", later: "\".*\""}},
+        credit: {gift: gift, outages: $outages},
+        timeout: {seat: $seat},
+        annul: {gift: gift, outages: $outages, seat: $seat, sigs: "\\[\($sig),\($sig)\\]"},
         cancel: {},
         end: {
             openings: $openings,
@@ -96,7 +120,9 @@ def parse:
 
     def rules: # rules that a form cannot express
         need(.ruleset | .max_rounds != 0 or .tiebreak != "charm"; "a tie-break without a limit of rounds")
-        | need((.openings // []) | map([.seq, .part]) | . == unique; "the openings are not sorted, each once");
+        | need((.openings // []) | map([.seq, .part]) | . == unique; "the openings are not sorted, each once")
+        | need((.outages // []) | map(.from, .until) | . == unique; "outages are not in order, or two of them touch")
+        | need(.gift != null or .outages != [] or .sigs; "it credits nothing");
 
     label $stop | foreach inputs as $it ({keys: {}}; # the keys in force, by name
         .keys as $keys | $it | try (
@@ -104,6 +130,7 @@ def parse:
             | fromjson
             | . as {entry: $text, $sig, receipt: $signed} | ($text | signed(1048576; $entry)) as $read
             | ($signed | if . then .text | signed(1024; $receipt) else null end) as $receipt
+            | need(($read.seq == 0) == ($read.seen == null); "seen is null only in entry 0")
             | $read.body | forms[$read.kind] as $form | known($form; "the kind \($read.kind)")
             | need(fits($form + {"ext?": "{.*}"}); "") | rules
             | need($read.kind != "chance" or has("first") or has("markers"); "chance decides nothing")
@@ -120,6 +147,99 @@ def parse:
                 ($receipt | "\(.game) \(.seq)", .head, .at), ($signed | .sig, .text), $text]}
         ) catch {row: ["!\(.)"]};
         if .keys then .row else .row, break $stop end) | map(. // "-" | tostring) | join("\t");
+
+# --- Step 5, of the rows of step 1, each with the head of its entry: a row for each thing to look at. It has the pass,
+# the entry, the last entry that must still stand (by that one the service has said what is used), what is found, and
+# for a signature its key, namespace, blob and text. As pass, 4 has what there is to say of the entries so far.
+
+def timed:
+    def elapsed($clock): fromdate | if $clock.rest == "" then . else # the seconds that count since a Monday
+        ($clock.zone | (.[1:3] | tonumber) * 3600 + (.[4:] | tonumber) * 60) as $offset
+        | . - 345600 + if $clock.zone[:1] == "-" then 0 - $offset else $offset end
+        | (. / 86400 | floor) as $day | ($day % 7) as $today
+        | [range(1; 8) | tostring | . as $it | $clock.rest | contains($it) | not] as $counts
+        | (($day - $today) / 7 * (7 - ($clock.rest | length)) + ($counts[:$today] | map(select(.)) | length)) * 86400
+            + if $counts[$today] then . % 86400 else 0 end end;
+    def counted($clock; $from; $until): ($until | elapsed($clock)) - ($from | elapsed($clock));
+    def credits($clock): (.gift.seconds // 0) + ([.outages[]? | counted($clock; .from; .until)] | add // 0);
+
+    # The clock of a game: whose turn runs, what it has spent up to `since`, and the reserves; `left` without that turn.
+    def end_turn($clock): if .turn then
+            .left[.turn] = ([0, .reserve[.turn] - ([0, .spent - $clock.move] | max)] | max) else . end
+        | .turn = null | .spent = 0 | .reserve = .left;
+    def play($clock; $seat; $at; $credits): if .turn == $seat then . else
+            end_turn($clock) | .turn = $seat | .reserve[$seat] = ([$clock.cap, .reserve[$seat] + $clock.add] | min) end
+        | .spent += counted($clock; .since; $at) - $credits | .since = $at;
+    def late($clock): .spent > $clock.move + .reserve[.turn];
+
+    [inputs / "\t"] as $rows | [$rows[] | .[21] | fromjson] as $log | ($rows | length) as $count
+    | ($rows | map(select(.[4] == "server")[5])[0]) as $server | select($server)
+    | (if $log[0].kind == "offer" then $log[0].body.agreement else null end) as {$clock, $expires}
+    | any($rows[]; .[18] != "-") as $receipts
+    # What the service says of each entry's time of record; the next entry with its word; the time, and who says it.
+    | [range($count) as $n | if $rows[$n][18] != "-" then $rows[$n][18]
+        elif $log[$n].by == "server" then $log[$n].at else null end] as $own
+    | [range($count + 1) as $n | first((range($n; $count) | select($own[.])), $count)] as $word
+    | [range($count) as $n | $own[$n] // $log[$n + 1].seen] as $times
+    | [range($count) as $n | if $own[$n] then $n else $word[$n + 1] end] as $known
+    | [foreach range($count) as $n ({players: [], keys: {}, heads: []};
+        $log[$n] as {$at, $body, $by, $game, $kind, $prev, $seen} | $rows[$n] as $row | $log[$n - 1:$n][0] as $before
+        | def found($pass; $it; $says): if $it then .rows += [[$pass, $n, $n, $says]] else . end;
+        def verify($pass; $says; $key; $space; $sig; $text):
+            .rows += [[$pass, $n, $n, $says, $key, $space, $sig, $text]];
+        # Of what a credit or annul has for the entry that `seat` owes, which came at `until`, what may be wrong.
+        def helps($seat; $heads; $since; $until): (.players[1 - $seat] // "") as $name | .keys[$name] as $key
+            | if $body.gift then found(2; $heads | index($body.gift.head) | not; "a gift for another entry")
+                | verify(2; "no gift by \($name)"; $key; "hkoji.give.v1"; $body.gift.sig;
+                    {$game, head: $body.gift.head, $name, seconds: $body.gift.seconds, v: 1} | tojson) else . end
+            | reduce $body.outages[] as $it (.; found(2; $it.from < $since or $it.until > $until; "an outage elsewhere")
+                | .rows += [range($n + 1) | select($times[.] and $it.from <= $times[.] and $times[.] < $it.until)
+                    | [2, $n, ([$n, $known[.]] | max), "an outage at a time of record"]]);
+        .rows = [] | (.players | index($by)) as $seat
+        | .heads = (if $before.kind == "rekey" or $before.kind == "revoke" then .heads else [] end) + [$prev]
+
+        | if $receipts then verify(1; "unsigned"; $server; "hkoji.receipt.v1"; $row[19]; $row[20])
+            | found(1; $row[16:18] != ["\($game) \($n)", $row[22]]; "its receipt is of another entry")
+            | found(1; $n > 0 and $row[18] < $rows[$n - 1][18]; "its receipt's time is before the last") else . end
+        | found(1; $n > 0 and ($own[$n - 1] // $seen) != $seen or $seen < $before.seen; "seen is not true")
+        | found(1; $by == "server" and ($at != $own[$n] or $at < $seen
+            or (["credit", "chance", "reveal", "end"] | index($kind)) and $at != $seen); "its time is not true")
+        | found(1; $kind == "lapse" and if $body.reason == "declined" then .invited | not
+            else $expires == null or $at <= $expires end; "it has not lapsed")
+        | if $kind == "join" and $expires and ($times[$n] // "") > $expires then
+            .rows += [[1, $n, $known[$n], "it joined after \($expires)"]] else . end
+
+        | if $kind == "open" or $kind == "join" then .keys[$by] = $body.key
+        elif $kind == "rekey" or $kind == "revoke" then .keys[$body.name // $by] = $body.key else . end
+        | if $kind == "open" then if .players == [] then .players = [$by] | .invited = ($body.invite != null) else . end
+        elif $kind == "join" and (.players | length) == 1 then .players += [$by]
+            | if $clock then . + {runs: true, since: $times[$n], turn: null, spent: 0}
+                | .left = [$clock.bank, $clock.bank] | .reserve = .left else . end
+        elif $kind == "credit" then if .due then .due as $due | helps($due.seat; $due.heads; $due.since; $seen)
+            else found(2; true; "a credit where there can be none") end
+        elif $kind == "annul" then
+            reduce (0, 1) as $each (.; (.players[$each] // "") as $name | verify(2; "not called off by \($name)";
+                .keys[$name]; "hkoji.annul.v1"; $body.sigs[$each]; {$game, head: $prev, $name, v: 1} | tojson))
+            | if $body.gift == null and $body.outages == [] then . elif .runs then
+                helps($body.seat; .heads; .since; $at) else found(2; true; "it credits without a clock") end else . end
+
+        | .due = null
+        | if $kind == "timeout" then
+            found(3; (.runs and (play($clock; $body.seat; $at; 0) | late($clock))) | not; "the time is not over")
+        elif $kind == "annul" and .runs then
+            found(3; play($clock; $body.seat; $at; $body | credits($clock)) | late($clock); "called off too late")
+        elif ($kind == "seed" or $kind == "move") and .runs and $seat and $times[$n] then
+            .due = {seat: $seat, heads: .heads, since: .since}
+            | play($clock; $seat; $times[$n]; $log[$n + 1]
+                | if .kind == "credit" then .body | credits($clock) else 0 end)
+            | if late($clock) then .rows += [[3, $n, $word[$n + 1], "it is late"]] else . end
+        elif ($kind == "chance" or $kind == "reveal") and .runs then end_turn($clock) | .since = $times[$n] else . end
+        | if .runs and (["resign", "timeout", "annul", "end"] | index($kind)) then end_turn($clock) | .runs = false
+            else . end
+
+        | .rows += [[4, $n, $known[$n], "\(if $receipts then $n + 1 else "no" end) receipts" + if .reserve then
+            ", in reserve: \(.players[0]) \(.left[0]) s, \(.players[1]) \(.left[1]) s" else "" end]];
+        .rows[])] | sort_by(.[:2])[];
 
 # --- Step 6, of entries: a row for each commitment that is opened: the entry, what must come out, and the lines hashed.
 
@@ -179,5 +299,6 @@ def dealt:
     end;
 
 if $step == "1" then parse else
-    if $step == "6" then opened else dealt end | map(if . == null then "-" else tostring end) | join("\t")
+    if $step == "5" then timed elif $step == "6" then opened else dealt end
+    | map(if . == null then "-" else tostring end) | join("\t")
 end

@@ -6,13 +6,13 @@
 # an option or a format, and none is used before step 1 has checked its form (audit.jq, beside this).
 # An exported function of the caller could replace a tool, or even `unset`; in POSIX mode it cannot replace `unset`.
 POSIXLY_CORRECT=1; unset -f compgen; for it in $(compgen -A function); do unset -f "$it"; done; unset POSIXLY_CORRECT
-set -eEuo pipefail && trap 'exit 2' ERR && export LC_ALL=C
+set -eEuo pipefail && trap 'exit 2' ERR && export LC_ALL=C TZ=UTC0
 die() { printf 'audit.sh: %s\n' "$1" >&2; exit 2; }
 for tool in jq openssl ssh-keygen sha256sum base64 od; do command -v "$tool" >/dev/null || die "$tool is missing"; done
 [[ $# -gt 0 && -r $1 && ! -d $1 ]] || die 'usage: audit.sh LOG [NAME=KEY]...'
 tmp=$(mktemp -d) && trap 'rm -rf -- "$tmp"' EXIT || die 'no temporary directory can be made'
 declare -A pins=() keys=() points=() # by name
-status=0 failed='' id='' receipts=0 time='' head=$(printf '%064d' 0)
+status=0 failed='' id='' pass=0 left='not reached' head=$(printf '%064d' 0)
 note() { [[ $failed == "${1%% *}" ]] || printf '%-14s %s\n' "$1" "$2"; }
 finding() { note "$1" "FINDING at entry $2: $3"; failed=${1%% *} holds=$2 status=1; } # the log is cut off there
 json() { jq -nRr --arg step "$1" -f "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/audit.jq" || die 'jq fails'; }
@@ -34,16 +34,16 @@ tr -c '\n -~' '\177' <"$1" >"$tmp/log"
 [[ -z $(tail -c 1 "$tmp/log") ]] || printf '\177\n' >>"$tmp/log" # a file that is cut short does not end in a newline
 json 1 <"$tmp/log" >"$tmp/rows" && mapfile -t rows <"$tmp/rows" && holds=${#rows[@]} last=${rows[*]: -1}
 row() { IFS=$'\t' read -r game seq prev by name key old invite says signer space sig \
-    claim proof farewell revocation place rhead rtime rsig receipt text <<<"${rows[n]}"; }
+    claim proof farewell revocation place rhead rtime rsig receipt text hash <<<"${rows[n]}"; }
 entries() { if ((holds)); then printf '%s\n' "${rows[@]:0:holds}" | cut -f 22; fi; }
 if [[ ${last:=!1the log is empty} == !1* ]]; then finding '1 parse' $((holds - (holds > 0))) "${last:2}"; fi
 if [[ $last == !3* ]]; then note '1 parse' "NOT UNDERSTOOD at entry $((--holds)): ${last:2}" && failed=1 status=3; fi
 note '1 parse' "$holds entries in canonical form"
 for ((n = 0; n < holds; n++)); do # 2: each entry is of the first one's game and names the head before it
     row && if [[ "$game $seq $prev" != "${id:=$game} $n $head" ]]; then finding '2 chain' "$n" 'it does not follow'; fi
-    head=$(sha "$text") heads[n]=$head
+    head=$(sha "$text") rows[n]+=$'\t'$head
 done
-if ((holds)); then note '2 chain' "head ${heads[holds - 1]} at entry $((holds - 1))"; fi
+if ((holds)); then note '2 chain' "head ${rows[holds - 1]##*$'\t'} at entry $((holds - 1))"; fi
 for ((n = 0; n < holds; n++)); do # 3: no key is weak or unexpected, or replaces one that is not in force
     row && if [[ $key == - ]]; then continue; else p=$(point "$key"); fi
     if [[ $p =~ $weak || ($invite != - && $(point "$invite") =~ $weak) ]]; then finding '3 keys' "$n" weak
@@ -68,15 +68,15 @@ for ((n = 0; n < holds; n++)); do # 4: each entry is signed by its author, and e
     elif [[ $old != - ]] && ! signed "$key" hkoji.rekey.v1 "$proof" "$claim"; then finding '4 signatures' "$n" unproved
     elif [[ $revocation != - ]] && ! signed "$old" hkoji.revoke.v1 "$revocation" "$farewell"; then
         finding '4 signatures' "$n" 'no revocation'
-    elif [[ $rsig != - && ${keys[server]:-} ]]; then receipts=$((receipts + 1)); fi
+    fi
 done
 note '4 signatures' "$holds hold"
-for ((n = 0; n < holds && receipts; n++)); do # 5: all have receipts, each its own, in order of time; or none has
-    row && if ! signed "${keys[server]}" hkoji.receipt.v1 "$rsig" "$receipt"; then finding '5 receipts' "$n" unsigned
-    elif [[ "$place $rhead" != "$game $seq ${heads[n]}" ]]; then finding '5 receipts' "$n" 'it is of another entry'
-    elif [[ $rtime < $time ]]; then finding '5 receipts' "$n" "its time $rtime is before $time"; fi && time=$rtime
-done
-note '5 receipts' "$receipts hold"
+if ((holds)); then printf '%s\n' "${rows[@]:0:holds}"; fi | json 5 >"$tmp/times" # 5: what to look at in three passes
+while IFS=$'\t' read -r now n upto says key space sig text; do # it counts if entry `upto` still stands
+    if ((now > pass && now < 4)); then pass=$now failed=''; fi
+    if ((now == 4 && upto < holds)); then left=$says
+    elif ((upto < holds)) && ! signed "${key:--}" "$space" "$sig" "$text"; then finding '5 times' "$n" "$says"; fi
+done <"$tmp/times"; note '5 times' "$left"
 entries | json 6 >"$tmp/opened" # 6: the entry, the hash, and the lines to be hashed
 while IFS=$'\t' read -ra it && [[ $failed != 6 ]]; do
     if [[ $(sha "${it[@]:2}") != "${it[1]}" ]]; then finding '6 commitments' "${it[0]}" "${it[2]} is not ${it[1]}"; fi

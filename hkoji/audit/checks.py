@@ -26,17 +26,17 @@ and forks between many logs, of which it has only short claims.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
-from hkoji.game.clock import Effect, GameClock, Outage
+from hkoji.game.clock import Effect, GameClock, Outage, parse_time
 from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import Annul, GivenTime, Lapse
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name, proofs
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
-from hkoji.log.game_statements import make_annul, make_gift
+from hkoji.log.game_statements import HeadStatement, make_annul, make_gift
 from hkoji.log.line import Line, Receipt, SignedReceipt, entry_namespace
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import any_of, tell
@@ -181,6 +181,30 @@ def verify_same_receipt(receipt: Receipt, other: Receipt) -> None:
     """Checks that two receipts for one entry are the same: the service gives one. "Receipts". Raises `IllegalError`."""
     if receipt != other:
         raise IllegalError(tell("the service has given two receipts for entry {seq}", seq=receipt.seq))
+
+
+# --- heads ------------------------------------------------------------------------------------------------------------
+
+HEAD_SECONDS: Final = 120
+"""How many seconds before the time of a head an entry after it may still have been recorded."""
+
+
+def verify_head_time(head: HeadStatement, seq: int, at: str) -> None:
+    """Checks that entry `seq`, recorded at `at`, may follow the last entry that a head names.
+
+    A head says that no later entry has a time of record more than `HEAD_SECONDS` before its own time. "Signed heads".
+    Raises `IllegalError`.
+    """
+    if seq > head.seq and parse_time(head.at) - parse_time(at) > HEAD_SECONDS:
+        raise IllegalError(
+            tell(
+                "it has recorded entry {seq} at {at}, and has signed that entry {last} was the last at {then}",
+                seq=seq,
+                at=at,
+                last=head.seq,
+                then=head.at,
+            )
+        )
 
 
 # --- commitments --------------------------------------------------------------------------------------------------

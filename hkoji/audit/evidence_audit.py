@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from hkoji.audit.evidence_file import EntryTree, EvidenceFile, SignedView, is_evidence, parse_evidence
@@ -18,10 +18,12 @@ from hkoji.audit.keyring import ExpectedKeys, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding, audit
 from hkoji.audit.log_signatures import MapChecks
 from hkoji.audit.service_statements import ServiceStatements
+from hkoji.audit.times import TimedLine, TimedLog, TimePass
 from hkoji.audit.view_checks import MOST_COURSES, ViewChecks
 from hkoji.errors import HkojiError, NotUnderstoodError
 from hkoji.game import entry_kinds
 from hkoji.log.entry import SERVER_NAME
+from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, format_log, parse_lines
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import plural, tell
@@ -73,13 +75,16 @@ class _EvidenceAudit:
         if key is None:
             return self._done(tell("not reached: nothing says what the key of the service is"))
         party = Party(SERVER_NAME, key, SERVER_NAME in self._pins)
-        refused = (statement for statement in self._evidence.refused if isinstance(statement, SignedView))
-        statements = ServiceStatements(key, self._evidence.game, self._entries, (*self._evidence.views, *refused))
+        evidence = self._evidence
+        views = (*evidence.views, *(each for each in evidence.refused if isinstance(each, SignedView)))
+        heads = (*evidence.heads, *(each for each in evidence.refused if isinstance(each, SignedHead)))
+        statements = ServiceStatements(key, evidence.game, self._entries, views, heads)
         shown = ViewChecks(self._entries, [each.view for each in statements.views.values()])
         self._excuse(tuple(self._kept), shown, party)
         new = [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in statements.faults()]
         new += [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in shown.faults()]
-        new += self._courses(statements, shown, party)
+        kept = [self._line(line.entry.head, statements) for line in self._kept[: base.holds]]
+        new += dict.fromkeys([*self._times(kept, statements, party), *self._courses(statements, shown, party)])
         return self._done(self._note(statements), *new)
 
     # --- courses of the game --------------------------------------------------------------------------------------
@@ -104,7 +109,25 @@ class _EvidenceAudit:
                 if finding.entry < same and (finding.step, finding.entry) in known:
                     continue
                 found.append(self._against(finding, lines, statements, shown, party))
-        return list(dict.fromkeys(found))
+            found += self._times(lines[: result.holds], statements, party)
+        return found
+
+    def _times(self, lines: Sequence[Line], statements: ServiceStatements, party: Party) -> list[Finding]:
+        """The first fault of the times in a course, as far as it has the service's word anywhere in the file.
+
+        `lines` hold by themselves, and have all receipts that the file has for them.
+        """
+        covered = list(takewhile(lambda line: statements.has(line.entry.seq, line.entry.head), lines))
+        bodies = [self._entries.body(line.entry) for line in covered]
+        timed = [TimedLine(line, body) for line, body in zip(covered, bodies, strict=True) if body is not None]
+        if not timed or len(timed) < len(covered):
+            return []
+        worded, last = len(timed) - 1, timed[-1].line.entry
+        settled = worded if statements.names(last.seq, last.head) else worded - 1
+        log = TimedLog(timed, worded)
+        faults = (log.find_fault(which, settled=settled) for which in TimePass)
+        first = next((fault for fault in faults if fault), None)
+        return [Finding(AuditStep.EVIDENCE, first.entry, str(party), str(first.error))] if first else []
 
     def _line(self, head: str, statements: ServiceStatements) -> Line:
         """The line of an entry, with a valid receipt if there is one."""
@@ -175,8 +198,12 @@ class _EvidenceAudit:
         return next((key for key in offered if key in expected or not expected), next(iter(expected), None))
 
     def _note(self, statements: ServiceStatements) -> str:
-        views, refused = len(statements.views), len(self._evidence.refused)
+        views, heads, refused = len(statements.views), len(statements.heads), len(self._evidence.refused)
         note = tell("{views}, {refused}", views=_views(views), refused=_refused(refused))
+        if heads:
+            note = tell(
+                "{views}, {heads}, {refused}", views=_views(views), heads=_heads(heads), refused=_refused(refused)
+            )
         if statements.strange:
             note = tell(
                 "{note}; left out, because the service has not signed them or they are of another game: {n}",
@@ -194,6 +221,10 @@ class _EvidenceAudit:
 
 def _views(n: int) -> str:
     return plural("{n} view", "{n} views", n)
+
+
+def _heads(n: int) -> str:
+    return plural("{n} signed head", "{n} signed heads", n)
 
 
 def _refused(n: int) -> str:

@@ -1,4 +1,4 @@
-"""A file of evidence: one game's log, the service's signed views, and the statements that a client has refused.
+"""A file of evidence: one game's log, the service's signed views and heads, and what a client has refused of it.
 
 docs/spec/evidence.md. Reading is strict: a file in any other form is refused. This module checks no signatures and
 draws no conclusions, not even whether an entry may stand where it does; `hkoji.audit.evidence_audit` does. The keys in
@@ -13,23 +13,26 @@ from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError
 from hkoji.game.entry_kinds import EntryBody, parse_body
-from hkoji.log.canonical import JsonValue, decode, decode_base64, encode, encode_base64, is_hex, is_name
+from hkoji.log.canonical import JsonValue, decode, decode_base64, encode, is_hex, is_name
 from hkoji.log.entry import GENESIS, Entry
-from hkoji.log.line import Line, SignedEntry, format_line, parse_line
+from hkoji.log.game_statements import SignedHead, parse_head
+from hkoji.log.line import Line, SignedEntry, format_line, format_signed, parse_line
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import View, parse_view
 from hkoji.messages.text import tell
 
 VERSION: Final = 1
 MAX_STATEMENTS: Final = 4096
-"""The most views and refused lines, together, that a file may have."""
+"""The most views, heads and refused lines, together, that a file may have."""
 MAX_HEADER_BYTES: Final = 65_536
 
 _BEGINS: Final = '{"evidence":'
 _WHAT: Final = tell("evidence")
-_VIEW: Final = re.compile(
-    r'\{"view":\{"sig":"([A-Za-z0-9+/]++={0,2})","text":"([ !#-\[\]-~]*+(?:\\"[ !#-\[\]-~]*+)*+)"\}\}'
-)
+_SIGNED: Final = r'\{"sig":"([A-Za-z0-9+/]++={0,2})","text":"([ !#-\[\]-~]*+(?:\\"[ !#-\[\]-~]*+)*+)"\}'
+_VIEW: Final = re.compile(rf'\{{"view":{_SIGNED}\}}')
+_HEAD: Final = re.compile(rf'\{{"head":{_SIGNED}\}}')
+_BEGINS_VIEW: Final = '{"view":'
+_BEGINS_HEAD: Final = '{"head":'
 _REFUSED: Final = '{"refused":'
 
 
@@ -40,7 +43,7 @@ class SignedView(NamedTuple):
     sig: bytes
 
 
-SignedStatement: TypeAlias = Line | SignedView
+SignedStatement: TypeAlias = Line | SignedView | SignedHead
 """What the service has sent and a client can refuse."""
 
 
@@ -52,6 +55,7 @@ class EvidenceFile(NamedTuple):
     log: str
     views: tuple[SignedView, ...] = ()
     refused: tuple[SignedStatement, ...] = ()
+    heads: tuple[SignedHead, ...] = ()
 
 
 def is_evidence(data: str | bytes) -> bool:
@@ -64,19 +68,30 @@ def format_evidence(evidence: EvidenceFile) -> str:
     keys: dict[str, JsonValue] = {name: [key.text for key in known] for name, known in evidence.keys.items()}
     header = encode({"evidence": VERSION, "game": evidence.game, "keys": keys})
     views = map(format_view, evidence.views)
+    heads = map(format_head, evidence.heads)
     refused = map(format_refused, evidence.refused)
-    return f"{header}\n{evidence.log}" + "".join(f"{line}\n" for line in (*views, *refused))
+    return f"{header}\n{evidence.log}" + "".join(f"{line}\n" for line in (*views, *heads, *refused))
 
 
 def format_view(shown: SignedView) -> str:
     """A view's line, without the newline."""
-    text = shown.view.text.replace('"', '\\"')
-    return f'{{"view":{{"sig":"{encode_base64(shown.sig)}","text":"{text}"}}}}'
+    return f"{_BEGINS_VIEW}{format_signed(shown.view.text, shown.sig)}}}"
+
+
+def format_head(signed: SignedHead) -> str:
+    """The line of a signed head, without the newline."""
+    return f"{_BEGINS_HEAD}{format_signed(signed.statement.text, signed.sig)}}}"
 
 
 def format_refused(statement: SignedStatement) -> str:
     """The line of a refused statement, without the newline."""
-    inner = format_line(statement) if isinstance(statement, Line) else format_view(statement)
+    match statement:
+        case Line():
+            inner = format_line(statement)
+        case SignedView():
+            inner = format_view(statement)
+        case SignedHead():
+            inner = format_head(statement)
     return f"{_REFUSED}{inner}}}"
 
 
@@ -94,12 +109,23 @@ def parse_view_line(text: str) -> SignedView:
     return SignedView(parse_view(wrapped.replace('\\"', '"')), decode_base64(sig, "signature"))
 
 
+def parse_head_line(text: str) -> SignedHead:
+    """Reads the line of a signed head. Raises `MalformedError` or `NotUnderstoodError`."""
+    match = _HEAD.fullmatch(text)
+    if match is None:
+        raise MalformedError(tell("line"), tell("it is not a signed head in canonical form"))
+    sig, wrapped = match.groups()
+    return SignedHead(parse_head(wrapped.replace('\\"', '"')), decode_base64(sig, "signature"))
+
+
 def parse_refused_line(text: str) -> SignedStatement:
     """Reads the line of a refused statement. Raises `MalformedError` or `NotUnderstoodError`."""
     if not (text.startswith(_REFUSED) and text.endswith("}")):
-        raise MalformedError(tell("line"), tell("it is not a line of a log, a view or a refused statement"))
+        raise MalformedError(tell("line"), tell("it is not a line of a log, a view, a head or a refused statement"))
     inner = text[len(_REFUSED) : -1]
-    return parse_view_line(inner) if inner.startswith('{"view":') else parse_line(inner)
+    if inner.startswith(_BEGINS_VIEW):
+        return parse_view_line(inner)
+    return parse_head_line(inner) if inner.startswith(_BEGINS_HEAD) else parse_line(inner)
 
 
 def parse_evidence(data: str | bytes) -> EvidenceFile:
@@ -114,14 +140,17 @@ def parse_evidence(data: str | bytes) -> EvidenceFile:
         start = text.index("\n", start) + 1
     lines = text[start:].split("\n")[:-1]
     if len(lines) > MAX_STATEMENTS:
-        raise MalformedError(_WHAT, tell("it has more than {most} views and refused lines", most=MAX_STATEMENTS))
+        raise MalformedError(_WHAT, tell("it has more than {most} views, heads and refused lines", most=MAX_STATEMENTS))
     views: list[SignedView] = []
+    heads: list[SignedHead] = []
     refused: list[SignedStatement] = []
     first = text.count("\n", 0, start) + 1
     for number, line in enumerate(lines, first):
         try:
-            if line.startswith('{"view":') and not refused:
+            if line.startswith(_BEGINS_VIEW) and not heads and not refused:
                 views.append(parse_view_line(line))
+            elif line.startswith(_BEGINS_HEAD) and not refused:
+                heads.append(parse_head_line(line))
             else:
                 refused.append(parse_refused_line(line))
         except MalformedError as error:
@@ -130,7 +159,7 @@ def parse_evidence(data: str | bytes) -> EvidenceFile:
             raise NotUnderstoodError(
                 tell("line {number}: {what}", number=number, what=error.what), error.value
             ) from None
-    return EvidenceFile(game, keys, text[log:start], tuple(views), tuple(refused))
+    return EvidenceFile(game, keys, text[log:start], tuple(views), tuple(refused), tuple(heads))
 
 
 def _parse_header(text: str) -> tuple[str, Mapping[str, tuple[PublicKey, ...]]]:
@@ -160,7 +189,17 @@ def _parse_keys(name: str, known: JsonValue) -> tuple[PublicKey, ...]:
 
 def of_game(statements: Iterable[SignedStatement], game: str) -> tuple[SignedStatement, ...]:
     """The statements that are about `game`."""
-    return tuple(each for each in statements if (each.entry.game if isinstance(each, Line) else each.view.game) == game)
+    return tuple(each for each in statements if _game(each) == game)
+
+
+def _game(statement: SignedStatement) -> str:
+    match statement:
+        case Line():
+            return statement.entry.game
+        case SignedView():
+            return statement.view.game
+        case SignedHead():
+            return statement.statement.game
 
 
 # --- the entries of one game ------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-"""The statements of one service about one game: its entries, receipts and views, in any log.
+"""The statements of one service about one game: its entries, receipts, views and signed heads, in any log.
 
 docs/spec/evidence.md, "Judgement". A statement is anything with a valid signature by the service's key, and what
 follows from it: a statement about an entry covers all entries before, because each names the hash of the one before. An
-honest service puts one entry in a place, gives one receipt for it, never lets receipts go back in time, and signs
-nothing after the end. This module knows neither rules nor cards.
+honest service puts one entry in a place, gives one receipt for it, never lets receipts go back in time, records nothing
+long before a head that it has signed, and signs nothing after the end. This module knows neither rules nor cards.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from hkoji.audit.checks import verify_receipt_time, verify_same_receipt
+from hkoji.audit.checks import verify_head_time, verify_receipt_time, verify_same_receipt
 from hkoji.audit.evidence_file import EntryTree, SignedView
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.game_statements import HeadStatement, SignedHead
 from hkoji.log.line import Line, Receipt, SignedReceipt
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
@@ -30,16 +31,27 @@ class StatementFault(NamedTuple):
 
 
 class ServiceStatements:
-    """All statements of the service with a given key: about `entries`, and the `views` that it has signed."""
+    """All statements of the service with a given key: about `entries`, and the `views` and `heads` that it signed."""
 
-    def __init__(self, key: PublicKey, game: str, entries: EntryTree, views: Iterable[SignedView]) -> None:
+    def __init__(
+        self,
+        key: PublicKey,
+        game: str,
+        entries: EntryTree,
+        views: Iterable[SignedView],
+        heads: Iterable[SignedHead] = (),
+    ) -> None:
         self._key: Final = key
         self._entries: Final = entries
         self._said: Final[dict[int, dict[str, str]]] = {}
+        self._named: Final[dict[tuple[int, str], str]] = {}
+        """The entries, by number and head, that a view or head names itself, with which of the two."""
         self._misplaced: Final[list[StatementFault]] = []
         self.receipts: Final[dict[str, Receipt]] = {}
         """By their exact text."""
         self.views: Final[dict[str, SignedView]] = {}
+        """By their exact text."""
+        self.heads: Final[dict[str, HeadStatement]] = {}
         """By their exact text."""
         self.strange: int = 0
         """The number of signatures in the name of the service that are not by its key, or not about this game."""
@@ -50,7 +62,14 @@ class ServiceStatements:
             view = shown.view
             if view.game == game and self._signed(shown.sig, sshsig.VIEW, view.message):
                 self.views[view.text] = shown
-                self._say(view.seq, view.head, tell("a view that it has signed"))
+                self._name(view.seq, view.head, tell("a view that it has signed"))
+            else:
+                self.strange += 1
+        for signed in heads:
+            head = signed.statement
+            if head.game == game and self._signed(signed.sig, sshsig.HEAD, head.message):
+                self.heads[head.text] = head
+                self._name(head.seq, head.head, tell("a head that it has signed"))
             else:
                 self.strange += 1
 
@@ -62,6 +81,10 @@ class ServiceStatements:
     def has(self, seq: int, head: str) -> bool:
         """Whether a statement covers an entry."""
         return head in self._said.get(seq, {})
+
+    def names(self, seq: int, head: str) -> bool:
+        """Whether a view or a head names the entry itself. Then nothing that belongs to it, as a credit, follows it."""
+        return (seq, head) in self._named
 
     def receipt(self, entry: Entry) -> SignedReceipt | None:
         """A valid receipt for an entry; None if there is none."""
@@ -75,7 +98,16 @@ class ServiceStatements:
 
     def faults(self) -> list[StatementFault]:
         """The places where the statements contradict each other. Of a fork, only the first place is listed."""
-        return self._misplaced[:1] or self._forks() or [*self._receipts(), *self._after_the_end()]
+        return (
+            self._misplaced[:1]
+            or self._forks()
+            or [
+                *(self._receipts() or self._times_that_differ()),
+                *self._behind_heads(),
+                *self._named_before_credit(),
+                *self._after_the_end(),
+            ]
+        )
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -101,6 +133,10 @@ class ServiceStatements:
         except HkojiError:
             return False
         return True
+
+    def _name(self, seq: int, head: str, source: str) -> None:
+        self._named.setdefault((seq, head), source)
+        self._say(seq, head, source)
 
     def _say(self, seq: int, head: str, source: str) -> None:
         """Records a statement about an entry, and so about all entries before, which it covers by their hashes."""
@@ -133,7 +169,7 @@ class ServiceStatements:
                 return [StatementFault(seq, reason)]
         return []
 
-    def _receipts(self) -> Iterator[StatementFault]:
+    def _receipts(self) -> list[StatementFault]:
         before: Receipt | None = None
         for receipt in sorted(self.receipts.values(), key=lambda each: each.seq):
             if before is not None:
@@ -142,9 +178,72 @@ class ServiceStatements:
                         verify_same_receipt(receipt, before)
                     verify_receipt_time(receipt, before)
                 except HkojiError as error:
-                    yield StatementFault(receipt.seq, error.message)
-                    return
+                    return [StatementFault(receipt.seq, error.message)]
             before = receipt
+        return []
+
+    def _times_that_differ(self) -> list[StatementFault]:
+        """The first entry with two times of record, or with one before that of an earlier entry.
+
+        The service states a time in a receipt, as the time of an entry of its own, and in the `seen` of the entry after
+        it, if that has its word.
+        """
+        last, before = -1, ""
+        for seq, at in sorted(set(self._times())):
+            if seq == last:
+                reason = tell(
+                    "has stated two times of record for entry {seq}, {one} and {other}", seq=seq, one=before, other=at
+                )
+                return [StatementFault(seq, reason)]
+            if at < before:
+                reason = tell(
+                    "has recorded entry {seq} at {at}, and an earlier one at {before}", seq=seq, at=at, before=before
+                )
+                return [StatementFault(seq, reason)]
+            last, before = seq, at
+        return []
+
+    def _behind_heads(self) -> Iterator[StatementFault]:
+        """The first entry that was recorded long before a head which does not have it.
+
+        Of the heads with a number the one with the latest time says the most, and so does, of all before an entry, the
+        one that is latest.
+        """
+        heads = sorted(self.heads.values(), key=lambda head: (head.seq, head.at))
+        latest: HeadStatement | None = None
+        for seq, at in sorted(self._times()):
+            while heads and heads[0].seq < seq:
+                head = heads.pop(0)
+                latest = head if latest is None or head.at > latest.at else latest
+            if latest is not None:
+                try:
+                    verify_head_time(latest, seq, at)
+                except HkojiError as error:
+                    yield StatementFault(seq, error.message)
+                    return
+
+    def _named_before_credit(self) -> Iterator[StatementFault]:
+        """The first credit right after an entry that a view or head names: both are recorded at once."""
+        for entry in sorted(self._entries, key=lambda each: each.seq):
+            source = self._named.get((entry.seq - 1, entry.prev))
+            credit = isinstance(self._entries.body(entry), entry_kinds.Credit)
+            if source is not None and credit and self.has(entry.seq, entry.head):
+                reason = tell(
+                    "a credit follows entry {seq}, which was the last one by {source}", seq=entry.seq - 1, source=source
+                )
+                yield StatementFault(entry.seq, reason)
+                return
+
+    def _times(self) -> Iterator[tuple[int, str]]:
+        """The times of record that the service has stated, each with the number of its entry."""
+        for receipt in self.receipts.values():
+            yield receipt.seq, receipt.at
+        for entry in self._entries:
+            if self.has(entry.seq, entry.head):
+                if entry.by == SERVER_NAME:
+                    yield entry.seq, entry.at
+                if entry.seen is not None:
+                    yield entry.seq - 1, entry.seen
 
     def _after_the_end(self) -> Iterator[StatementFault]:
         last = max(self._said, default=0)

@@ -106,7 +106,7 @@ class TimedLog:
         self._timed = timed
         self._worded = worded
         self._agreement = _agreement(timed)
-        self._names: list[str] = []
+        self._names: list[str] = []  # host and guest, as far as they have come
         self._keys: dict[str, PublicKey] = {}
         self._clocks: list[GameClock | None] = []  # after each entry that has been followed
 
@@ -136,17 +136,23 @@ class TimedLog:
     def _follow(self, number: int) -> GameClock | None:
         (entry, _, _), body = self._timed[number]
         if (key := body.newcomer_key()) is not None:
-            self._names.append(entry.by)
             self._keys[entry.by] = key
+        joins = len(self._names) == 1 and isinstance(body, entry_kinds.Join)
+        if joins or (not self._names and isinstance(body, entry_kinds.Open)):
+            self._names.append(entry.by)
         if isinstance(body, entry_kinds.Rekey | entry_kinds.Revoke):
             self._keys[body.name if isinstance(body, entry_kinds.Revoke) else entry.by] = body.key
         clock, control = self._clocks[-1] if self._clocks else None, self._agreement.clock
         if control is None or entry.seen is None:
             return None
         if clock is None:
-            joins = isinstance(body, entry_kinds.Join)
             return GameClock.joined(control, entry.head, entry.seen) if joins else None
-        return clock.follow(body.EFFECT, self._seat(entry.by), entry.head, entry.seen, body.credited(control))
+        if clock.last is Effect.ENDS:
+            return clock  # what follows the end of a game cannot start its clock again
+        seat, effect = self._seat(entry.by), body.EFFECT
+        if isinstance(body, _BEFORE_THE_CLOCK) or (effect is Effect.PLAYS and seat is None):
+            effect = Effect.CREDITS  # an entry in a wrong place: it changes nothing here, and step 8 finds it
+        return clock.follow(effect, seat, entry.head, entry.seen, body.credited(control))
 
     def _seat(self, name: str) -> Seat | None:
         return self._names.index(name) if name in self._names else None
@@ -173,7 +179,7 @@ class TimedLog:
             if isinstance(body, entry_kinds.Join) and (at := self._time(number)) is not None:
                 verify_joined_in_time(expires, at)
             if isinstance(body, entry_kinds.Lapse):
-                verify_lapse(body, entry.at, expires, invited=self._invited())
+                verify_lapse(body, entry.at, expires, invited=self._invited(number))
         except HkojiError as error:
             return error
         return None
@@ -252,9 +258,24 @@ class TimedLog:
                     return
                 yield at
 
-    def _invited(self) -> bool:
-        opened = (each.body for each in self._timed if isinstance(each.body, entry_kinds.Open))
-        return any(body.invite is not None for body in opened)
+    def _invited(self, number: int) -> bool:
+        opened = (each.body for each in self._timed[:number] if isinstance(each.body, entry_kinds.Open))
+        first = next(opened, None)
+        return first is not None and first.invite is not None
+
+    def reserves(self) -> tuple[int, int] | None:
+        """What is left of both reserves in seconds, after the last turns that have ended; None if no clock has run."""
+        left: tuple[int, int] | None = None
+        for number in range(len(self._timed)):
+            clock, at = self._clock_after(number), self._time(number)
+            if clock is None or at is None:
+                continue
+            pace = clock.settled(at, self._credit_after(number))
+            host, guest = pace.banks
+            if left is not None and pace.seat is not None:  # what was added for a turn that goes on is not counted
+                host, guest = (left[0], guest) if pace.seat == 0 else (host, left[1])
+            left = host, guest
+        return left
 
     def turns(self) -> Iterator[ClockTurn]:
         """The turns of a game with a clock, in order, as far as the times of record are known."""
@@ -282,6 +303,16 @@ def _agreement(timed: Sequence[TimedLine]) -> Agreement:
     body = timed[0].body if timed else None
     return body.agreement if isinstance(body, entry_kinds.Offer) else UNTIMED
 
+
+_BEFORE_THE_CLOCK = (
+    entry_kinds.Offer,
+    entry_kinds.Open,
+    entry_kinds.Join,
+    entry_kinds.Cancel,
+    entry_kinds.Lapse,
+    entry_kinds.Unseal,
+)
+"""The kinds of entry that change no clock that runs; `unseal` comes after it."""
 
 _DEPENDENT = frozenset({"credit", "chance", "reveal", "end"})
 """The kinds of entry that belong to the one before, and have its time of record."""

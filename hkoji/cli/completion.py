@@ -32,7 +32,10 @@ PATIENCE: Final = 1.0
 Values: TypeAlias = list[tuple[str, str]]
 """Values to choose from, each with a description, which may be empty."""
 
-_SUITABLE: Final = {"move": "playing", "resign": "playing", "sign": "playing", "run": "playing", "cancel": "open"}
+_SUITABLE: Final = {
+    **dict.fromkeys(("annul", "give", "move", "resign", "run", "sign"), "playing"),
+    "cancel": "open",
+}
 """The state of the games that a command is for, if it is not for all."""
 
 _MOST_GAMES: Final = 200

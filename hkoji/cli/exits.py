@@ -46,6 +46,7 @@ _CODES: Final[dict[type[errors.HkojiError], Exit]] = {
     errors.LaterVersionError: Exit.NOT_UNDERSTOOD,
     errors.NotYourTurnError: Exit.TURN,
     errors.GameOverError: Exit.TURN,
+    errors.TimeOverError: Exit.TURN,
     errors.BotError: Exit.BOT,
 }
 

@@ -11,9 +11,15 @@ from typing import Any, Final, NamedTuple
 
 from hkoji import errors
 from hkoji.client.transport import HttpAnswer
+from hkoji.game.agreement import read_agreement
+from hkoji.game.clock import Outage, read_outage
+from hkoji.game.clock_reading import SLACK_SECONDS
 from hkoji.game.commitments import Opening, parse_opening
 from hkoji.game.course import OVER, STATUSES
-from hkoji.log.canonical import is_hex
+from hkoji.game.entry_kinds import GivenTime
+from hkoji.log.canonical import decode_base64, is_hex
+from hkoji.log.entry import is_name, is_time
+from hkoji.log.game_statements import SignedHead, read_signed_head
 from hkoji.log.line import MAX_LINE_BYTES, Line, SignedEntry, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Login, make_login, parse_login
@@ -44,10 +50,25 @@ _SUMMARY: Final = ("game", "status", "host", "guest", "invite", "to_move", "upda
 
 
 class ServiceDescription(NamedTuple):
-    """A service's key, and the origin for which logins there are signed."""
+    """A service's key, the origin for which logins there are signed, and its `slack` in seconds.
+
+    So long after a deadline it writes a `timeout`.
+    """
 
     key: PublicKey
     origin: str
+    slack: int = SLACK_SECONDS
+
+
+class ClockAnswer(NamedTuple):
+    """What a service says beside the log about the entry that is due.
+
+    `gifts` and `outages` may count for it, and `annul` has the names of the players who wish to call the game off.
+    """
+
+    gifts: tuple[GivenTime, ...]
+    outages: tuple[Outage, ...]
+    annul: tuple[str, ...]
 
 
 class EarlierKey(NamedTuple):
@@ -130,6 +151,8 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
         return errors.NotYourTurnError(detail, actor=actor if actor in (0, 1) else None, hint=hint)
     if code == "game-over" and isinstance(game, str):
         return errors.GameOverError(shorten(game, 32))
+    if code == errors.TimeOverError.code and answer.status == 409:
+        return _LateAnswerError(detail, hint, shorten(str(game or ""), 32), shorten(str(value.get("deadline") or "")))
     if answer.status == 429:
         wait = value.get("retry_after")
         reason = detail if value.get("detail") else None
@@ -160,6 +183,16 @@ class _RevokedError(errors.ForbiddenError):
     """The service refuses a revoked key."""
 
     code = errors.RevokedError.code
+
+
+class _LateAnswerError(errors.TimeOverError):
+    """The service says, in its own words, that time is over. It need not say in which game and since when."""
+
+    def __init__(self, detail: str, hint: str, game: str, deadline: str) -> None:
+        super().__init__(game, deadline)
+        self.message = detail
+        self.hint = hint or self.hint
+        self.args = (detail,)
 
 
 class _TakenError(errors.HkojiError):
@@ -197,7 +230,10 @@ def read_description(answer: HttpAnswer) -> ServiceDescription:
         value = answer.json()
         origin = value["origin"]
         make_login(expires=_NEVER, nonce="0" * 64, origin=origin)  # refuses an origin that no statement can hold
-        return ServiceDescription(parse_public_key(value["key"]), origin)
+        slack = value.get("slack", SLACK_SECONDS)
+        if type(slack) is not int or slack < 0:
+            raise TypeError("slack is not a number of seconds")
+        return ServiceDescription(parse_public_key(value["key"]), origin, slack)
 
 
 def read_challenge(answer: HttpAnswer) -> Login:
@@ -236,6 +272,33 @@ def read_view_answer(answer: HttpAnswer) -> ViewAnswer:
         )
 
 
+def read_head(answer: HttpAnswer) -> SignedHead:
+    """Reads a signed head. Raises `ServiceError`."""
+    with understood(answer):
+        return read_signed_head(answer.json())
+
+
+def read_clock_answer(answer: HttpAnswer) -> ClockAnswer:
+    """Reads what a service says about the entry that is due. Raises `ServiceError`."""
+    with understood(answer):
+        value = answer.json()
+        gifts = tuple(
+            GivenTime(read_text(each["head"]), _read_seconds(each["seconds"]), decode_base64(each["sig"], "signature"))
+            for each in value["gifts"]
+        )
+        outages = tuple(read_outage({"from": each["from"], "until": each["until"]}) for each in value["outages"])
+        names = tuple(read_text(name) for name in value.get("annul", ()))
+        if not all(map(is_name, names)):
+            raise ValueError("a name is not one of a player")
+        return ClockAnswer(gifts, outages, names)
+
+
+def _read_seconds(value: object) -> int:
+    if type(value) is not int or value < 1:
+        raise TypeError("it is not a number of seconds")
+    return value
+
+
 def read_player(answer: HttpAnswer) -> PlayerAnswer:
     """Reads a player's keys. Raises `ServiceError`."""
     with understood(answer):
@@ -267,6 +330,11 @@ def read_summary(value: Any) -> dict[str, Any]:  # Any: JSON
         raise TypeError("a game's summary")
     read_text(value["ruleset"]["name"])
     _check_result(value["status"], value["result"])
+    if "agreement" in value:
+        read_agreement(value["agreement"])
+    deadline = value.get("deadline")
+    if deadline is not None and not is_time(read_text(deadline)):
+        raise ValueError("a deadline is a time")
     # The client names a folder after the id, so it must not be a path.
     if not is_hex(value["game"], 32):
         raise ValueError("a game's id is 32 hex digits")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Self
 
+from hkoji.client.agenda import Agenda, urgency
 from hkoji.client.files import locked
 from hkoji.client.game import ClientGame
 from hkoji.client.home import Home
@@ -19,7 +20,7 @@ from hkoji.client.identity import Identity, load
 from hkoji.client.kept_evidence import Refusals, WrittenEvidence, write_evidence
 from hkoji.client.kept_game import KeptGame, readable
 from hkoji.client.key_changes import KeyChanges
-from hkoji.client.service import Service
+from hkoji.client.service import Service, utc_now
 from hkoji.client.transport import Transport, parse_url
 from hkoji.client.vault import Vault
 from hkoji.errors import (
@@ -31,6 +32,7 @@ from hkoji.errors import (
 )
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.clock import add_seconds
 from hkoji.game.position import Position
 from hkoji.game.submission import Submission
 from hkoji.log.line import Line
@@ -139,20 +141,26 @@ class Client:
     # --- lists ----------------------------------------------------------------------------------------------------
 
     def games(self, *, everybody: bool = False, status: str | None = None) -> list[dict[str, Any]]:  # Any: JSON
-        """Returns the player's games, or everybody's, most recently changed first."""
+        """Returns the player's games, or everybody's, most recently changed first, each with its `clock`."""
         if everybody:
-            return self.service().list_games(status=status)
-        return self._own_games(status=status)
+            return Agenda(self).stated(self.service().list_games(status=status))
+        return Agenda(self).known(self._own_games(status=status))
 
     def joinable(self) -> list[dict[str, Any]]:  # Any: JSON
         """Returns everybody's open games that this player can join."""
         me = self.identity.name
         found = self.service().list_games(status="open")
-        return [each for each in found if each["host"] != me and each["invite"] in (None, me)]
+        return Agenda(self).stated(each for each in found if each["host"] != me and each["invite"] in (None, me))
 
     def waiting(self) -> list[dict[str, Any]]:  # Any: JSON
-        """Returns the games whose next entry this player owes, invitations included."""
-        return self._own_games(waiting="true")
+        """Returns the games whose next entry this player owes, invitations included; the most urgent first.
+
+        Looks also at the games that wait for the opponent, for a signed head of each.
+        """
+        agenda, me = Agenda(self), self.identity.name
+        found = agenda.waiting(self._own_games(waiting="true", order="deadline"))
+        agenda.look_at_others(each for each in self.service().own_games(status="playing") if each["to_move"] != me)
+        return found
 
     def _own_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
         service = self.service()
@@ -223,34 +231,57 @@ class Client:
     # --- playing --------------------------------------------------------------------------------------------------
 
     def new(
-        self, ruleset: Ruleset, invite: entry_kinds.Invite | None = None, agreement: Agreement = UNTIMED
+        self,
+        ruleset: Ruleset,
+        invite: entry_kinds.Invite | None = None,
+        agreement: Agreement = UNTIMED,
+        *,
+        expires_in: int | None = None,
     ) -> Position:
-        """Asks the service for a game and opens it. If the last command for such a game broke off, continues it."""
+        """Asks the service for a game and opens it. If the last command for such a game broke off, continues it.
+
+        With `expires_in` the offer expires so many seconds from now, and `agreement` names no time itself: the time of
+        a repeated command is another one. Raises `TrustError`, and signs nothing, if the service offers another game
+        or agreement than this.
+        """
+        assert expires_in is None or agreement.expires is None
         service = self.service()
         wanted = {
             "server": service.url,
             "agreement": agreement.to_json(),
+            "expires_in": expires_in,
             "ruleset": ruleset.to_json(),
             "invite": [invite.name, invite.key.text if invite.key else None] if invite else None,
         }
         with locked(self.home.path / "games"):
             started = self.home.started()
             game = started.pop("game", None)
-            if game is not None and started == wanted and self._vault(game).exists:
+            if game is not None and started == wanted and self._vault(game).exists and not self._has_expired(game):
                 try:
                     return self._open(game, invite)
                 except NotFoundError:  # the service has removed the offer, because it was not opened for so long
                     self.home.set_started({})
+            if expires_in is not None:
+                agreement = agreement._replace(expires=add_seconds(utc_now(), expires_in))
             line = service.offer(ruleset, agreement)
             game = line.entry.game
             with self._hold(self._game(game)) as held:
                 offered = held.take_offer(line)
-            if (offered.course.setup.ruleset, offered.course.setup.agreement) != (ruleset, agreement):
+            if offered.course.setup.ruleset != ruleset:
                 raise TrustError(
                     tell("the service offered another game than requested"), hint=tell("nothing was signed")
                 )
+            if offered.course.setup.agreement != agreement:
+                raise TrustError(
+                    tell("the service offered another agreement than requested"), hint=tell("nothing was signed")
+                )
             self.home.set_started({**wanted, "game": game})
             return self._open(game, invite)
+
+    def _has_expired(self, game: str) -> bool:
+        """Returns whether nobody could join a game any more that `new` has asked for."""
+        expires = self._game(game).stored().course.setup.agreement.expires
+        return expires is not None and expires < utc_now()
 
     def _open(self, game: str, invite: entry_kinds.Invite | None) -> Position:
         """Opens the game that `new` has asked for."""
@@ -288,7 +319,8 @@ class Client:
         me = self.identity.name
         found = [each for each in readable(self.home.games(), self.kept_game, self.say) if each.concerns(me)]
         if waiting:
-            found = [each for each in found if each.summary["to_move"] == me]
+            found = [each for each in found if each.position.course.to_move == me]
+            found.sort(key=lambda each: urgency(each.summary))
         return [each for each in found if status in (None, each.position.course.status)]
 
     def submit(self, submission: Submission, server: str | None = None, origin: str | None = None) -> tuple[Line, ...]:

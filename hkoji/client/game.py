@@ -9,10 +9,12 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
+from hkoji.client.game_time import GameTime, TimeKeeper
 from hkoji.client.identity import Identity
 from hkoji.client.kept_game import KeptGame, read_kept
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
+from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
@@ -32,6 +34,7 @@ from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import Position, action_of
 from hkoji.game.submission import Submission, draft_move
 from hkoji.game.summary import time_of_record
+from hkoji.log.game_statements import HeadStatement
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import proof_message
@@ -70,6 +73,7 @@ class ClientGame:
         self._say = say
         self.record: Final = VerifiedLog(vault, service, identity, say)
         self._sender: Final = EntrySender(vault, service, identity, self.record, say)
+        self.time: Final = TimeKeeper(self.record, service, self._sender, say)
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -107,6 +111,19 @@ class ClientGame:
         except REFUSALS as error:
             self._say(tell("the service did not accept the entry that waited here: {reason}", reason=error))
         return self._settle()
+
+    def look(self) -> tuple[Position, GameTime]:
+        """Returns the game as it stands now, and its time: see `current` and `TimeKeeper.current`."""
+        self.current()
+        time = self.time.current()
+        return self.record.require().position, time
+
+    def signed_head(self, deadline: str | None = None) -> HeadStatement:
+        """Fetches, checks and keeps a signed head of the service; `deadline` is that of the entry which is due.
+
+        Raises what `FetchedHeads.fetch` raises.
+        """
+        return FetchedHeads(self.record, utc_now, self._say).fetch(deadline)
 
     def _settle(self) -> Position:
         """Fetches new lines, and sends what needs no decision of the player: a new key, entropy."""
@@ -207,10 +224,11 @@ class ClientGame:
             self._sender.post(known.position.course, entry_kinds.Open(commit, self._sender.my_key(), invite))
         return self._fresh().position
 
-    def join(self) -> Position:
+    def join(self, agree: Callable[[Course], None] = lambda _course: None) -> Position:
         """Joins the game, unless the player has joined already, and reveals the player's entropy.
 
-        Raises `LoginError` if there is no player here, `ConflictError` if somebody else has joined, `GameOverError`.
+        `agree` is called with the game before anything is signed; what it raises ends the attempt. Raises `LoginError`
+        if there is no player here, `ConflictError` if somebody else has joined, `GameOverError`.
         """
         self._sender.player()
         self._sender.deliver_pending()
@@ -232,6 +250,7 @@ class ClientGame:
             invite, me, key = course.setup.invite, self._sender.player(), self._sender.my_key()
             if invite is not None and (reason := invite.refusal(me.name, key)):
                 raise IllegalError(reason, hint=_TAKEN)
+            agree(course)
             commit = self._commit_entropy(1)
             self._sender.post(course, entry_kinds.Join(commit, key))
         return self._settle()

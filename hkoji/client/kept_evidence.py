@@ -1,8 +1,11 @@
-"""The evidence kept of a game, to show it to others: signed views, and statements that the client refused.
+"""The evidence kept of a game, to show it to others: signed views and heads, and statements that the client refused.
 
 docs/spec/evidence.md. Refused statements are on disk before the error is raised. Each file has a limit, so that no
 service can fill the disk; statements that convict somebody have a file of their own, so nothing else can take their
 room. Lines that cannot be read, after a disk failure or in a file cut short, are skipped.
+
+A waiting player fetches many heads of one entry. Of these the newest convicts whatever an older one convicts, so it
+takes their place; those on both sides of the deadline stay, as they say how the game stood when the time was over.
 """
 
 from __future__ import annotations
@@ -18,18 +21,22 @@ from hkoji.audit.evidence_file import (
     SignedStatement,
     SignedView,
     format_evidence,
+    format_head,
     format_refused,
     format_view,
     of_game,
+    parse_head_line,
     parse_refused_line,
     parse_view_line,
     read_view,
 )
-from hkoji.client.files import append_lines, whole_lines
+from hkoji.client.files import append_lines, whole_lines, write_file
+from hkoji.client.line_checks import LateLineError
 from hkoji.client.pins import Pins
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, InvalidError, StorageError, TrustError
 from hkoji.game.entry_kinds import NEWCOMER_KINDS
+from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, SignedEntry, format_line, format_log
 from hkoji.log.statement import View
 from hkoji.messages.text import tell
@@ -45,6 +52,7 @@ class EvidenceLimit(NamedTuple):
 
 
 VIEWS: Final = EvidenceLimit(2**20, 1024)
+HEADS: Final = EvidenceLimit(2**19, 512)
 PROOF: Final = EvidenceLimit(2**21, 2048)
 """Refused statements that convict somebody, together with the log and the views kept at that time."""
 DOUBTFUL: Final = EvidenceLimit(2**18, 256)
@@ -56,6 +64,7 @@ class KeptEvidence:
 
     def __init__(self, folder: Path) -> None:
         self._views: Final = folder / "views.signed"
+        self._heads: Final = folder / "heads.signed"
         self._proof: Final = folder / "refused.signed"
         self._doubtful: Final = folder / "refused-doubtful.signed"
 
@@ -81,6 +90,28 @@ class KeptEvidence:
         shown = read_view(signed)
         last = self.last_view()
         return shown.view.dealt == (last.dealt if last else ()) or _append(self._views, (format_view(shown),), VIEWS)
+
+    def heads(self) -> tuple[SignedHead, ...]:
+        """Returns the signed heads that are kept, by the numbers of their entries and their times."""
+        return tuple(sorted(_parsed(self._heads, parse_head_line), key=_place))
+
+    def keep_head(self, signed: SignedHead, deadline: str | None) -> bool:
+        """Keeps a verified head: of each entry the newest one, and the last before the deadline and the first after.
+
+        `deadline` is that of the entry which is due after the head's entry; without one only the newest stays. The file
+        is replaced, with two syncs. Returns False if there is no room for the head.
+        """
+        before = self.heads()
+        same = [each for each in (*before, signed) if _entry(each) == _entry(signed)]
+        others = [each for each in before if _entry(each) != _entry(signed)]
+        after = sorted((*others, *_worth_keeping(same, deadline)), key=_place)
+        if not _fits(after):
+            after = sorted({_entry(each): each for each in after}.values(), key=_place)  # the newest of each entry
+        if not _fits(after):
+            return False
+        if after != list(before):
+            write_file(self._heads, "".join(f"{format_head(each)}\n" for each in after).encode())
+        return True
 
     def refused(self) -> tuple[SignedStatement, ...]:
         """Returns all refused statements, those that convict first."""
@@ -113,22 +144,33 @@ class Refusals:
 
     @contextmanager
     def kept_if_refused(
-        self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None = None
+        self,
+        known: Sequence[Line],
+        sent: Sequence[Line],
+        view: SignedEntry | None = None,
+        head: SignedHead | None = None,
     ) -> Iterator[None]:
-        """Keeps `sent` and `view` if the block, which checks them, refuses them; the error then says so."""
+        """Keeps `sent`, `view` and `head` if the block, which checks them, refuses them; the error then says so."""
         try:
             yield
         except (TrustError, InvalidError) as error:
-            self.keep(error, known, sent, view)
+            self.keep(error, known, sent, view, head)
             raise
 
     def keep(
-        self, error: HkojiError, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None = None
+        self,
+        error: HkojiError,
+        known: Sequence[Line],
+        sent: Sequence[Line],
+        view: SignedEntry | None = None,
+        head: SignedHead | None = None,
     ) -> None:
-        """Keeps those parts of `sent` and `view` that the service has signed; the hint of `error` then says so."""
+        """Keeps what the service has signed of `sent`, `view` and `head`; the hint of `error` then says so."""
         error.hint = error.hint or tell("nothing was accepted")
+        if head is None and isinstance(error, LateLineError):
+            head = error.head
         try:
-            kept = self._keep(known, sent, view)
+            kept = self._keep(known, sent, view, head)
         except StorageError as failed:
             error.hint = tell("{hint}; what was refused could not be kept: {reason}", hint=error.hint, reason=failed)
             return
@@ -151,7 +193,9 @@ class Refusals:
                 )
         error.hint = said
 
-    def _keep(self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None) -> ProofStrength | None:
+    def _keep(
+        self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None, head: SignedHead | None
+    ) -> ProofStrength | None:
         """Returns how much the kept statements prove; None if there was nothing to keep."""
         from hkoji.audit.evidence_audit import audit_file
         from hkoji.audit.evidence_file import EntryTree
@@ -159,13 +203,15 @@ class Refusals:
 
         game, key = self._vault.game, self._pins.server_key
         views = _readable_view(view)
+        heads = (head,) if head else ()
         old = set(map(format_line, known))
         lines = [line for line in sent if format_line(line) not in old]
-        statements = of_game((*lines, *views), game)
-        if key is None or not ServiceStatements(key, game, EntryTree(game, lines), views).any:
+        statements = of_game((*lines, *views, *heads), game)
+        if key is None or not ServiceStatements(key, game, EntryTree(game, lines), views, heads).any:
             return None
         # Two statements that contradict each other may have arrived at different times.
-        evidence = EvidenceFile(game, {}, format_log(known), self.kept.views(), (*self.kept.refused(), *statements))
+        refused = (*self.kept.refused(), *statements)
+        evidence = EvidenceFile(game, {}, format_log(known), self.kept.views(), refused, self.kept.heads())
         pins = {**self._pins.every, "server": (key,)}
 
         def convicts(some: EvidenceFile) -> bool:
@@ -174,7 +220,7 @@ class Refusals:
 
         weight = ProofStrength.NONE
         if convicts(evidence):
-            bare = tuple(each for each in evidence.refused if isinstance(each, Line))
+            bare = tuple(each for each in evidence.refused if not isinstance(each, SignedView))
             weight = (
                 ProofStrength.ALONE if convicts(evidence._replace(views=(), refused=bare)) else ProofStrength.WITH_CARDS
             )
@@ -188,6 +234,7 @@ class WrittenEvidence(NamedTuple):
     text: str
     entries: int
     views: int
+    heads: int
     refused: int
     left_out: int
 
@@ -203,15 +250,16 @@ def write_evidence(vault: Vault, pins: Pins, *, cards: bool) -> WrittenEvidence:
     refused = kept.refused()
     entries = [*lines, *(each for each in refused if isinstance(each, Line))]
     over = any(line.entry.kind == "end" for line in entries)
-    shown = [each for each in refused if over or cards or isinstance(each, Line)]
+    shown = [each for each in refused if over or cards or not isinstance(each, SignedView)]
     seen = views if over or cards else []
     names = {line.entry.by for line in entries if line.entry.kind in NEWCOMER_KINDS}
     known = {name: keys for name, keys in pins.every.items() if name in names}
     if pins.server_key is not None:
         known["server"] = (pins.server_key,)
-    text = format_evidence(EvidenceFile(vault.game, known, format_log(lines), tuple(seen), tuple(shown)))
+    heads = kept.heads()
+    text = format_evidence(EvidenceFile(vault.game, known, format_log(lines), tuple(seen), tuple(shown), heads))
     left_out = len(views) - len(seen) + len(refused) - len(shown)
-    return WrittenEvidence(text, len(lines), len(seen), len(shown), left_out)
+    return WrittenEvidence(text, len(lines), len(seen), len(heads), len(shown), left_out)
 
 
 def _readable_view(view: SignedEntry | None) -> list[SignedView]:
@@ -219,6 +267,28 @@ def _readable_view(view: SignedEntry | None) -> list[SignedView]:
         return [read_view(view)] if view else []
     except HkojiError:
         return []
+
+
+def _entry(signed: SignedHead) -> tuple[int, str]:
+    return signed.statement.seq, signed.statement.head
+
+
+def _place(signed: SignedHead) -> tuple[int, str, str]:
+    return signed.statement.seq, signed.statement.at, signed.statement.head
+
+
+def _worth_keeping(heads: Sequence[SignedHead], deadline: str | None) -> set[SignedHead]:
+    """Of the heads of one entry the newest, the last at or before the deadline, and the first after it."""
+    ordered = sorted(heads, key=_place)
+    chosen = {ordered[-1]}
+    if deadline is not None:
+        chosen.update([each for each in ordered if each.statement.at <= deadline][-1:])
+        chosen.update([each for each in ordered if each.statement.at > deadline][:1])
+    return chosen
+
+
+def _fits(heads: Sequence[SignedHead]) -> bool:
+    return len(heads) <= HEADS.lines and sum(len(format_head(each)) + 1 for each in heads) <= HEADS.bytes
 
 
 def _append(file: Path, lines: Iterable[str], room: EvidenceLimit) -> bool:

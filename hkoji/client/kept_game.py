@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from hkoji.client.game_time import GameTime, kept_time, with_clock
+from hkoji.client.service import utc_now
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame
 from hkoji.errors import HkojiError, NetworkError, ServiceError
@@ -59,9 +61,15 @@ class KeptGame(NamedTuple):
         }
 
     @property
+    def time(self) -> GameTime:
+        """The time of the game as its log alone says it."""
+        return kept_time(self.position.course, self.lines[-1], utc_now())
+
+    @property
     def summary(self) -> dict[str, Any]:  # Any: JSON
-        """The game as a list of games shows it, with its age."""
-        return {**summarise(self.position.course, self.lines[0], self.lines[-1]), **self.age}
+        """The game as a list of games shows it, with its clock and its age."""
+        found = summarise(self.position.course, self.lines[0], self.lines[-1])
+        return {**with_clock(found, self.time), **self.age}
 
     def concerns(self, name: str) -> bool:
         """Whether the player with that name plays in the game or is invited to it."""

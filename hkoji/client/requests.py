@@ -105,7 +105,7 @@ class ServiceRequests:
 
     def check(self, answer: HttpAnswer, game: str) -> None:
         """Raises the error that a refusal stands for."""
-        if answer.status in (200, 201):
+        if answer.status in (200, 201, 204):
             return
         if answer.status == 404 and game:
             raise NotFoundError(tell("game"), game, hint=tell("list games with `hkoji games` or `hkoji games --open`"))

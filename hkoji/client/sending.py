@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from hkoji.audit.checks import HEAD_SECONDS
 from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
+from hkoji.client.line_checks import verify_head
 from hkoji.client.service import Service, utc_now
 from hkoji.client.vault import Vault
-from hkoji.client.verified_log import VerifiedLog, verify_head
+from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import ConflictError, LoginError, NotShownError, TrustError
 from hkoji.game import entry_kinds
+from hkoji.game.clock import parse_time
 from hkoji.game.course import Course
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.game.summary import time_of_record
+from hkoji.game.time_control import format_duration
+from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 
@@ -71,7 +76,9 @@ class EntrySender:
         """Keeps a submission, then sends it. Without an answer it stays in the outbox for the next command."""
         self.warn(submission)
         self._vault.keep_outbox(submission)
-        self._deliver(submission)
+        began = utc_now()
+        lines = self._deliver(submission)
+        self._compare_clocks(began, lines[0])
 
     def deliver_pending(self) -> None:
         """Sends what an earlier command has left in the outbox."""
@@ -79,8 +86,31 @@ class EntrySender:
         if pending is not None:
             self._deliver(pending)
 
-    def _deliver(self, submission: Submission) -> None:
-        """Sends the stored bytes. A refusal empties the outbox, but the entry is remembered: its signature exists."""
+    def _compare_clocks(self, began: str, line: Line) -> None:
+        """Warns if the time of record of a line that was sent since `began` is far off this machine's clock."""
+        assert line.receipt is not None
+        at = parse_time(line.receipt.receipt.at)
+        behind, ahead = parse_time(began) - at, at - parse_time(utc_now())
+        if ahead > HEAD_SECONDS:
+            text = tell(
+                "warning: the service has recorded your entry {time} later than it is by the clock of this machine",
+                time=format_duration(ahead),
+            )
+        elif behind > HEAD_SECONDS:
+            text = tell(
+                "warning: the service has recorded your entry {time} earlier than it is by the clock of this machine",
+                time=format_duration(behind),
+            )
+        else:
+            return
+        self._say(text)
+        self._say(tell("time is counted by the service's clock; tell its operator if yours is right"))
+
+    def _deliver(self, submission: Submission) -> tuple[Line, ...]:
+        """Sends the stored bytes, and returns the lines that they have added.
+
+        A refusal empties the outbox, but the entry is remembered: its signature exists.
+        """
         known = self._record.known()
         kept = known.lines if known else ()
         try:
@@ -107,6 +137,7 @@ class EntrySender:
                 self._say(error.hint)
             self._record.refresh(new)
         self._vault.clear_outbox()
+        return lines
 
     def warn(self, submission: Submission) -> None:
         """Warns if another entry with the same number has been signed before."""

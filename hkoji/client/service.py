@@ -16,10 +16,13 @@ from hkoji.client.answers import (
     LONGEST_LIST,
     LONGEST_PAGE,
     LONGEST_VIEW,
+    ClockAnswer,
     PlayerAnswer,
     ServiceDescription,
     ViewAnswer,
+    read_clock_answer,
     read_description,
+    read_head,
     read_lines,
     read_player,
     read_summary,
@@ -42,6 +45,7 @@ from hkoji.errors import (
 from hkoji.game.agreement import Agreement
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, parse_log, read_line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import NewKey, parse_new_key
@@ -97,6 +101,11 @@ class Service:
     def describe(self) -> ServiceDescription:
         """Returns the service's description."""
         return read_description(self.requests.send("GET", "/v1/service"))
+
+    @cached_property
+    def slack(self) -> int:
+        """How many seconds after a deadline the service writes a `timeout`."""
+        return self.describe().slack
 
     def meet(self, origin: str | None = None) -> ServiceDescription:
         """Returns the service's description if it may be used at this address. Pins nothing.
@@ -247,6 +256,32 @@ class Service:
             answer = self.requests.send("GET", path, game=game, most=MOST_BYTES)
         with understood(answer):
             return parse_log(answer.body)
+
+    def head(self, game: str) -> SignedHead:
+        """Returns what the service says is the game's last entry now, after checking that its key has signed it.
+
+        Raises `TrustError`, and `NotFoundError` if the service signs no heads.
+        """
+        from hkoji.client.head_checks import verify_signed_head
+
+        signed = read_head(self.requests.send("GET", f"/v1/games/{game}/head", game=game))
+        verify_signed_head(signed, game, self.key)
+        return signed
+
+    def clock(self, game: str) -> ClockAnswer:
+        """Returns what the service says about the entry that is due. Raises `NotFoundError` if it has no clocks."""
+        answer = self.requests.send("GET", f"/v1/games/{game}/clock", game=game, most=LONGEST_PAGE)
+        return read_clock_answer(answer)
+
+    def state(self, game: str, statement: dict[str, str | int]) -> None:
+        """Sends a signed statement about the last entry of a game. Raises `ConflictError` and `TimeOverError`."""
+        with same_bytes():
+            self.requests.send("POST", f"/v1/games/{game}/statements", statement, game=game)
+
+    def withdraw(self, game: str) -> None:
+        """Asks the service to forget the player's wish to call a game off."""
+        path = f"/v1/games/{game}/statements/annul"
+        self.requests.with_login(lambda token: self.requests.send("DELETE", path, token=token, game=game))
 
     def view(self, game: str, after: int) -> ViewAnswer:
         """Returns the player's view, with the log's lines after an entry."""

@@ -8,6 +8,7 @@ docs/spec/log.md, "Client rules". The log here only ever grows. What must be on 
 3. A view that shows new cards, before the lines that it belongs to (`views.signed`, added to: one sync).
 4. Lines that have been verified, before the command reports them (`log.jsonl`, added to: one sync). They are what a
    forked log is recognized by.
+5. A signed head, before the command reports how the game stands (`heads.signed`, replaced: two syncs).
 
 Everything else needs no sync. That an entry has its receipt follows from the log; if a power failure takes the note of
 it, the same bytes are sent again and get the same receipt. `view.json` has the latest view also when it shows no new

@@ -15,6 +15,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.client.events import ServerSentEvent
+from hkoji.client.head_schedule import HeadSchedule
 from hkoji.errors import (
     BusyError,
     CancelledError,
@@ -117,9 +118,11 @@ class _Link:
         self._lost = False
 
 
-def _position(client: Client, game: str) -> Position:
+def _position(client: Client, game: str, heads: HeadSchedule) -> Position:
     with client.game(game) as held:
-        return held.current()
+        held.current()
+        heads.look(held)
+        return held.stored()
 
 
 def wait(client: Client, game: str, timeout: float | None = None) -> Position:
@@ -129,7 +132,8 @@ def wait(client: Client, game: str, timeout: float | None = None) -> Position:
     for a minute; then `NetworkError` is raised.
     """
     end = None if timeout is None else time.monotonic() + timeout
-    position = _position(client, game)
+    heads = HeadSchedule()
+    position = _position(client, game, heads)
     pause, asked = _FASTEST, _ASKED
     silent_since: float | None = None
     while not (position.over or position.mine):
@@ -141,8 +145,8 @@ def wait(client: Client, game: str, timeout: float | None = None) -> Position:
         began, seq = time.monotonic(), position.course.seq
         seconds = asked if left is None else min(asked, int(left))
         try:
-            if client.service(client.server_of(game)).log(game, seq, seconds):
-                position = _position(client, game)
+            if client.service(client.server_of(game)).log(game, seq, seconds) or heads.is_due(game):
+                position = _position(client, game, heads)
             asked, silent_since = _ASKED, None
         except (BusyError, TooManyError) as error:
             asked, pause = 0, max(_SLOWEST, min(error.retry_after, _PATIENCE))
@@ -165,7 +169,8 @@ def watch_game(client: Client, game: str, after: int | None = None) -> Generator
 
     Of a game that is over, it yields the `end` again. Goes on when the service cannot be reached, and asks again.
     """
-    position = _position(client, game)
+    heads = HeadSchedule()
+    position = _position(client, game, heads)
     told = _now(position) if after is None else after
     if told > position.course.seq:
         raise UsageError(
@@ -178,10 +183,10 @@ def watch_game(client: Client, game: str, after: int | None = None) -> Generator
     while not position.over:
         began = time.monotonic()
         try:
-            signs = _signs_of(client, game, told) if able else _polled(client, game, told)
+            signs = _signs_of(client, game, told, heads) if able else _polled(client, game, told, heads)
             with closing(signs):
                 for _ in signs:
-                    position = _position(client, game)
+                    position = _position(client, game, heads)
                     link.found()
                     if position.course.seq > told:
                         link.pauses.begin()
@@ -233,7 +238,7 @@ def _since(position: Position, told: int) -> Iterator[WatchedEntry]:
         yield WatchedEntry(position, seq)
 
 
-def _signs_of(client: Client, game: str, told: int) -> Generator[None, None, None]:
+def _signs_of(client: Client, game: str, told: int, heads: HeadSchedule) -> Generator[None, None, None]:
     """Yields once when the stream is open, and then whenever the log should be read. Ends when the stream ends."""
     service = client.service(client.server_of(game))
     with closing(service.game_events(game, told)) as events:
@@ -241,15 +246,15 @@ def _signs_of(client: Client, game: str, told: int) -> Generator[None, None, Non
         looked = time.monotonic()
         for event in events:
             seq = _entry_of(event, game)[1] if event else -1
-            if seq <= told and time.monotonic() - looked < _LOOK:
+            if seq <= told and time.monotonic() - looked < _LOOK and not heads.is_due(game):
                 continue
             told, looked = max(told, seq), time.monotonic()
             yield
 
 
-def _polled(client: Client, game: str, told: int) -> Generator[None, None, None]:
-    """Yields once if there is something new in the log."""
-    if client.service(client.server_of(game)).log(game, told, _ASKED):
+def _polled(client: Client, game: str, told: int, heads: HeadSchedule) -> Generator[None, None, None]:
+    """Yields once if there is something new in the log, or a signed head is wanted."""
+    if client.service(client.server_of(game)).log(game, told, _ASKED) or heads.is_due(game):
         yield
 
 
@@ -260,7 +265,8 @@ class _AllGames:
         self._client = client
         self._say = client.say
         self._told: dict[str, int | None] = {}
-        self._heads: dict[str, str] = {}
+        self._last: dict[str, str] = {}
+        self._heads: Final = HeadSchedule()
         self._place: str | None = None
 
     def start(self) -> None:
@@ -283,6 +289,7 @@ class _AllGames:
                 elif time.monotonic() - looked >= _LOOK:
                     looked = time.monotonic()
                     yield ""
+                yield from self._heads.due()
                 if event is not None and event.place is not None:
                     self._place = event.place  # what the event announced has been reported by now
 
@@ -304,16 +311,18 @@ class _AllGames:
         going = {summary["game"]: summary["head"] for summary in self._listed()}
         gone = [each for each, told in self._told.items() if told is not None and each not in going]
         for each in (*going, *gone):
-            if each in gone or self._heads.get(each) != going[each]:
+            if each in gone or self._last.get(each) != going[each]:
                 yield from self._look(each)
 
     def _look(self, game: str) -> Iterator[WatchedEntry]:
         told = self._told.get(game, -1)
         if told is None:
+            self._heads.forget(game)
             return
         position = self._position(game)
         if position is None:
             self._told[game] = None
+            self._heads.forget(game)
             return
         yield from _since(position, told)
         self._told[game] = None if position.over else max(told, position.course.seq)
@@ -321,14 +330,14 @@ class _AllGames:
     def _position(self, game: str) -> Position | None:
         """Returns a game as it stands now; None, after a remark, if its log does not hold."""
         try:
-            position = _position(self._client, game)
+            position = _position(self._client, game, self._heads)
         except _AWAY:
             raise
         except HkojiError as error:
             self._say(tell("game {game} is not watched any more: {reason}", game=game[:8], reason=error))
             self._say(error.hint)
             return None
-        self._heads[game] = position.course.head
+        self._last[game] = position.course.head
         return position
 
     def _listed(self) -> list[dict[str, Any]]:  # Any: JSON

@@ -69,6 +69,12 @@ LAST_TIME: Final = "8999-12-31T23:59:59Z"
 _LAST: Final = parse_time(LAST_TIME)
 
 
+def add_seconds(time: str, seconds: int) -> str:
+    """The time of the log that is `seconds` after another one; at most `LAST_TIME`."""
+    later = parse_time(time) + seconds
+    return format_time(later) if later < _LAST else LAST_TIME
+
+
 # --- what counts ------------------------------------------------------------------------------------------------------
 
 

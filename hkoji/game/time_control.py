@@ -26,7 +26,8 @@ MAX_ADD: Final = 30 * DAY
 NO_CLOCK: Final = "none"
 """What people type and read for a game without a clock."""
 
-_UTC: Final = "+00:00"
+UTC_ZONE: Final = "+00:00"
+"""The zone of a control without rest days."""
 _NUMBERS: Final = ("add", "bank", "cap", "move")
 _KEYS: Final = (*_NUMBERS, "rest", "zone")
 _REST = re.compile(r"1?2?3?4?5?6?7?")
@@ -53,7 +54,7 @@ class TimeControl(NamedTuple):
     add: int
     cap: int
     rest: str = ""
-    zone: str = _UTC
+    zone: str = UTC_ZONE
 
     @property
     def text(self) -> str:
@@ -99,13 +100,13 @@ def read_time_control(value: JsonValue) -> TimeControl:
     return control
 
 
-def parse_time_control(text: str, rest: str = "", zone: str = _UTC) -> TimeControl | None:
+def parse_time_control(text: str, rest: str = "", zone: str = UTC_ZONE) -> TimeControl | None:
     """Parses what people type for `--clock`, `--rest` and `--zone`; `none` gives None. Raises `UsageError`.
 
     The text is `MOVE/BANK+ADD^CAP`, and what is zero is left out. Without `^CAP` the limit is twice the reserve.
     """
     if text == NO_CLOCK:
-        if rest or zone != _UTC:
+        if rest or zone != UTC_ZONE:
             raise UsageError(
                 tell("a game without a clock has no rest days and no zone"), hint=tell("leave out --rest and --zone")
             )
@@ -171,7 +172,7 @@ def _find_fault(control: TimeControl) -> str | None:
         return tell("rest days are digits 1 (Monday) to 7 (Sunday), sorted, and not all seven")
     if not _ZONE.fullmatch(zone):
         return tell("a zone is like +02:00 or -05:30, up to 14:45 in quarter hours")
-    if not rest and zone != _UTC:
+    if not rest and zone != UTC_ZONE:
         return tell("without rest days the zone is +00:00")
     return None
 

@@ -21,6 +21,7 @@ from hkoji.local.local_store import LocalGameFiles, LocalStore
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.entry import SERVER_NAME
+from hkoji.log.game_statements import make_head
 from hkoji.log.line import Line, format_log, line_to_json
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
@@ -101,6 +102,8 @@ class LocalService:
                 return self._submit(game, body)
             case ("GET", "games", game, "log"):
                 return 200, format_log(line for line in self._game(game).lines if line.entry.seq > after)
+            case ("GET", "games", game, "head"):
+                return 200, self._head(game)
             case ("GET", "games", game, "view"):
                 return 200, self._view(game, self._player(token), after)
             case ("GET", *me, "games"):
@@ -182,6 +185,11 @@ class LocalService:
             "openings": [opening.to_json() for opening in referee.own_openings(refereed, seat)],
             "lines": [line_to_json(line) for line in lines if line.entry.seq > after],
         }
+
+    def _head(self, game: str) -> dict[str, str]:
+        last = self._game(game).lines[-1].entry
+        head = make_head(at=self._now(), game=game, head=last.head, seq=last.seq)
+        return {"text": head.text, "sig": encode_base64(self._key.sign(sshsig.HEAD, head.message))}
 
     def _list(self, query: dict[str, list[str]], player: str | None) -> list[dict[str, Any]]:  # Any: JSON
         prefix, status = query.get("prefix", [""])[0], query.get("status", [None])[0]

@@ -22,7 +22,7 @@ MAX_GIFT_SECONDS: Final = 30 * 86_400
 _GIFT: Final = TextForm(
     "gift of time", MAX_GAME_STATEMENT_BYTES, {"game": GAME, "head": HASH, "name": NAME, "seconds": NUMBER}
 )
-_ANNUL: Final = TextForm("wish to call off", MAX_GAME_STATEMENT_BYTES, {"game": GAME, "head": HASH, "name": NAME})
+_ANNUL: Final = TextForm("calling off", MAX_GAME_STATEMENT_BYTES, {"game": GAME, "head": HASH, "name": NAME})
 _HEAD: Final = TextForm(
     "signed head", MAX_GAME_STATEMENT_BYTES, {"at": TIME, "game": GAME, "head": HASH, "seq": NUMBER}
 )

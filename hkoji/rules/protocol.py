@@ -151,6 +151,14 @@ class Ruleset(Protocol):
         Each has the words for people that complete `alice wins …` or `a shared win, …`.
         """
 
+    @property
+    def most_turns(self) -> int:
+        """The most turns of a round, for a clock: a turn is all that one seat decides before the other does."""
+
+    @property
+    def most_rounds(self) -> int | None:
+        """The most rounds of a game; None if there is no limit."""
+
     def initial(self) -> State:
         """The state before any event."""
 

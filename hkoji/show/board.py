@@ -14,7 +14,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from hkoji.game.course import Course, Stage
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
-from hkoji.game.result_text import result_text
+from hkoji.game.result_text import closing_body, result_text
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import Text, tell
 from hkoji.rules.events import DECISIONS, Close, Event, Reveal, Seat
@@ -38,12 +38,16 @@ def unpainted(text: str, *_styles: str) -> str:
 
 
 class Look(NamedTuple):
-    """How a reader sees a board: language, names of the cards, styles; with `plain` as sentences only."""
+    """How a reader sees a board: language, names of the cards, styles; with `plain` as sentences only.
+
+    `time` is a sentence on the clock, which a position does not have; it is empty where no time runs.
+    """
 
     say: Speaker = str
     deck: Deck = STANDARD
     paint: Paint = unpainted
     plain: bool = False
+    time: str = ""
 
 
 class Choice(NamedTuple):
@@ -69,6 +73,7 @@ class Board(ABC):
         self.deck: Final[Deck] = look.deck
         self.paint: Final[Paint] = look.paint
         self.plain: Final = look.plain
+        self.time: Final = look.time
         self.me: Final[Seat] = position.seat if position.seat is not None else 0
         self.you: Final = position.seat is not None and not position.studied
 
@@ -176,7 +181,8 @@ class Board(ABC):
             assert outcome is not None
             winner, reasons = outcome.winner, course.setup.ruleset.reasons
             if winner is None:
-                result = result_text(outcome, reasons, None)
+                closed = closing_body(step.body for step in self.position.replay.steps)
+                result = result_text(outcome, reasons, None, closed=closed)
             else:
                 result = result_text(outcome, reasons, self.name(winner), you=self.is_me(winner))
             return self.say(tell("The game is over: {result}.", result=result))
@@ -242,6 +248,14 @@ class Board(ABC):
             return self.by(
                 1 - event.outcome.winner, "you gave up   {result}", "{name} gave up   {result}", result=result
             )
+        if isinstance(event, Close) and event.outcome.reason == "timeout" and event.outcome.winner is not None:
+            result = f"#{event.outcome.winner} timeout"
+            return self.by(
+                1 - event.outcome.winner,
+                "you lost on time   {result}",
+                "{name} lost on time   {result}",
+                result=result,
+            )
         return ""
 
     # --- the board --------------------------------------------------------------------------------------------
@@ -256,6 +270,7 @@ class Board(ABC):
             yield from (f"{self.say(tell('lately')) if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
         yield ""
         yield self.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
+        yield from wrap(self.time, WIDTH)
         choices = tuple(choices)
         width = max((len(choice.typed) for choice in choices), default=0)
         for choice in choices:
@@ -274,6 +289,8 @@ class Board(ABC):
         for line in self.news():
             yield self.say(tell("Lately: {news}.", news=" ".join(line.split())))
         yield self.turn()
+        if self.time:
+            yield self.time
         for name, command, result in choices:
             if result:
                 message = tell("To {choice}, type: {command} ({result}).", choice=name, command=command, result=result)

@@ -128,7 +128,7 @@ def _copy(server: Server, number: int, shift: int) -> None:
 @contextmanager
 def _without_indexes(server: Server) -> Iterator[None]:
     """Drops indexes and constraints for the duration of the block, and then restores them."""
-    names = [*TABLES]
+    names = [*TABLES, "statement"]  # statements refer to games
     constraints = server.execute(
         "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), contype FROM pg_constraint"
         " WHERE conrelid::regclass::text = ANY(%s) AND contype IN ('p', 'u', 'f')",

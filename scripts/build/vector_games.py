@@ -10,15 +10,20 @@ import json
 from pathlib import Path
 
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.course import Stage
 from hkoji.game.replay import replay
+from hkoji.game.time_control import parse_time_control
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.transcript import format_rounds
 from scripts.build.golden import main
 from tests.support.forgery import every_pin
-from tests.support.table import Table, new_game
+from tests.support.table import AT, Table, new_game
+from tests.support.timed_table import TimedTable, later
 
 FOLDER = Path(__file__).parents[2] / "tests" / "data" / "vectors" / "games"
+DAY = 86400
 DEAL = ("9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77", "5e" * 32)
 """Deal id and seed of the duplicate tables."""
 
@@ -41,6 +46,7 @@ def tables() -> dict[str, Table]:
         "road-random.jsonl": new_game(35, GeishasRoad("random", "random")).play(),
         "road-resigned.jsonl": road_resigned,
         **rekeyed_tables(),
+        **timed_tables(),
         "road-running.jsonl": new_game(11, GeishasRoad(starting_markers="random")).play(9),
     }
 
@@ -67,6 +73,64 @@ def rekeyed_tables() -> dict[str, Table]:
     }
 
 
+def timed_tables() -> dict[str, Table]:
+    """Games with a clock: with credits, and ended in each way that has to do with time."""
+    weekends = Agreement(parse_time_control("1d/2d+6h", "67", "+01:00"), later(AT, 14 * DAY), rated=True)
+    credited = _with_credits(TimedTable(seed=31, agreement=weekends))
+    road_credited = _with_credits(TimedTable(GeishasRoad("random", "random"), 32, agreement=weekends))
+    timed_out = TimedTable(seed=33, agreement=Agreement(parse_time_control("3d/14d"), rated=True))
+    _play_timed(timed_out, 5)
+    timed_out.give_time(7200)
+    timed_out.now = later(timed_out.deadline() or AT, 121)
+    timed_out.time_out()
+    lapsed = TimedTable(seed=34, agreement=UNTIMED._replace(expires=later(AT, DAY)))
+    lapsed.open()
+    lapsed.wait(DAY + 1).lapse("expired")
+    declined = TimedTable(seed=35, agreement=weekends)
+    declined.open(entry_kinds.Invite("bob", None))
+    declined.wait(60).lapse("declined")
+    annulled = TimedTable(GeishasRoad(), 36, agreement=Agreement(parse_time_control("/30d+1d^45d")))
+    _play_timed(annulled, 6)
+    annulled.give_time(DAY)
+    annulled.wait(3600).lose(-1800, 0)
+    annulled.call_off()
+    return {
+        "timed.jsonl": credited,
+        "road-timed.jsonl": road_credited,
+        "timeout.jsonl": timed_out,
+        "expired.jsonl": lapsed,
+        "declined.jsonl": declined,
+        "annulled.jsonl": annulled,
+    }
+
+
+def _with_credits(table: TimedTable) -> TimedTable:
+    """A whole game, in which entry after entry is helped by a gift, an outage, both, or neither."""
+    _play_timed(table, 2)
+    while table.course.stage is Stage.PLAY:
+        helped = table.random.randrange(4)
+        if helped & 1:
+            table.give_time(table.random.choice((60, 7200, 172800)))
+        table.wait(3600)
+        if helped & 2:
+            table.lose(-2400, -table.random.choice((0, 600, 1200)))
+        if table.random.random() < 0.2 and not table.course.rekeyed:
+            table.rekey(table.course.actor or 0)
+        _play_timed(table, 1)
+    return table
+
+
+def _play_timed(table: TimedTable, moves: int) -> None:
+    """The game begins, if it has not; so many moves, each some hours after the last."""
+    if table.course.stage is Stage.OPEN:
+        for step in (table.open, table.join, lambda: table.reveal_seed(1), lambda: table.reveal_seed(0)):
+            step()
+            table.wait(table.random.randrange(9) * 3600 + 1)
+    for _ in range(moves):
+        table.wait(table.random.randrange(9) * 3600)
+        table.play(1)
+
+
 def build() -> dict[str, str]:
     """The files' texts, by name."""
     files: dict[str, str] = {}
@@ -80,7 +144,7 @@ def build() -> dict[str, str]:
         facts[name] = {
             "entries": len(table.lines),
             "head": course.head,
-            "keys": {name: keys[0].text for name, keys in every_pin(table).items()},
+            "keys": {name: keys[0].text for name, keys in every_pin(table).items() if keys},
             "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
             "rounds": list(format_rounds(table.ruleset, result.events)),
             "status": course.status,

@@ -15,8 +15,25 @@ from hkoji.log.line import format_log, parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 
-REASONS = {"resign": "by resignation", **Hanamikoji.reasons, **GeishasRoad.reasons}
+REASONS = {"resign": "by resignation", "timeout": "on time", **Hanamikoji.reasons, **GeishasRoad.reasons}
 GAMES = sorted((Path(__file__).parents[1] / "data" / "vectors" / "games").glob("*.jsonl"))
+
+
+def count_turns(entries: list[dict[str, Any]]) -> int:
+    """The turns on the clock that have been played, or were ended by a timeout: docs/spec/log.md, "Clock"."""
+    if entries[0]["body"]["agreement"]["clock"] is None:
+        return 0
+    turns, author = 0, None
+    for entry in entries:
+        kind, by = entry["kind"], entry["by"]
+        if kind == "timeout":
+            kind, by = "move", entries[1 + entry["body"]["seat"]]["by"]
+        if kind in ("seed", "move"):
+            turns += by != author
+            author = by
+        elif kind in ("chance", "reveal"):
+            author = None
+    return turns
 
 
 @pytest.mark.parametrize("path", GAMES, ids=lambda path: path.stem)
@@ -30,6 +47,7 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
     finished = bool(kinds["end"])
     sealed = finished and end["seed"] is None and not kinds["unseal"]
     seed_is_known = finished and not sealed
+    dealt = seed_is_known and kinds["seed"] == 2
     proofs = kinds["rekey"] + sum(1 + bool(body["revocation"]) for body in bodies if "revocation" in body)
     openings = sum(len(body.get("openings", ())) for body in bodies)
     opened = openings + kinds["seed"] + seed_is_known
@@ -46,14 +64,18 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
     head = hashlib.sha256(f"{texts[-1]}\n".encode()).hexdigest()
     assert notes[AuditStep.CHAIN] == f"head {head} at entry {len(entries) - 1}"
     assert notes[AuditStep.SIGNATURES] == f"{len(entries) + proofs} signatures"
-    assert notes[AuditStep.TIMES] == f"{len(entries)} receipts"
+    turns = count_turns(entries)
+    on_the_clock = f", {turns} turn{'s' * (turns > 1)} on the clock" * bool(turns)
+    assert notes[AuditStep.TIMES] == f"{len(entries)} receipts{on_the_clock}"
     still = f", {closed} still closed" * bool(closed) + ", the seed still sealed" * sealed
     assert notes[AuditStep.COMMITMENTS] == f"{opened} opened{still}"
-    assert notes[AuditStep.DEAL].endswith("dealt from the seed" if seed_is_known else "sealed" if sealed else "reached")
+    assert notes[AuditStep.DEAL].endswith("dealt from the seed" if dealt else "sealed" if sealed else "reached")
     known = "" if seed_is_known else ", as far as cards are open"
     assert notes[AuditStep.REPLAY] == f"{kinds['move']} moves by the rules{known}"
     if not finished:
         assert notes[AuditStep.RESULT] == "not reached: the game is still running"
+    elif end["result"]["reason"] == "cancel":
+        assert notes[AuditStep.RESULT] == "no winner, cancelled"
     elif end["result"]["winner"] is None:
         assert notes[AuditStep.RESULT] == f"a shared win, {REASONS[end['result']['reason']]}"
     else:
@@ -61,10 +83,12 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
         assert notes[AuditStep.RESULT] == f"{winner} wins {REASONS[end['result']['reason']]}"
 
     bare = audit(format_log(parse_log(text), receipts=False))
-    assert dict(bare.notes) == {**notes, AuditStep.TIMES: "the log has none"}
+    assert dict(bare.notes) == {**notes, AuditStep.TIMES: f"no receipts{on_the_clock}"}
 
 
-@pytest.mark.parametrize("path", GAMES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in GAMES if path.read_text().count("\n") > 4], ids=lambda path: path.stem
+)
 def test_after_a_finding_nothing_more_is_said_to_hold(path: Path) -> None:
     text = path.read_text()
     damaged = text.replace('","seq":4,', '","seq":5,').replace('\\",\\"seq\\":4,', '\\",\\"seq\\":5,', 1)

@@ -7,12 +7,17 @@ import pytest
 from hkoji.audit import checks
 from hkoji.audit.checks import verify_receipt, verify_signatures
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
+from hkoji.game.clock import Effect, GameClock, Outage
 from hkoji.game.commitments import Opening
-from hkoji.game.entry_kinds import Timeout
+from hkoji.game.entry_kinds import Annul, GivenTime, Lapse
+from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
-from hkoji.log.line import Line, Receipt, make_receipt
+from hkoji.log.game_statements import make_annul, make_gift
+from hkoji.log.line import Receipt, make_receipt
+from hkoji.log.private_key import PrivateKey
 from tests.log.samples import ALICE, AT, BOB, GAME, LOG, MOVE, SERVER
 
+EARLIER = "2026-11-20T11:59:59Z"
 LATER = "2026-11-20T12:00:01Z"
 
 
@@ -116,11 +121,127 @@ def test_a_key_is_one_of_those_expected() -> None:
     assert error.value.signer == "alice"
 
 
-def test_a_timeout_counts_from_the_receipt_that_started_the_clock() -> None:
-    rekey = LOG[2].entry._replace(kind="rekey")
-    late = Line(rekey, b"", LOG[2].receipt._replace(receipt=_receipt(LATER, 2))) if LOG[2].receipt else None
-    assert late
-    for lines in (LOG[:2], (*LOG[:2], late), (LOG[0]._replace(receipt=None),)):
-        checks.verify_since(Timeout(0), lines)
-    with pytest.raises(IllegalError, match=f"counts from {LATER}, and the clock has been running since {AT}"):
-        checks.verify_since(Timeout(0), (*LOG[:2], late))
+def test_seen_is_the_time_before() -> None:
+    checks.verify_seen(MOVE, AT, AT)
+    checks.verify_seen(MOVE, None, EARLIER)
+    checks.verify_seen(MOVE, None, None)
+    with pytest.raises(IllegalError, match=f"time of record before it is {AT}, and it is {LATER}"):
+        checks.verify_seen(MOVE, LATER, AT)
+    with pytest.raises(IllegalError, match=f"the time of record goes back from {LATER} to {AT}"):
+        checks.verify_seen(MOVE, None, LATER)
+
+
+def test_the_services_entry_has_the_time_of_its_receipt() -> None:
+    end, receipt = LOG[4].entry, _receipt(AT, 4)
+    for same in (True, False):
+        checks.verify_own_time(end, receipt, same=same)
+        checks.verify_own_time(end, None, same=same)
+        with pytest.raises(IllegalError, match=f"the time of its receipt, {LATER}, is not its own, {AT}"):
+            checks.verify_own_time(end, _receipt(LATER, 4), same=same)
+        with pytest.raises(IllegalError, match=f"its time, {EARLIER}, does not fit that of the entry before, {AT}"):
+            checks.verify_own_time(end._replace(at=EARLIER), None, same=same)
+    checks.verify_own_time(end._replace(at=LATER), None, same=False)
+    with pytest.raises(IllegalError, match=f"its time, {LATER}, does not fit"):
+        checks.verify_own_time(end._replace(at=LATER), None, same=True)
+    checks.verify_own_time(LOG[0].entry, LOG[0].receipt and LOG[0].receipt.receipt, same=False)
+
+
+def test_nobody_joins_after_the_offer_has_expired() -> None:
+    for expires in (None, AT, LATER):
+        checks.verify_joined_in_time(expires, AT)
+    with pytest.raises(IllegalError, match=f"the guest joined at {LATER}, and the offer expired at {AT}"):
+        checks.verify_joined_in_time(AT, LATER)
+
+
+def test_an_open_game_lapses_when_it_may() -> None:
+    expired, declined = Lapse("expired"), Lapse("declined")
+    for invited in (True, False):
+        checks.verify_lapse(expired, LATER, AT, invited=invited)
+        for expires in (None, AT, LATER):
+            with pytest.raises(IllegalError, match=f"the offer has not expired at {AT}"):
+                checks.verify_lapse(expired, AT, expires, invited=invited)
+    for expires in (None, EARLIER, LATER):
+        checks.verify_lapse(declined, AT, expires, invited=True)
+        with pytest.raises(IllegalError, match="nobody was invited by name"):
+            checks.verify_lapse(declined, AT, expires, invited=False)
+
+
+def test_a_clock_runs_from_the_join_to_the_end() -> None:
+    clock = GameClock.joined(TimeControl(60, 0, 0, 0), MOVE.head, AT)
+    assert checks.verify_clock_runs(clock) == clock
+    over = clock.follow(Effect.ENDS, None, "0" * 64, AT)
+    for none in (None, over):
+        with pytest.raises(IllegalError, match="no clock runs"):
+            checks.verify_clock_runs(none)
+
+
+def test_a_gift_is_the_opponents_and_for_this_entry() -> None:
+    heads = (MOVE.prev, MOVE.head)
+    statement = make_gift(game=GAME, head=MOVE.head, name="bob", seconds=60)
+    gift = GivenTime(MOVE.head, 60, BOB.sign(sshsig.GIVE, statement.message))
+    checks.verify_gift(gift, heads, GAME, "bob", BOB.public)
+    with pytest.raises(IllegalError, match="the gift of time is not for this entry"):
+        checks.verify_gift(gift, heads[:1], GAME, "bob", BOB.public)
+    for other in (gift._replace(seconds=61), gift._replace(head=MOVE.prev)):
+        with pytest.raises(SignatureError) as error:
+            checks.verify_gift(other, heads, GAME, "bob", BOB.public)
+        assert error.value.signer == "bob"
+    for game, giver, key in (
+        ("0" * 32, "bob", BOB.public),
+        (GAME, "carol", BOB.public),
+        (GAME, "bob", ALICE.public),
+    ):
+        with pytest.raises(SignatureError):
+            checks.verify_gift(gift, heads, game, giver, key)
+    in_another_namespace = gift._replace(sig=BOB.sign(sshsig.ANNUL, statement.message))
+    with pytest.raises(SignatureError, match=r"made for hkoji\.annul\.v1"):
+        checks.verify_gift(in_another_namespace, heads, GAME, "bob", BOB.public)
+
+
+def test_both_players_call_a_game_off_at_the_head_before() -> None:
+    players = (("alice", ALICE.public), ("bob", BOB.public))
+    keys = {"alice": ALICE, "bob": BOB}
+
+    def sig(name: str, head: str, key: PrivateKey) -> bytes:
+        return key.sign(sshsig.ANNUL, make_annul(game=GAME, head=head, name=name).message)
+
+    sigs = sig("alice", MOVE.prev, ALICE), sig("bob", MOVE.prev, BOB)
+    checks.verify_both_signed(MOVE, Annul(None, (), 0, sigs), players)
+    for wrong, signer in (
+        ((sigs[0], sigs[0]), "bob"),
+        ((sigs[1], sigs[0]), "alice"),
+        ((sigs[0], sig("bob", MOVE.head, BOB)), "bob"),
+        ((sig("bob", MOVE.prev, ALICE), sigs[1]), "alice"),
+        ((sig("alice", MOVE.prev, keys["bob"]), sigs[1]), "alice"),
+    ):
+        with pytest.raises(SignatureError) as error:
+            checks.verify_both_signed(MOVE, Annul(None, (), 0, wrong), players)
+        assert error.value.signer == signer
+    with pytest.raises(IllegalError, match="a game that nobody has joined cannot be called off"):
+        checks.verify_both_signed(MOVE, Annul(None, (), 0, sigs), players[:1])
+
+
+def test_outages_lie_between_two_times_and_hold_none() -> None:
+    outage = Outage(AT, LATER)
+    checks.verify_outages((outage,), AT, LATER, (EARLIER, LATER))
+    checks.verify_outages((), LATER, AT, (AT,))
+    for since, until in ((LATER, LATER), (EARLIER, AT)):
+        with pytest.raises(IllegalError, match=f"the outage from {AT} to {LATER} is not between {since} and {until}"):
+            checks.verify_outages((outage,), since, until, ())
+    within = f"has accepted an entry at {AT}, in its outage from {AT} to {LATER}"
+    with pytest.raises(IllegalError, match=within):
+        checks.verify_outages((outage,), AT, LATER, (LATER, AT))
+    with pytest.raises(IllegalError, match=within):
+        checks.verify_not_out(AT, (outage,))
+    checks.verify_not_out(LATER, (outage,))
+    checks.verify_not_out(EARLIER, (outage,))
+
+
+def test_a_deadline_is_the_last_second() -> None:
+    for at in (EARLIER, AT):
+        checks.verify_in_time(at, AT)
+        with pytest.raises(IllegalError, match=f"the timeout is of {at}, and there was time until {AT}"):
+            checks.verify_over(at, AT)
+    checks.verify_over(LATER, AT)
+    with pytest.raises(IllegalError, match=f"it came at {LATER}, and there was time until {AT}"):
+        checks.verify_in_time(LATER, AT)

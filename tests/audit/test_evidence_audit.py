@@ -11,6 +11,8 @@ from hkoji.audit.evidence_file import EvidenceFile, format_evidence, is_evidence
 from hkoji.audit.log_audit import Audit, AuditStep
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
+from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.line import SignedReceipt, format_log, make_receipt, parse_log
 from hkoji.log.statement import Dealt
@@ -52,7 +54,7 @@ def convicts(made: EvidenceFile, table: Table, *reasons: str, signer: str = "ser
 # --- the honest -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(9))
 @pytest.mark.parametrize("seat", [0, 1, None])
 def test_honest_evidence_holds(number: int, seat: int | None) -> None:
     told, _ = stories()[number]
@@ -251,20 +253,21 @@ def test_what_is_refused_and_names_nobody_is_no_finding() -> None:
 
 
 def test_what_a_refused_entry_says_is_audited_like_a_log() -> None:
-    """This holds also where the service has left out receipts."""
-    table = new_game(3).play(4)
+    """This holds also where the service has left out receipts. Each turn has 60 seconds."""
+    table = Table(seed=3, agreement=Agreement(TimeControl(60, 0, 0, 0))).begin().play(4)
     actor = table.course.actor
     assert actor is not None
-    for body, reason in (
-        (entry_kinds.Timeout(1 - actor), "does not owe an entry"),
-        (entry_kinds.Timeout(actor), "the timeout counts from"),
-        (entry_kinds.End((), Outcome("resign", 0), table.refereed.seed), "the service owes no end now"),
-        (entry_kinds.RevealBody(table.refereed.openings), "the service owes no reveal now"),
+    deadline, late = "2026-11-20T12:01:00Z", "2026-11-20T12:01:01Z"
+    for body, at, reason in (
+        (entry_kinds.Timeout(1 - actor), late, "does not owe an entry"),
+        (entry_kinds.Timeout(actor), deadline, f"the timeout is of {deadline}, and there was time until {deadline}"),
+        (entry_kinds.End((), Outcome("resign", 0), table.refereed.seed), AT, "the service owes no end now"),
+        (entry_kinds.RevealBody(table.refereed.openings), AT, "the service owes no reveal now"),
     ):
-        line = follow(table.server, table.lines[-1], body)
+        line = follow(table.server, table.lines[-1], body, at=at)
         for refused in (line, line._replace(receipt=None)):
             convicts(EvidenceFile(table.game, {}, table.text, (), (refused,)), table, reason)
-    honest = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor))
+    honest = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor), at=late)
     assert judged(EvidenceFile(table.game, {}, table.text, (), (honest,)), table).ok
 
 

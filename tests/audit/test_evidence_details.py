@@ -19,6 +19,8 @@ from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.audit.view_checks import MOST_COURSES
 from hkoji.errors import MalformedError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
+from hkoji.game.time_control import TimeControl
 from hkoji.log.line import Line, format_log, parse_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import Dealt
@@ -158,16 +160,17 @@ def test_a_course_that_is_not_whole_hides_no_other() -> None:
     false = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor))
     for refused in ((loose, false), (false, loose)):
         found = tenth(judged(EvidenceFile(table.game, {}, table.text, (), refused), table))
-        assert any("the timeout counts from" in finding.reason for finding in found)
+        assert any("no clock runs" in finding.reason for finding in found)
 
 
 def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
     """Findings of the log's own audit are not repeated for entries that both have; others are reported."""
-    table = new_game(3).play(4)
+    table = Table(seed=3, agreement=Agreement(TimeControl(60, 0, 0, 0))).begin().play(4)
+    late = "2026-11-20T12:01:01Z"
     actor = table.course.actor
     assert actor is not None
     number = len(table.lines)
-    own = follow(table.server, table.lines[-1], entry_kinds.Timeout(1 - actor))
+    own = follow(table.server, table.lines[-1], entry_kinds.Timeout(1 - actor), at=late)
     other = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor))
     log = format_log([*table.lines, own])
     result = judged(EvidenceFile(table.game, {}, log, (), (other,)), table)
@@ -177,8 +180,8 @@ def test_two_courses_that_fail_at_the_same_place_are_two_findings() -> None:
     assert {each.signer for each in tenth(result)} == {"server"}
     (course,) = [each for each in tenth(result) if "in a course of the game that was refused" in each.reason]
     assert (course.entry, course.signer) == (number, "server")
-    assert "step 8: the timeout counts from" in course.reason
-    after = follow(table.server, own, entry_kinds.Timeout(actor))
+    assert "step 5: the timeout is of" in course.reason
+    after = follow(table.server, own, entry_kinds.Resign(), "alice", table.keys[0], at=late)
     again = judged(EvidenceFile(table.game, {}, log, (), (after,)), table)
     assert [each for each in tenth(again) if "in a course" in each.reason] == []
 

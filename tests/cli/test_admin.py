@@ -16,9 +16,8 @@ import pytest
 
 from hkoji.cli.main import main
 from hkoji.log.private_key import PrivateKey
-from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.forked import run_forked
-from tests.support.service import Player, serving
+from tests.support.service import Player, offer_of, serving
 from tests.support.service_in_process import inside
 
 Run = Callable[..., tuple[int, str, str]]
@@ -119,7 +118,7 @@ def test_what_tidying_has_removed(tmp_path: Path, run: Run) -> None:
     data = tmp_path / "data"
     with inside(data) as service:
         alice = Player(service, "alice").register()
-        service.ask("POST", "/v1/offers", {"ruleset": Hanamikoji().to_json()}, alice.token)
+        service.ask("POST", "/v1/offers", offer_of(), alice.token)
     code, out, err = run("admin", "tidy", "--data", data)
     assert (code, err) == (0, "")
     assert [line.split()[-1] for line in out.splitlines()[-5:]] == ["Removed:", "1", "1", "0", "0"]

@@ -21,7 +21,8 @@ from hkoji.log.line import format_log
 from tests.lab.damage.single_bytes import some_damages, sound_logs
 from tests.lab.two_audits.damaged_logs import cases, golden
 from tests.support.forgery import pins
-from tests.support.framing import frame, stories
+from tests.support.framed_files import frame
+from tests.support.framing import stories
 from tests.support.shell import run
 from tests.support.table import whole_game
 

@@ -72,7 +72,7 @@ def test_honest_evidence_holds_and_says_so(
     file = tmp_path / "evidence.jsonl"
     done = alice("evidence", game, "--output", str(file))
     assert done.code == 0
-    assert "entries 7, views 2, statements refused 0" in done.out
+    assert "entries 7, views 2, signed heads 0, statements refused 0" in done.out
     assert not done.err
     done = run("audit", str(file), *pin(service))
     assert done.code == 0

@@ -24,6 +24,7 @@ REQUESTS = {
     "keys": ("service.player('bob')", answers.LONGEST_PAGE),
     "list": ("service.list_games()", answers.LONGEST_PAGE),
     "offer": ("service.offer(Hanamikoji())", answers.SHORT_ANSWER),
+    "head": ("service.head('0' * 32)", answers.SHORT_ANSWER),
     "view": ("service.view('0' * 32, -1)", answers.LONGEST_VIEW),
     "log": ("service.log('0' * 32)", MOST_BYTES),
     "wait": ("service.log('0' * 32, 5, 20)", MOST_BYTES),

@@ -12,6 +12,7 @@ import pytest
 
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.errors import ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
+from hkoji.game.clock import Effect
 from hkoji.game.course import EntryBody
 from hkoji.game.entry_kinds import KINDS, Timeout, parse_body
 from hkoji.game.replay import replay
@@ -20,6 +21,7 @@ from hkoji.log.private_key import PrivateKey
 from tests.support.adversary import follow
 from tests.support.docs import DOCS
 from tests.support.table import Table, new_game, refused
+from tests.support.timed_table import TimedTable, later
 
 PAGE = DOCS / "adding-an-entry.md"
 
@@ -54,31 +56,38 @@ def test_it_is_refereed_replayed_and_audited(remark: type[EntryBody]) -> None:
     assert parse_body(remark.KIND, body.to_json()) == body
 
 
-def test_it_does_not_start_the_clock(remark: type[EntryBody]) -> None:
-    table, late = new_game(5).play(3), "2026-11-20T12:30:00Z"
-    actor, started = table.course.actor, table.lines[-1].receipt
+@pytest.mark.parametrize("seat", [0, 1])
+def test_it_has_no_effect_on_the_clock(remark: type[EntryBody], seat: int) -> None:
+    """The turn of the seat that is to act goes on, and a gift for it stays good."""
+    assert remark.EFFECT is Effect.NONE
+    table = TimedTable(seed=5)
+    table.begin().play(3)
+    actor, due = table.course.actor, table.deadline()
     assert actor is not None
-    assert started is not None
-    clock = table.course.clock_seq
-    table.send(table.entry(1 - actor, remark.parse({"text": "are you there?"})), at=late)
-    assert (table.course.actor, table.course.clock_seq) == (actor, clock)
-    for since, ok in ((started.receipt.at, True), (late, False)):
-        timeout = follow(table.server, table.lines[-1], Timeout(actor), at=late)
+    assert due is not None
+    table.wait(30).give_time(10)
+    table.send(table.entry(seat, remark.parse({"text": "are you there?"})))
+    assert (table.course.actor, table.deadline()) == (actor, later(due, 10))
+    table.gifts = ()
+    assert table.deadline() == due
+    for at, ok in ((due, False), (later(due, 1), True)):
+        timeout = follow(table.server, table.lines[-1], Timeout(actor), at=at)
         assert audit(format_log([*table.lines, timeout])).ok is ok
 
 
-def test_it_does_not_stand_between_two_new_keys(remark: type[EntryBody]) -> None:
+def test_two_new_keys_with_it_in_between_do_not_follow_each_other_directly(remark: type[EntryBody]) -> None:
     table = new_game(5).play(3)
     actor = table.course.actor
     assert actor is not None
     new, again = PrivateKey.from_seed(b"\x01" * 32), PrivateKey.from_seed(b"\x02" * 32)
     table.rekey(actor, new)
-    table.send(table.entry(actor, remark.parse({"text": "a new key"})))
     assert table.course.rekeyed
     error = refused(table, table.entry(actor, table.rekeying(actor, again)), IllegalError)
     assert "without a move in between" in error.message
-    table.play(1)
+    table.send(table.entry(actor, remark.parse({"text": "a new key"})))
     assert not table.course.rekeyed
+    table.rekey(actor, again)
+    assert table.course.rekeyed
 
 
 def test_what_the_page_says_is_refused_is_refused(remark: type[EntryBody]) -> None:

@@ -27,26 +27,36 @@ OPENING: dict[str, Json] = {"cards": "E", "part": 0, "salt": HEX, "seq": 7}
 DEALER: dict[str, Json] = {"name": "server/v1", "seed_commit": HEX}
 DUPLICATE: dict[str, Json] = {"deal": "cd" * 16, "name": "duplicate/v1", "seed_commit": HEX}
 RULES: dict[str, Json] = {"first": "host", "max_rounds": 0, "name": "hanamikoji", "tiebreak": "geisha", "version": 1}
+CLOCK: dict[str, Json] = {"add": 0, "bank": 120, "cap": 120, "move": 60, "rest": "", "zone": "+00:00"}
+AGREEMENT: dict[str, Json] = {"clock": CLOCK, "expires": AT, "rated": True, "rematch": "cd" * 16, "series": None}
+GIFT: dict[str, Json] = {"head": HEX, "seconds": 60, "sig": SIG}
+OUTAGE: dict[str, Json] = {"from": AT, "until": "2026-11-20T12:00:01Z"}
+LATER_OUTAGE: dict[str, Json] = {"from": "2026-11-20T12:00:02Z", "until": "2026-11-20T12:00:03Z"}
 REVOKED: dict[str, Json] = {"at": AT, "origin": "https://play.example", "sig": SIG}
 
 GOOD: dict[str, dict[str, Json]] = {
-    "offer": {"dealer": DEALER, "requires": [], "ruleset": RULES, "server_key": KEY},
+    "offer": {"agreement": AGREEMENT, "dealer": DEALER, "requires": [], "ruleset": RULES, "server_key": KEY},
     "open": {"entropy_commit": HEX, "invite": {"key": OTHER, "name": "bob"}, "key": KEY},
     "join": {"entropy_commit": HEX, "key": KEY},
+    "lapse": {"reason": "expired"},
     "seed": {"entropy": HEX},
     "chance": {"first": 0, "markers": "AB"},
     "move": {"action": "2XX", "commit": [HEX]},
+    "credit": {"gift": GIFT, "outages": [OUTAGE, LATER_OUTAGE]},
     "reveal": {"openings": [OPENING]},
     "rekey": {"key": KEY, "old": OTHER, "proof": SIG},
     "revoke": {"key": KEY, "name": "bob", "old": OTHER, "proof": SIG, "revocation": REVOKED},
     "resign": {},
-    "timeout": {"seat": 0, "since": AT},
+    "timeout": {"seat": 0},
+    "annul": {"gift": GIFT, "outages": [OUTAGE], "seat": 1, "sigs": [SIG, SIG]},
     "cancel": {},
     "end": {"openings": [OPENING], "result": {"reason": "charm", "winner": 0}, "seed": HEX},
     "unseal": {"seed": HEX},
 }
 MALFORMED: list[tuple[str, str, Json, str]] = [
     # kind, key, wrong value, what is named
+    *(("offer", "agreement", value, "agreement") for value in wrong(None, [], {}, {**AGREEMENT, "rated": 1})),
+    ("offer", "agreement", {**AGREEMENT, "clock": {**CLOCK, "move": True}}, "clock"),
     *(("offer", "dealer", value, "dealer") for value in wrong(None, [], {}, {"name": 1}, {"name": "server/v1"})),
     ("offer", "dealer", {**DEALER, "seed_commit": HEX[1:]}, "seed_commit"),
     ("offer", "dealer", {**DUPLICATE, "deal": HEX}, "deal"),
@@ -78,7 +88,29 @@ MALFORMED: list[tuple[str, str, Json, str]] = [
     *(("revoke", "revocation", {**REVOKED, "origin": value}, "revocation") for value in wrong(None, "", "a b")),
     *(("revoke", "revocation", {**REVOKED, "sig": value}, "revocation") for value in wrong(None, "")),
     *(("timeout", "seat", value, "timeout") for value in wrong(None, 2, True, "0")),
-    *(("timeout", "since", value, "timeout") for value in wrong(None, 1, "", "2026-11-20")),
+    *(("lapse", "reason", value, "lapse") for value in wrong(None, 1, [])),
+    *(
+        (kind, "gift", {**GIFT, "seconds": value}, "gift")
+        for kind in ("credit", "annul")
+        for value in wrong(0, 2592001, None, True, "60", -1)
+    ),
+    *((kind, "gift", value, "gift") for kind in ("credit", "annul") for value in wrong([], 60, {}, {"head": HEX})),
+    ("credit", "gift", {**GIFT, "head": HEX[1:]}, "head of the gift"),
+    ("credit", "gift", {**GIFT, "sig": ""}, "gift"),
+    ("annul", "gift", {**GIFT, "sig": "A"}, "signature"),
+    *((kind, "outages", value, "outages") for kind in ("credit", "annul") for value in wrong(None, {}, AT)),
+    *(
+        (kind, "outages", value, "outages")
+        for kind in ("credit", "annul")
+        for value in wrong(
+            [LATER_OUTAGE, OUTAGE], [OUTAGE, OUTAGE], [OUTAGE, {**LATER_OUTAGE, "from": "2026-11-20T12:00:01Z"}]
+        )
+    ),
+    *(("credit", "outages", [{**OUTAGE, "until": value}], "outage") for value in wrong(None, "", AT, "9000-01-01")),
+    *(("annul", "outages", [value], "outage") for value in wrong(None, {}, [AT, AT], {"from": AT})),
+    *(("annul", "seat", value, "annul") for value in wrong(None, 2, True, "0")),
+    *(("annul", "sigs", value, "annul") for value in wrong(None, [], [SIG], [SIG] * 3, SIG, [SIG, ""], [None, SIG])),
+    ("annul", "sigs", [SIG, "A"], "signature"),
     *(("end", "openings", value, "openings") for value in wrong(None, {}, [OPENING, {**OPENING, "seq": 6}])),
     *(("end", "result", value, "result") for value in wrong(None, {}, {"reason": "charm"}, {"winner": 0})),
     *(("end", "result", {"reason": value, "winner": 0}, "result") for value in wrong(None, 1)),
@@ -92,7 +124,13 @@ LATER: list[tuple[str, str, Json, str, str]] = [
     ("offer", "dealer", {**DEALER, "ext": {}}, "dealer key", "ext"),
     ("offer", "requires", ["clocks", "more"], "requirement", "clocks"),
     ("offer", "ruleset", {**RULES, "name": "koi-koi"}, "ruleset", "koi-koi"),
+    ("offer", "agreement", {**AGREEMENT, "stake": 1}, "agreement key", "stake"),
+    ("offer", "agreement", {**AGREEMENT, "clock": {**CLOCK, "live": True}}, "clock key", "live"),
     ("open", "invite", {"key": None, "name": "bob", "until": AT}, "invite key", "until"),
+    ("lapse", "reason", "moved", "lapse", "moved"),
+    ("credit", "gift", {**GIFT, "why": ""}, "gift key", "why"),
+    ("credit", "outages", [{**OUTAGE, "way": "mail"}], "outage key", "way"),
+    ("annul", "outages", [{**OUTAGE, "way": "mail"}], "outage key", "way"),
     ("revoke", "revocation", {**REVOKED, "why": ""}, "revocation key", "why"),
     ("reveal", "openings", [{**OPENING, "why": ""}], "opening key", "why"),
     ("end", "result", {"reason": "tiredness", "winner": 0}, "result", "tiredness"),
@@ -150,6 +188,15 @@ def test_what_a_later_version_may_know(kind: str, key: str, value: Json, what: s
     with pytest.raises(NotUnderstoodError) as error:
         parse_body(kind, {**GOOD[kind], key: value})
     assert (error.value.what, error.value.value) == (what, name)
+
+
+def test_a_credit_gives_something() -> None:
+    with pytest.raises(MalformedError, match="neither a gift nor an outage") as error:
+        parse_body("credit", {"gift": None, "outages": []})
+    assert error.value.what == "credit"
+    assert parse_body("credit", {"gift": None, "outages": [OUTAGE]}).to_json() == {"gift": None, "outages": [OUTAGE]}
+    assert parse_body("credit", {"gift": GIFT, "outages": []}).to_json() == {"gift": GIFT, "outages": []}
+    assert parse_body("annul", {**GOOD["annul"], "gift": None, "outages": []})
 
 
 def test_null_where_the_page_allows_it() -> None:

@@ -29,6 +29,7 @@ from tests.support.adversary import follow
 from tests.support.curve import encode_point, encodings, small_order
 from tests.support.forgery import entry_number, every_pin, only
 from tests.support.table import AT, Table, new_game, refused
+from tests.support.timed_table import TimedTable, later
 
 NEW = PrivateKey.from_seed(b"\x01" * 32)
 RULESETS: list[Ruleset] = [Hanamikoji("random", 1, "charm"), GeishasRoad("random", "random")]
@@ -73,16 +74,16 @@ def test_a_game_with_new_keys_is_the_game_without(ruleset: Ruleset, seed: int, c
 
 
 def test_a_new_key_stops_no_clock_and_pays_no_debt() -> None:
-    table = new_game(3)
-    late = "2026-11-20T12:30:00Z"
-    started = table.lines[-1].receipt
-    assert started is not None
-    table.send(table.entry(0, table.rekeying(0, NEW)), at=late)
-    assert table.course.actor == 0
-    lines = [*table.lines, follow(table.server, table.lines[-1], entry_kinds.Timeout(0), at=late)]
+    table = TimedTable(seed=3)
+    table.begin()
+    due = table.deadline()
+    assert due is not None
+    table.wait(100).rekey(0, NEW)
+    assert (table.course.actor, table.deadline()) == (0, due)
+    lines = [*table.lines, follow(table.server, table.lines[-1], entry_kinds.Timeout(0), at=later(due, 1))]
     assert audit(_text(lines)).ok
-    lines[-1] = follow(table.server, table.lines[-1], entry_kinds.Timeout(0), at=late)
-    assert only(audit(_text(lines), every_pin(table))) == (AuditStep.REPLAY, len(lines) - 1, "server")
+    lines[-1] = follow(table.server, table.lines[-1], entry_kinds.Timeout(0), at=due)
+    assert only(audit(_text(lines), every_pin(table))) == (AuditStep.TIMES, len(lines) - 1, "server")
 
 
 @pytest.mark.parametrize("stage", [Stage.GUEST_SEED, Stage.HOST_SEED])

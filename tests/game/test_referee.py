@@ -31,6 +31,15 @@ RULESETS = st.builds(
     tiebreak=st.sampled_from(["geisha", "charm"]),
 )
 
+OTHER_BODIES: dict[str, dict[str, Any]] = {  # Any: JSON
+    "timeout": {"seat": 1},
+    "lapse": {"reason": "expired"},
+    "credit": {"gift": None, "outages": [{"from": AT, "until": "2026-11-20T12:00:01Z"}]},
+    "annul": {"gift": None, "outages": [], "seat": 1, "sigs": ["U1NI", "U1NI"]},
+    "unseal": {"seed": "0" * 64},
+}
+"""Bodies of kinds that only the service writes, and that a whole game need not have."""
+
 
 @given(st.integers(0, 10**6), RULESETS)
 def test_every_game_ends_with_a_log_that_audits_clean(seed: int, ruleset: Hanamikoji) -> None:
@@ -124,12 +133,12 @@ def test_a_signature_for_another_use_does_not_count(namespace: str) -> None:
     refused(table, Submission(submission.entry, sig, submission.opening), errors.SignatureError)
 
 
-@pytest.mark.parametrize("kind", ["offer", "chance", "reveal", "timeout", "end"])
+@pytest.mark.parametrize("kind", ["offer", "chance", "reveal", "end", *OTHER_BODIES])
 def test_a_player_cannot_write_the_services_entries(kind: str) -> None:
     table = whole_game(3)
     body = next((line.entry.body for line in table.lines if line.entry.kind == kind), None)
     if body is None:
-        body = {"first": 1} if kind == "chance" else {"seat": 1, "since": AT}
+        body = {"first": 1} if kind == "chance" else OTHER_BODIES[kind]
     table = new_game(3)
     entry = table.entry(0, entry_kinds.Resign(), kind=kind, body=body).entry
     refused(table, Submission(entry, sign_entry(entry, table.keys[0])), errors.ForbiddenError)

@@ -25,7 +25,7 @@ def test_a_move_that_hides_cards_has_a_commitment_that_its_opening_opens() -> No
     table = new_game(1)
     course = table.course
     for action in course.state.legal_actions():
-        draft = draft_move(course, action, drawn, by="alice", at=AT)
+        draft = draft_move(course, action, drawn, by="alice", at=AT, seen=AT)
         body = entry_kinds.Move.parse(draft.entry.body)
         assert (draft.entry.seq, draft.entry.prev, draft.entry.kind) == (course.seq + 1, course.head, "move")
         assert body.commit == tuple(opening.commitment(course.setup.game) for opening in draft.opening)
@@ -40,13 +40,13 @@ def test_a_signed_draft_is_what_the_referee_takes() -> None:
     seat = table.course.actor
     assert seat is not None
     action = table.course.state.legal_actions()[0]
-    draft = draft_move(table.course, action, drawn, by=table.names[seat], at=AT)
+    draft = draft_move(table.course, action, drawn, by=table.names[seat], at=AT, seen=AT)
     submission = draft.sign(table.keys[seat])
     assert (submission.entry, submission.opening) == draft
     before = table.course.seq
     table.send(submission)
     assert table.course.seq > before
-    resigned = draft_entry(table.course, entry_kinds.Resign(), by=table.names[0], at=AT)
+    resigned = draft_entry(table.course, entry_kinds.Resign(), by=table.names[0], at=AT, seen=AT)
     assert resigned.opening == ()
     table.send(resigned.sign(table.keys[0]))
     assert table.course.finished

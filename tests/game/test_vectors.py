@@ -10,6 +10,7 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.game.commitments import duplicate_seed_commit, entropy_commit, hidden_commit, seed_commit
+from hkoji.game.course import OVER
 from hkoji.game.dealer import DuplicateDealer, ServerDealer
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
@@ -71,7 +72,7 @@ def test_whole_games(name: str) -> None:
     assert all(party.pinned for party in result.parties)
     assert len(result.parties) == sum(map(len, keys.values()))
     assert result.holds == facts["entries"]
-    assert result.finished == (facts["status"] == "finished")
+    assert result.finished == (facts["status"] in OVER)
     replayed = replay(parse_log(text))
     course = replayed.course
     assert course is not None
@@ -85,9 +86,18 @@ def test_whole_games(name: str) -> None:
 def test_logs_that_hold_up_to_an_entry(vector: dict[str, Any]) -> None:  # Any: JSON
     result = audit(vector["log"], {name: tuple(map(parse_public_key, keys)) for name, keys in LOGS["keys"].items()})
     assert result.holds == vector["holds"]
-    found = [(int(finding.step), finding.entry, finding.understood) for finding in result.findings]
+    found = [(int(each.step), each.entry, each.understood, each.signer) for each in result.findings]
     wanted = vector["finding"]
-    assert found == ([(wanted["step"], wanted["entry"], wanted["error"] != "not-understood")] if wanted else [])
+    expected = wanted and (wanted["step"], wanted["entry"], wanted["error"] != "not-understood", wanted["names"])
+    assert found == ([expected] if wanted else [])
+
+
+@pytest.mark.parametrize("vector", LOGS["logs"], ids=lambda vector: vector["what"])
+def test_each_beginning_of_what_holds_holds(vector: dict[str, Any]) -> None:  # Any: JSON
+    keys = {name: tuple(map(parse_public_key, keys)) for name, keys in LOGS["keys"].items()}
+    lines = vector["log"].splitlines(keepends=True)
+    for count in range(1, vector["holds"]):
+        assert audit("".join(lines[:count]), keys).findings == ()
 
 
 @pytest.mark.parametrize("vector", LOGS["logs"], ids=lambda vector: vector["what"])

@@ -31,6 +31,7 @@ def _with(entry: Entry, *, seq: int | None = None, prev: str | None = None, game
         game=entry.game if game is None else game,
         kind=entry.kind,
         prev=entry.prev if prev is None else prev,
+        seen=AT if (entry.seq if seq is None else seq) else None,
         seq=entry.seq if seq is None else seq,
     )
 
@@ -78,6 +79,7 @@ def test_changing_an_entry_breaks_the_chain_after_it() -> None:
             game=entry.game,
             kind=entry.kind,
             prev=entry.prev,
+            seen=entry.seen,
             seq=entry.seq,
         )
         assert encode(other.body) == encode(entry.body)

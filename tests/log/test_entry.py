@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,9 @@ from hkoji.log.line import make_receipt, parse_receipt
 from tests.log.samples import AT, GAME, LOG, MOVE, attempt, edits, reason, texts, values
 
 RECEIPT = LOG[3].receipt.receipt if LOG[3].receipt else make_receipt(at=AT, game=GAME, head=MOVE.head, seq=3)
-moments = st.datetimes().map(lambda moment: moment.strftime("%Y").zfill(4) + moment.strftime("-%m-%dT%H:%M:%SZ"))
+moments = st.datetimes(datetime(2000, 1, 1), datetime(8999, 12, 31, 23, 59, 59)).map(
+    lambda moment: moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+)
 names = st.from_regex(r"[a-z0-9][a-z0-9_-]{1,31}", fullmatch=True)
 kinds = st.from_regex(r"[a-z][a-z0-9_-]{0,31}", fullmatch=True)
 numbers = st.integers(0, MAX_INTEGER)
@@ -45,8 +48,11 @@ def test_an_entry_is_its_text(data: st.DataObject) -> None:
         "game": data.draw(digits(32)),
         "kind": data.draw(kinds),
         "prev": data.draw(digits(64)),
-        "seq": data.draw(numbers),
+        "seen": None,
+        "seq": data.draw(st.just(0) | numbers),
     }
+    if fields["seq"]:
+        fields["seen"] = data.draw(moments)
     entry = make_entry(**fields)
     assert {name: getattr(entry, name) for name in fields} == fields
     assert json.loads(entry.text) == {**fields, "v": 1}
@@ -85,7 +91,7 @@ def test_any_edit_of_an_entry_is_refused_or_another_entry(at: int, removed: int,
 
 def _says(entry: Entry) -> tuple[str, ...]:
     # repr, because True == 1
-    return (entry.at, repr(entry.body), entry.by, entry.game, entry.kind, entry.prev, str(entry.seq))
+    return (entry.at, repr(entry.body), entry.by, entry.game, entry.kind, entry.prev, str(entry.seen), str(entry.seq))
 
 
 def test_every_edit_of_a_receipt_is_refused_or_another_receipt() -> None:
@@ -103,8 +109,13 @@ def test_any_text_is_refused(text: str) -> None:
     assert entry is None or encode(entry.body) in inside
 
 
+NO_TIMES: list[JsonValue] = [
+    *(0, "", [], "2026-11-20", "2026-02-30T00:00:00Z", "2026-11-20T12:00:00+00:00"),
+    *("1999-12-31T23:59:59Z", "9000-01-01T00:00:00Z", "null"),
+]
 WRONG: dict[str, list[JsonValue]] = {
-    "at": [None, 0, "", "2026-11-20", "2026-02-30T00:00:00Z", "2026-11-20T12:00:00+00:00"],
+    "at": [None, *NO_TIMES],
+    "seen": NO_TIMES,
     "body": [None, [], "", 0, "{}", True],
     "by": [None, 0, "", "a", "Alice", "a" * 33, "-a", "al ice", ["alice"]],
     "game": [None, 0, "", GAME[:-1], GAME + "0", GAME.upper(), GAME[:-1] + "g"],
@@ -116,13 +127,26 @@ WRONG: dict[str, list[JsonValue]] = {
 }
 
 
-@pytest.mark.parametrize("key", ["at", "body", "by", "game", "kind", "prev", "seq", "v"])
+@pytest.mark.parametrize("key", ["at", "body", "by", "game", "kind", "prev", "seen", "seq", "v"])
 def test_malformed_fields_of_an_entry(key: str) -> None:
     for value in WRONG[key]:
         with pytest.raises(MalformedError) as error:
             parse_entry(changed(MOVE.text, **{key: value}))
         assert error.value.what == "entry"
         assert f"{key} is not" in reason(error.value)
+
+
+def test_every_entry_but_the_first_states_a_time_before_it() -> None:
+    """docs/spec/log.md, "Entries": null in the entry with `seq` 0, a time in every other."""
+    assert LOG[0].entry.seen is None
+    for text, change in ((MOVE.text, {"seen": None}), (MOVE.text, {"seq": 0}), (LOG[0].entry.text, {"seen": AT})):
+        with pytest.raises(MalformedError) as error:
+            parse_entry(changed(text, **change))
+        assert error.value.what == "entry"
+        assert "seen is a time in each entry but the first, and null in that" in reason(error.value)
+    for time in ("2000-01-01T00:00:00Z", "8999-12-31T23:59:59Z"):
+        assert parse_entry(changed(MOVE.text, seen=time)).seen == time
+    assert parse_entry(changed(MOVE.text, seen=None, seq=0)).seen is None
 
 
 @pytest.mark.parametrize("key", ["at", "game", "head", "seq", "v"])
@@ -212,7 +236,7 @@ def test_nesting_is_bounded_in_an_entry_as_a_whole() -> None:
         body = {"a": body}
     assert parse_entry(changed(MOVE.text, body=body)).body == body
     with pytest.raises(MalformedError, match="nested"):
-        make_entry(at=AT, body={"a": body}, by="alice", game=GAME, kind="move", prev=GENESIS, seq=0)
+        make_entry(at=AT, body={"a": body}, by="alice", game=GAME, kind="move", prev=GENESIS, seen=None, seq=0)
     text = MOVE.text.replace(encode(MOVE.body), encode({"a": body}))
     with pytest.raises(MalformedError, match="nested"):
         parse_entry(text)
@@ -239,6 +263,7 @@ def test_making_refuses_what_reading_refuses() -> None:
         "game": GAME,
         "kind": "move",
         "prev": GENESIS,
+        "seen": None,
         "seq": 0,
     }
     assert make_entry(**good)
@@ -253,6 +278,9 @@ def test_making_refuses_what_reading_refuses() -> None:
         {"body": []},
         {"by": "Al"},
         {"at": "now"},
+        {"seen": "now"},
+        {"seen": AT},
+        {"seq": 1},
         {"kind": ""},
     ]
     for change in wrong:

@@ -52,7 +52,7 @@ def test_a_line_is_json_with_sorted_keys() -> None:
 
 @given(st.dictionaries(texts, values, max_size=3), st.binary(min_size=1, max_size=200), st.booleans())
 def test_formatting_is_undone(body: dict[str, JsonValue], sig: bytes, receipts: bool) -> None:
-    entry = make_entry(at=AT, body=body, by="alice", game=GAME, kind="move", prev="0" * 64, seq=0)
+    entry = make_entry(at=AT, body=body, by="alice", game=GAME, kind="move", prev="0" * 64, seen=None, seq=0)
     line = make_line(entry)._replace(sig=sig)
     text = format_line(line, receipts=receipts)
     assert json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")) == text
@@ -174,7 +174,9 @@ def test_the_longest_line() -> None:
 
 
 def test_length_is_bounded() -> None:
-    entry = make_entry(at=AT, body={"a": [""] * 300_000}, by="alice", game=GAME, kind="move", prev="0" * 64, seq=0)
+    entry = make_entry(
+        at=AT, body={"a": [""] * 300_000}, by="alice", game=GAME, kind="move", prev="0" * 64, seen=None, seq=0
+    )
     assert MAX_ENTRY_BYTES - 200_000 < len(entry.text) <= MAX_ENTRY_BYTES
     line = make_line(entry)
     assert parse_line(format_line(line)) == line

@@ -35,6 +35,9 @@ NAMESPACES = [
     sshsig.NEW_KEY,
     sshsig.REVOKE,
     sshsig.RECOVER,
+    sshsig.GIVE,
+    sshsig.ANNUL,
+    sshsig.HEAD,
     sshsig.GATEWAY,
 ]
 

@@ -1,4 +1,4 @@
-"""Statements, including those about keys, round-trip as text, and are invalid in another namespace."""
+"""Statements, including those about keys and about games, round-trip as text, and are invalid in another namespace."""
 
 from __future__ import annotations
 
@@ -13,6 +13,20 @@ from hypothesis import strategies as st
 from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
 from hkoji.log import sshsig
 from hkoji.log.canonical import MAX_DEPTH, JsonValue, decode, encode, encode_base64
+from hkoji.log.game_statements import (
+    MAX_GIFT_SECONDS,
+    AnnulStatement,
+    GiftStatement,
+    HeadStatement,
+    SignedHead,
+    make_annul,
+    make_gift,
+    make_head,
+    parse_annul,
+    parse_gift,
+    parse_head,
+    read_signed_head,
+)
 from hkoji.log.statement import (
     MAX_STATEMENT_BYTES,
     Dealt,
@@ -49,7 +63,13 @@ NEW_KEY = make_new_key(at=AT, key=BOB.public, name="alice", old=ALICE.public, or
 REVOCATION = make_revocation(at=AT, key=ALICE.public, name="alice", origin=ORIGIN)
 RECOVERY = make_recovery(at=AT, key=BOB.public, name="alice", origin=ORIGIN)
 
-Statement = View | Registration | Login | NewKey | Revocation | Recovery
+GIFT = make_gift(game=GAME, head=MOVE.head, name="alice", seconds=172_800)
+ANNUL = make_annul(game=GAME, head=MOVE.head, name="bob")
+HEAD = make_head(at=AT, game=GAME, head=MOVE.head, seq=3)
+
+Statement = (
+    View | Registration | Login | NewKey | Revocation | Recovery | GiftStatement | AnnulStatement | HeadStatement
+)
 
 READERS: dict[str, tuple[Statement, Callable[[str], Statement]]] = {
     "view": (VIEW, parse_view),
@@ -58,6 +78,9 @@ READERS: dict[str, tuple[Statement, Callable[[str], Statement]]] = {
     "new key": (NEW_KEY, parse_new_key),
     "revocation": (REVOCATION, parse_revocation),
     "recovery": (RECOVERY, parse_recovery),
+    "gift of time": (GIFT, parse_gift),
+    "calling off": (ANNUL, parse_annul),
+    "signed head": (HEAD, parse_head),
 }
 KEYS = [(what, key) for what, (statement, _) in READERS.items() for key in ("key", "old") if hasattr(statement, key)]
 every_statement = pytest.mark.parametrize("what", READERS)
@@ -80,6 +103,9 @@ def test_statements_are_their_texts() -> None:
         "new key": {"at": AT, "key": bob, "name": "alice", "old": alice, "origin": ORIGIN, "v": 1},
         "revocation": {"at": AT, "key": alice, "name": "alice", "origin": ORIGIN, "v": 1},
         "recovery": {"at": AT, "key": bob, "name": "alice", "origin": ORIGIN, "v": 1},
+        "gift of time": {"game": GAME, "head": MOVE.head, "name": "alice", "seconds": 172_800, "v": 1},
+        "calling off": {"game": GAME, "head": MOVE.head, "name": "bob", "v": 1},
+        "signed head": {"at": AT, "game": GAME, "head": MOVE.head, "seq": 3, "v": 1},
     }
     proof = proof_message(game=GAME, key=BOB.public, name="alice", old=ALICE.public, prev=MOVE.prev, seq=3)
     assert proof == (
@@ -230,10 +256,65 @@ def test_malformed_logins(key: str, value: JsonValue) -> None:
     assert f"{key} is not" in reason(error.value)
 
 
+GAME_STATEMENTS: list[tuple[str, str, JsonValue, str]] = [
+    *(("gift of time", "seconds", value, "seconds is not") for value in (None, "60", True, 0, 30 * 86_400 + 1)),
+    ("gift of time", "seconds", 2**53 - 1, "seconds is not a number from 1 to 2592000"),
+    ("gift of time", "name", "Alice", "name is not a name"),
+    ("gift of time", "head", GAME, "head is not 64"),
+    ("gift of time", "game", GAME.upper(), "game is not 32"),
+    ("calling off", "name", None, "name is not a name"),
+    ("calling off", "head", MOVE.head.upper(), "head is not 64"),
+    ("calling off", "game", MOVE.head, "game is not 32"),
+    ("signed head", "at", "today", "at is not a time"),
+    ("signed head", "at", None, "at is not a time"),
+    ("signed head", "seq", "3", "seq is not a number"),
+    ("signed head", "seq", True, "seq is not a number"),
+    ("signed head", "seq", None, "seq is not a number"),
+    ("signed head", "head", None, "head is not 64"),
+    ("signed head", "game", None, "game is not 32"),
+]
+
+
+@pytest.mark.parametrize(("what", "key", "value", "why"), GAME_STATEMENTS)
+def test_malformed_statements_about_a_game(what: str, key: str, value: JsonValue, why: str) -> None:
+    statement, read = READERS[what]
+    with pytest.raises(MalformedError) as error:
+        read(changed(statement.text, **{key: value}))
+    assert why in reason(error.value)
+    assert error.value.what == what
+
+
+@pytest.mark.parametrize("seconds", [1, 86_400, 30 * 86_400])
+def test_a_gift_is_one_second_to_thirty_days(seconds: int) -> None:
+    assert MAX_GIFT_SECONDS == 30 * 86_400
+    gift = make_gift(game=GAME, head=MOVE.head, name="alice", seconds=seconds)
+    assert parse_gift(gift.text).seconds == seconds
+
+
+def test_a_number_of_seconds_has_one_spelling() -> None:
+    for wrong in ("0172800", "172800.0", "1.728e5", "-172800", "+172800", "9" * 17):
+        with pytest.raises(MalformedError) as error:
+            parse_gift(GIFT.text.replace("172800", wrong))
+        assert reason(error.value)
+
+
+def test_a_signed_head_is_read_from_json() -> None:
+    sig = SERVER.sign(sshsig.HEAD, HEAD.message)
+    value = {"sig": encode_base64(sig), "text": HEAD.text}
+    assert read_signed_head(value) == SignedHead(HEAD, sig)
+    bad: list[object] = [None, [], HEAD.text, {**value, "at": AT}, {"text": HEAD.text}, {**value, "sig": "?"}]
+    for wrong in bad:
+        with pytest.raises(MalformedError):
+            read_signed_head(wrong)
+    with pytest.raises(MalformedError, match="at is missing"):
+        read_signed_head({**value, "text": ANNUL.text})
+
+
 def test_a_statement_says_nothing_in_another_namespace() -> None:
     spaces = {sshsig.VIEW: VIEW.message, sshsig.REGISTER: REGISTRATION.message, sshsig.LOGIN: LOGIN.message}
     spaces |= {sshsig.NEW_KEY: NEW_KEY.message, sshsig.REVOKE: REVOCATION.message, sshsig.RECOVER: RECOVERY.message}
-    spaces |= {sshsig.ENTRY: MOVE.message}
+    spaces |= {sshsig.GIVE: GIFT.message, sshsig.ANNUL: ANNUL.message, sshsig.HEAD: HEAD.message}
+    spaces |= {sshsig.ENTRY: MOVE.message, sshsig.RECEIPT: HEAD.message}
     for namespace, text in spaces.items():
         blob = SERVER.sign(namespace, text)
         sshsig.verify(blob, SERVER.public, namespace, text, "server")

@@ -15,6 +15,7 @@ from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, Signatu
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode, encode
 from hkoji.log.entry import parse_entry
+from hkoji.log.game_statements import parse_annul, parse_gift, parse_head
 from hkoji.log.line import format_line, parse_line, parse_receipt
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key
@@ -35,6 +36,9 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "registration": parse_registration,
     "login": parse_login,
     "line": parse_line,
+    "give": parse_gift,
+    "annul": parse_annul,
+    "head": parse_head,
 }
 
 

@@ -19,7 +19,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.service import Answer, Player, begin
+from tests.support.service import Answer, Player, begin, offer_of
 from tests.support.service_in_process import Inside, inside
 
 TABLE: Final = Path(__file__).with_name("roles.txt")
@@ -138,7 +138,7 @@ class Visit:
             case "/v1/games/{game}/recovery":
                 body = {"proof": encode_base64(self.me.proof(self.course, self._new_key(), self.me.key))}
             case "/v1/offers":
-                body = {"ruleset": Hanamikoji().to_json()}
+                body = offer_of()
             case "/v1/games/{game}/entries":
                 # The seat that owes the move hides cards with it; the others try one that hides none.
                 legal = self.course.state.legal_actions()

@@ -26,7 +26,7 @@ from hkoji.log.private_key import PrivateKey
 from tests.support.cluster import Cluster
 from tests.support.ledger import Ledger, dumped, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
-from tests.support.service import Player, begin, serving
+from tests.support.service import Player, begin, offer_of, serving
 from tests.support.service_in_process import inside
 
 FILE = "hkoji.sqlite3"
@@ -50,7 +50,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
         alice.new()
         cancelled = alice.new()
         assert alice.send(alice.entry(cancelled, alice.head(cancelled), entry_kinds.Cancel())).status == 201
-        service.ask("POST", "/v1/offers", {"ruleset": course.setup.ruleset.to_json()}, alice.token)
+        service.ask("POST", "/v1/offers", offer_of(course.setup.ruleset), alice.token)
         new = PrivateKey.from_seed(b"c" * 32)
         assert bob.ask("/v1/players/bob/key", bob.rekeying(new)).status == 200
     return data

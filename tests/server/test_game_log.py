@@ -200,18 +200,21 @@ def test_a_log_is_passed_on_to_the_byte(room: Tables) -> None:
 def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
     """`summary_text` is the only writer of this form; its fields are those of the documented model."""
     rulesets = [ruleset().to_json() for ruleset in RULESETS.values()]
-    for options, host, actor, reason, winner in product(
-        rulesets, (None, "a_b-1"), (None, 1), (None, "charm"), (None, 0)
+    times = (None, AFTER[:20], "2100-01-01T00:00:00Z")
+    for options, host, actor, reason, winner, deadline in product(
+        rulesets, (None, "a_b-1"), (None, 1), (None, "charm"), (None, 0), times
     ):
         summary = GameSummary(
             "ab" * 16, encode(options), encode(UNTIMED.to_json()), "open", host, None, host, 7, "cd" * 32, 2, actor,
-            host, AFTER[:20], AFTER[:20], reason, winner,
+            host, AFTER[:20], AFTER[:20], reason, winner, deadline,
         )  # fmt: skip
-        shown = json.loads(models.summary_text(summary))
-        assert models.json_bytes(shown).decode() == models.summary_text(summary)
+        late = "2099-01-01T00:00:00Z"
+        shown = json.loads(models.summary_text(summary, late))
+        assert models.json_bytes(shown).decode() == models.summary_text(summary, late)
         assert models.SummaryModel.model_validate(shown).model_dump() == shown
         repeated = {name: value for name, value in summary._asdict().items() if name not in ("reason", "winner")}
-        assert {**repeated, "ruleset": options} == {name: value for name, value in shown.items() if name != "result"}
+        repeated |= {"ruleset": options, "agreement": UNTIMED.to_json(), "overdue": deadline == AFTER[:20]}
+        assert repeated == {name: value for name, value in shown.items() if name != "result"}
         assert shown["result"] == ({"reason": reason, "winner": winner} if reason else None)
     for path in ("/v1/games", "/v1/games?player=alice&limit=1", "/v1/me/games", f"/v1/games/{room.game}"):
         answer = room.one.ask("GET", path, token=room.alice.token)

@@ -27,7 +27,7 @@ from hkoji.game.commitments import entropy_commit
 from hkoji.log.line import parse_line, read_line
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.server.waiting_room import Ear, Room, until
-from tests.support.service import Answer, Player, Service, begin, play, serving
+from tests.support.service import Answer, Player, Service, begin, offer_of, play, serving
 
 QUICK = LookIntervals(games=0.1, lists=0.2, suspected=0.1, share=0.9)
 MANY = 510
@@ -36,7 +36,7 @@ PATIENCE = 120
 
 def invite(host: Player, name: str | None) -> Answer:
     """The answer to the entry that opens a game, for `name` or for anyone."""
-    offer = host.service.ask("POST", "/v1/offers", {"ruleset": Hanamikoji().to_json()}, host.token)
+    offer = host.service.ask("POST", "/v1/offers", offer_of(), host.token)
     line = read_line(offer.json["line"])
     invited = entry_kinds.Invite(name) if name else None
     opened = entry_kinds.Open(entropy_commit(line.entry.game, 0, host.entropy), host.key.public, invited)

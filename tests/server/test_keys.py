@@ -20,8 +20,9 @@ from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from tests.support.ledger import everything
-from tests.support.service import Answer, Player, begin, play
+from tests.support.service import Answer, Player, begin, offer_of, play
 from tests.support.service_in_process import Inside, inside
+from tests.support.times import log_time
 
 NEW, THIRD, THIEF = (PrivateKey.from_seed(bytes([n]) * 32) for n in (1, 2, 3))
 
@@ -69,12 +70,13 @@ def test_a_new_key_logs_in_and_opens_games_and_the_old_one_does_not(
     alice, _ = players
     old = alice.key
     sent = alice.rekeying(NEW)
+    began = log_time(service.clock())
     assert alice.ask("/v1/players/alice/key", sent).status == 200
     assert alice.ask("/v1/players/alice/key", sent).status == 200  # the same again
     (earlier,) = shown(service)["earlier"]
+    assert began <= earlier.pop("until") <= log_time(service.clock())
     assert earlier == {
         "key": old.public.text,
-        "until": "2026-11-20T12:00:00Z",
         "revoked": False,
         "text": sent["text"],
         "sig": sent["old_sig"],
@@ -87,7 +89,7 @@ def test_a_new_key_logs_in_and_opens_games_and_the_old_one_does_not(
     alice.key = NEW
     game = alice.login().new()
     assert alice.lines(game)[1].entry.body["key"] == NEW.public.text
-    offered = service.ask("POST", "/v1/offers", {"ruleset": alice.course(game).setup.ruleset.to_json()}, alice.token)
+    offered = service.ask("POST", "/v1/offers", offer_of(), alice.token)
     alice.key = old
     other = str(offered.json["game"])
     opened = alice.entry(
@@ -155,7 +157,7 @@ def test_a_thief_with_a_revoked_key_can_do_nothing(service: Inside, players: tup
     alice, bob = players
     game, open_game = begin(alice, bob), alice.new()
     invited = bob.new(invite=entry_kinds.Invite("alice"))
-    token, offered = alice.token, service.ask("POST", "/v1/offers", {"ruleset": _ruleset(bob, game)}, alice.token)
+    token, offered = alice.token, service.ask("POST", "/v1/offers", offer_of(), alice.token)
     other = str(offered.json["game"])
     course = alice.course(game)
     actions = course.state.legal_actions()
@@ -169,7 +171,7 @@ def test_a_thief_with_a_revoked_key_can_do_nothing(service: Inside, players: tup
 
     for path in (f"/v1/games/{game}/view", "/v1/me/games"):
         assert service.ask("GET", path, token=token).status == 401
-    assert service.ask("POST", "/v1/offers", {"ruleset": _ruleset(bob, game)}, token).status == 401
+    assert service.ask("POST", "/v1/offers", offer_of(), token).status == 401
     assert alice.ask(f"/v1/games/{game}/recovery", {"proof": "AAAA"}, token).status == 401
     login = {"name": "alice", "text": challenge, "sig": alice.signed(challenge, "hkoji.login.v1")}
     refused(service, service.ask("POST", "/v1/login", login), 403, "revoked", before)
@@ -353,10 +355,6 @@ def test_the_hosts_command_names_what_is_not_there(tmp_path: Path, service: Insi
     with pytest.raises(NotFoundError):
         admin.revoke_keys(tmp_path / "elsewhere", "alice")
     assert not (tmp_path / "elsewhere").exists()
-
-
-def _ruleset(player: Player, game: str) -> Any:  # Any: JSON
-    return player.lines(game)[0].entry.body["ruleset"]
 
 
 def _register(asking: Player, name: str, key: PrivateKey) -> Answer:

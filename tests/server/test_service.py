@@ -23,7 +23,7 @@ from hkoji.log.line import sign_entry
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.ledger import connected, everything
-from tests.support.service import Answer, Player, Service, begin, play, serving, start
+from tests.support.service import Answer, Player, Service, begin, offer_of, play, serving, start
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +268,7 @@ def test_a_login_challenge_is_good_once_and_for_its_signer(service: Service, pla
 
 def test_only_who_asked_for_an_offer_opens_it(service: Service, players: tuple[Player, Player]) -> None:
     host, guest = players
-    game = service.ask("POST", "/v1/offers", {"ruleset": Hanamikoji().to_json()}, host.token).json["game"]
+    game = service.ask("POST", "/v1/offers", offer_of(), host.token).json["game"]
     opened = entry_kinds.Open(entropy_commit(game, 0, guest.entropy), guest.key.public)
     before = dump(service)
     answer = guest.send(guest.entry(game, guest.head(game), opened))
@@ -523,6 +523,11 @@ def test_the_api_documents_every_endpoint(service: Service) -> None:
         "/v1/events",
         "/v1/games/{game}/entries",
         "/v1/games/{game}/view",
+        "/v1/games/{game}/clock",
+        "/v1/games/{game}/head",
+        "/v1/games/{game}/statements",
+        "/v1/games/{game}/statements/annul",
+        "/v1/outages",
     }
     entries = document["paths"]["/v1/games/{game}/entries"]["post"]["responses"]
     assert set(entries) == {"200", "201", "400", "403", "404", "409", "413", "415", "422", "429", "503"}

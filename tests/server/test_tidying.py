@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from unittest.mock import patch
 
@@ -11,15 +12,14 @@ from hkoji_server.service import tidying
 
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit
-from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.service import Player
-from tests.support.service_in_process import Inside, inside
+from tests.support.service import Player, offer_of
+from tests.support.service_in_process import Clock, Inside, inside
 
 DAY = 86_400
 
 
 def offered(player: Player) -> str:
-    answer = player.service.ask("POST", "/v1/offers", {"ruleset": Hanamikoji().to_json()}, player.token)
+    answer = player.service.ask("POST", "/v1/offers", offer_of(), player.token)
     assert answer.status == 201
     return str(answer.json["game"])
 
@@ -69,8 +69,7 @@ def test_the_lifetime_of_offers_is_a_setting(tmp_path: Path) -> None:
 
 
 def test_the_operator_removes_many_in_steps_and_is_told_how_many(tmp_path: Path) -> None:
-    with inside(tmp_path / "data") as service:
-        service.clock.pass_by(-30 * DAY)
+    with inside(tmp_path / "data", clock=Clock(Clock().now - timedelta(days=30))) as service:
         alice = Player(service, "alice").register()
         for _ in range(11):
             offered(alice)

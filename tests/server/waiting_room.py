@@ -41,9 +41,9 @@ class Room:
         log = self.logs.setdefault(game, [])
         self.players.setdefault(game, set()).update(players)
         kind = "end" if end else "move"
-        entry = make_entry(
-            at=ClockAndEntropy().at(), body={}, by="alice", game=game, kind=kind, prev="0" * 64, seq=len(log)
-        )
+        at = ClockAndEntropy().at()
+        seen = at if log else None
+        entry = make_entry(at=at, body={}, by="alice", game=game, kind=kind, prev="0" * 64, seen=seen, seq=len(log))
         receipt = make_receipt(at=entry.at, game=game, head=entry.head, seq=entry.seq)
         log.append(StoredLine(entry.text, b"signature", receipt.text, b"signature"))
         if end:

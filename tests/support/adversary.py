@@ -192,22 +192,24 @@ def told(lines: tuple[Line, ...]) -> Lie:
     return lie
 
 
-def instead_of(seq: int, body: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | None = None) -> Lie:
+def instead_of(
+    seq: int, body: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | None = None, *, at: str = AT
+) -> Lie:
     """The log is replaced from `seq` on by one entry, made for that place and receipted."""
 
     def lie(telling: Telling) -> None:
         if not telling.brought:
-            telling.lines[seq:] = [follow(telling.service.key, telling.lines[seq - 1], body, by, key)]
+            telling.lines[seq:] = [follow(telling.service.key, telling.lines[seq - 1], body, by, key, at=at)]
 
     return lie
 
 
-def added(*more: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | None = None) -> Lie:
+def added(*more: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | None = None, at: str = AT) -> Lie:
     """Additional entries."""
 
     def lie(telling: Telling) -> None:
         for body in more if not telling.brought else ():
-            telling.lines.append(follow(telling.service.key, telling.lines[-1], body, by, key))
+            telling.lines.append(follow(telling.service.key, telling.lines[-1], body, by, key, at=at))
 
     return lie
 

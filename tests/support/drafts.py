@@ -15,6 +15,7 @@ from hashlib import sha256, sha512
 from typing import Any
 
 from hkoji.log import sshsig
+from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
 from tests.support.curve import ORDER
@@ -23,6 +24,9 @@ from tests.support.signers import craft
 from tests.support.table import Table
 
 Value = dict[str, Any]  # JSON that need not be an entry's
+
+Owner = tuple[str, PrivateKey]
+"""A name and a key of its owner."""
 
 Sign = Callable[[PrivateKey, str, bytes], bytes]
 """Makes the signature blob of a key in a namespace for a message."""
@@ -80,6 +84,11 @@ class Draft:
     keeps_prev: bool = False
     prover: PrivateKey | None = None
     """Makes a rekey's proof for the entry as it finally reads; None leaves the proof unchanged."""
+    giver: Owner | None = None
+    """Signs the gift in a credit or annul, about the head of entry `given_at`; None leaves the gift unchanged."""
+    given_at: int = 0
+    callers: tuple[Owner, ...] = ()
+    """Sign that they call the game off at the entry before; without them the signatures stay unchanged."""
 
     @property
     def body(self) -> Value:
@@ -96,16 +105,38 @@ class Draft:
 def draft(table: Table) -> list[Draft]:
     """The lines of a table, for changing."""
     by_text = {key.public.text: key for key in table.every_key}
-    return [
+    drafts = [
         Draft(
             json.loads(line.entry.text),
             table.signer(line),
             sshsig.SERVER if line.entry.by == "server" else sshsig.ENTRY,
             table.server,
+            receipt={} if line.receipt is None or line.receipt.receipt.at == line.entry.at else _own_time(line),
             prover=by_text[str(line.entry.body["key"])] if line.entry.kind in ("rekey", "revoke") else None,
         )
         for line in table.lines
     ]
+    heads = [line.entry.head for line in table.lines]
+    for number, each in enumerate(drafts):
+        if each.kind == "annul":
+            each.callers = (_owner(table, 0, number), _owner(table, 1, number))
+        if each.kind in ("credit", "annul") and each.body["gift"]:
+            author = table.course.setup.seat_of(drafts[number - 1].value["by"])
+            helped = each.body["seat"] if each.kind == "annul" else author
+            assert helped is not None
+            each.giver = _owner(table, 1 - helped, number)
+            each.given_at = heads.index(each.body["gift"]["head"])
+    return drafts
+
+
+def _owner(table: Table, seat: int, number: int) -> Owner:
+    public = table.course.setup.key_at(seat, number)
+    return table.names[seat], next(key for key in table.every_key if key.public == public)
+
+
+def _own_time(line: Line) -> Value:
+    assert line.receipt
+    return {"at": line.receipt.receipt.at}
 
 
 def write(value: object) -> str:
@@ -115,16 +146,21 @@ def write(value: object) -> str:
 
 def seal(drafts: Iterable[Draft]) -> bytes:
     """The log."""
-    head = "0" * 64
+    head, heads = "0" * 64, list[str]()
     lines = []
     for number, each in enumerate(drafts):
         if "prev" in each.value and not each.keeps_prev:
             each.value["prev"] = head
         if each.prover is not None:
             _prove(each, each.prover)
+        if each.giver is not None:
+            _give(each, each.giver, heads)
+        if each.callers:
+            _call_off(each, head)
         text = write(each.value) if each.text is None else each.text
         message = text.encode("utf-8", "surrogatepass") + b"\n"
         head = sha256(message).hexdigest()
+        heads.append(head)
         sig = each.sig
         if sig is None:
             sig = _base64(each.sign(each.signer, each.namespace, message))
@@ -138,6 +174,26 @@ def seal(drafts: Iterable[Draft]) -> bytes:
 def pins(table: Table) -> Mapping[str, tuple[PublicKey, ...]]:
     """The keys of everybody at the table, current and former."""
     return every_pin(table)
+
+
+def _give(each: Draft, giver: Owner, heads: list[str]) -> None:
+    gift = each.body.get("gift") if isinstance(each.value.get("body"), dict) else None
+    if isinstance(gift, dict) and each.given_at < len(heads):
+        gift["head"] = heads[each.given_at]
+        said = {"game": each.value.get("game"), "head": gift["head"], "seconds": gift.get("seconds")}
+        gift["sig"] = _state(giver, sshsig.GIVE, said)
+
+
+def _call_off(each: Draft, head: str) -> None:
+    if isinstance(each.value.get("body"), dict) and "sigs" in each.body:
+        said = {"game": each.value.get("game"), "head": head}
+        each.body["sigs"] = [_state(caller, sshsig.ANNUL, said) for caller in each.callers]
+
+
+def _state(party: Owner, namespace: str, said: Value) -> str:
+    name, key = party
+    message = write({**said, "name": name, "v": 1}).encode("utf-8", "surrogatepass") + b"\n"
+    return _base64(key.sign(namespace, message))
 
 
 def _receipt(each: Draft, number: int, head: str) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hkoji.audit.log_audit import Audit, AuditStep
 from hkoji.game import entry_kinds
+from hkoji.game.summary import time_of_record
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt, sign_entry
@@ -57,20 +58,20 @@ def changed_body(table: Table, number: int, **changes: object) -> dict[int, dict
     return {number: {"body": {**table.lines[number].entry.body, **changes}}}
 
 
-def append(table: Table, body: entry_kinds.EntryBody) -> None:
+def append(table: Table, body: entry_kinds.EntryBody, at: str = AT) -> None:
     """Adds an entry of the service after the last line, even if the referee would refuse it."""
     last = table.lines[-1].entry
     entry = make_entry(
-        at=AT,
+        at=at,
         body=body.to_json(),
         by="server",
         game=table.game,
         kind=body.KIND,
         prev=last.head,
-        seen=table.refereed.at,
+        seen=time_of_record(table.lines[-1]),
         seq=last.seq + 1,
     )
-    receipt = make_receipt(at=AT, game=entry.game, head=entry.head, seq=entry.seq)
+    receipt = make_receipt(at=at, game=entry.game, head=entry.head, seq=entry.seq)
     signed = SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message))
     table.lines.append(Line(entry, sign_entry(entry, table.server), signed))
 

@@ -1,28 +1,23 @@
-"""Files of evidence made by a player who wants honest people convicted.
-
-Bob plays two games at an honest service against an honest alice. He has everything that either of them was ever sent:
-both logs, every receipt, every signed view of both seats. He has his own key, and another key that he presents as the
-service's. He cannot sign as the service or as alice. `frame` makes a random file from all that.
-"""
+"""Honest games with all that the service has signed in them, their files of evidence, and who is innocent in them."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 from hkoji import referee
-from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, SignedView, format_evidence
+from hkoji.audit.evidence_file import EvidenceFile, SignedView
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import Opening
+from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Outage, format_time, parse_time
 from hkoji.game.course import Stage
+from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
-from hkoji.log.entry import Entry, make_entry
-from hkoji.log.line import Line, SignedReceipt, entry_namespace, format_log, make_receipt
+from hkoji.log.game_statements import SignedHead, make_gift, make_head
+from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
-from hkoji.log.statement import Dealt, View, make_view
-from hkoji.rules.events import Outcome
+from hkoji.log.statement import View, make_view
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
@@ -36,10 +31,14 @@ OWN = PrivateKey.from_seed(b"\x21" * 32)
 
 @dataclass(frozen=True)
 class Story:
-    """An honest game and every view that the service has signed in it."""
+    """An honest game, every view that the service has signed in it, and a head for every answer of the service.
+
+    Each head is as late as an honest one can be: whatever follows may be recorded 120 seconds before it.
+    """
 
     table: Table
     views: tuple[SignedView, ...]
+    heads: tuple[SignedHead, ...]
 
     def seen_by(self, seat: int) -> tuple[SignedView, ...]:
         """The views of one seat."""
@@ -61,26 +60,88 @@ def story(
     published.
     """
     table = new_game(seed, ruleset, deal)
-    views = list(_shown(table))
+    views, heads = list(_shown(table)), [head_of(table)]
     if rekeys:
         table.rekey(0)
+        heads.append(head_of(table))
     while table.course.stage is Stage.PLAY and moves != 0:
         table.play(1)
         views += _shown(table)
+        heads.append(head_of(table))
         moves = None if moves is None else moves - 1
     if resigns and table.course.stage is Stage.PLAY:
         table.send(table.entry(0, entry_kinds.Resign()))
         views += _shown(table)
+        heads.append(head_of(table))
     if deal and table.course.finished:
         table.unseal()
         views += _shown(table)
-    return Story(table, tuple(views))
+        heads.append(head_of(table))
+    return Story(table, tuple(views), tuple(heads))
+
+
+def story_on_the_clock(seed: int, ruleset: Ruleset, moves: int, *, times_out: bool = False) -> Story:
+    """A game with a clock, 600 seconds a turn and 1200 in reserve, in which time is given and the service fails.
+
+    Before each entry there are two heads: one from right after the entry before, and the latest that is still honest.
+    """
+    table = Table(ruleset, seed, agreement=Agreement(TimeControl(600, 1200, 0, 1200))).begin()
+    rng, views, heads = random.Random(seed), list(_shown(table)), [head_of(table)]
+    for _ in range(moves):
+        course, before = table.course, table.lines[-1]
+        if course.stage is not Stage.PLAY or course.actor is None:
+            break
+        gifts: tuple[entry_kinds.GivenTime, ...] = ()
+        outages: tuple[Outage, ...] = ()
+        seconds = rng.choice([0, 5, 300])
+        match rng.randrange(3):
+            case 0:
+                gifts, seconds = (gift_of(table, 1 - course.actor, 3600),), 3000
+            case 1:
+                outages, seconds = (Outage(_later(before, 10), _later(before, 2010)),), 2300
+        heads.append(head_of(table, after=seconds + 120))
+        move, at = table.move(rng.choice(course.state.legal_actions())), _later(before, seconds)
+        _take(table, referee.accept(table.refereed, move, signer=table.server, at=at, gifts=gifts, outages=outages))
+        views += _shown(table)
+        heads.append(head_of(table))
+    if times_out and table.course.stage is Stage.PLAY:
+        heads.append(head_of(table, after=10_120))
+        _take(table, referee.timeout(table.refereed, signer=table.server, at=_later(table.lines[-1], 10_000)))
+        views += _shown(table)
+        heads.append(head_of(table))
+    return Story(table, tuple(views), tuple(heads))
+
+
+def _later(line: Line, seconds: int) -> str:
+    assert line.receipt
+    return format_time(parse_time(line.receipt.receipt.at) + seconds)
+
+
+def gift_of(table: Table, giver: int, seconds: int) -> entry_kinds.GivenTime:
+    """What a seat gives to the other one for the entry that is due."""
+    made = make_gift(game=table.game, head=table.course.head, name=table.names[giver], seconds=seconds)
+    return entry_kinds.GivenTime(made.head, seconds, table.keys[giver].sign(sshsig.GIVE, made.message))
+
+
+def _take(table: Table, accepted: referee.Accepted) -> None:
+    table.refereed = accepted.refereed
+    table.lines.extend(accepted.lines)
 
 
 def shown(table: Table, of: int, **changes: object) -> SignedView:
     """A seat's view now, with `changes`, signed by the service."""
     view = changed(referee.view(table.refereed, of), **changes)
     return SignedView(view, table.server.sign(sshsig.VIEW, view.message))
+
+
+def head_of(table: Table, number: int = -1, *, after: int = 120, **changes: object) -> SignedHead:
+    """The head of an entry, `after` seconds after its time of record, with `changes`, signed by the service."""
+    line = table.lines[number]
+    assert line.receipt
+    at = format_time(parse_time(line.receipt.receipt.at) + after)
+    fields = {"at": at, "game": table.game, "head": line.entry.head, "seq": line.entry.seq}
+    made = make_head(**{**fields, **changes})  # type: ignore[arg-type] # fields by name
+    return SignedHead(made, table.server.sign(sshsig.HEAD, made.message))
 
 
 def _shown(table: Table) -> tuple[SignedView, SignedView]:
@@ -90,7 +151,7 @@ def _shown(table: Table) -> tuple[SignedView, SignedView]:
 @cache
 def stories() -> tuple[tuple[Story, Story], ...]:
     """Pairs of games by the same three parties: of both rulesets, complete, resigned and running, with a new key,
-    duplicate."""
+    duplicate, on the clock."""
     made = []
     told = (
         story(1, Hanamikoji("random", 1, "charm")),
@@ -100,6 +161,8 @@ def stories() -> tuple[tuple[Story, Story], ...]:
         story(5, GeishasRoad(), 6),
         story(6, Hanamikoji(), 4, resigns=True, rekeys=True),
         story(7, GeishasRoad(), 4, resigns=True, deal=DEAL),
+        story_on_the_clock(8, Hanamikoji(), 9),
+        story_on_the_clock(9, GeishasRoad(), 7, times_out=True),
     )
     for seed, one in enumerate(told, 1):
         ruleset = one.table.ruleset
@@ -111,173 +174,8 @@ def stories() -> tuple[tuple[Story, Story], ...]:
         other.lines, other.refereed = list(offered.lines), offered.refereed
         other.entropy = (other.bytes(32).hex(), other.bytes(32).hex())
         other.begin().play(4)
-        made.append((one, Story(other, _shown(other))))
+        made.append((one, Story(other, _shown(other), (head_of(other),))))
     return tuple(made)
-
-
-def evidence(told: Story, seat: int | None = None, **changes: object) -> EvidenceFile:
-    """The honest file of a seat (None: with the views of both)."""
-    views = told.views if seat is None else told.seen_by(seat)
-    return EvidenceFile(told.table.game, {}, told.table.text, views)._replace(**changes)  # type: ignore[arg-type]
-
-
-# --- what bob can make ------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class File:
-    """The file that bob is putting together from a pair of games."""
-
-    pair: tuple[Story, Story]
-    lines: list[Line]
-    views: list[SignedView]
-    refused: list[SignedStatement] = field(default_factory=list)
-
-
-def frame(rng: random.Random, pair: tuple[Story, Story]) -> str:
-    """A random file: part of what there is, in some order, changed and extended in some ways."""
-    true, other = pair
-    file = File(pair, list(true.table.lines), list(true.views))
-    for _ in range(rng.randrange(1, 5)):
-        rng.choice(_WAYS)(rng, file)
-    if rng.random() < 0.3:
-        rng.shuffle(file.refused)
-    log = format_log(file.lines, receipts=rng.random() < 0.9)
-    keys = {"server": (rng.choice([true.table.server, OWN]).public,)}
-    game = rng.choice([true.table.game] * 9 + [other.table.game])
-    return format_evidence(EvidenceFile(game, keys, log, tuple(file.views), tuple(file.refused)))
-
-
-def _drop(rng: random.Random, file: File) -> None:
-    for some in (file.lines, file.views, file.refused):
-        if some and rng.random() < 0.5:
-            del some[rng.randrange(len(some))]
-
-
-def _cut(rng: random.Random, file: File) -> None:
-    del file.lines[rng.randrange(len(file.lines) + 1) :]
-
-
-def _order(rng: random.Random, file: File) -> None:
-    if len(file.lines) > 1:
-        one, other = rng.sample(range(len(file.lines)), 2)
-        file.lines[one], file.lines[other] = file.lines[other], file.lines[one]
-    rng.shuffle(file.views)
-
-
-def _refuse(rng: random.Random, file: File) -> None:
-    """Genuine lines and views, of this game or the other, presented as refused."""
-    told = rng.choice(file.pair)
-    file.refused += rng.sample([*told.table.lines, *told.views], rng.randrange(1, 6))
-
-
-def _foreign(rng: random.Random, file: File) -> None:
-    """Mixes in the other game's lines and views."""
-    file.views.insert(rng.randrange(len(file.views) + 1), rng.choice(file.pair[1].views))
-    if file.lines and rng.random() < 0.5:
-        file.lines[rng.randrange(len(file.lines))] = rng.choice(file.pair[1].table.lines)
-
-
-def _receipts(rng: random.Random, file: File) -> None:
-    """Puts a genuine receipt beside another line, of this game or the other."""
-    receipt = rng.choice([line.receipt for told in file.pair for line in told.table.lines])
-    if file.lines and rng.random() < 0.5:
-        number = rng.randrange(len(file.lines))
-        file.lines[number] = file.lines[number]._replace(receipt=receipt)
-    else:
-        file.refused.append(rng.choice(file.pair[0].table.lines)._replace(receipt=receipt))
-
-
-def _own_entry(rng: random.Random, file: File) -> None:
-    """Adds entries by bob anywhere: in his own name, or in others' names under keys that are not theirs."""
-    table = file.pair[0].table
-    before = rng.choice(table.lines).entry
-    for _ in range(rng.randrange(1, 4)):
-        body = rng.choice(_contents(rng, table))
-        by = rng.choice(["bob", "bob", "alice", "server"])
-        entry = make_entry(
-            at=AT,
-            body=body.to_json(),
-            by=by,
-            game=table.game,
-            kind=body.KIND,
-            prev=before.head,
-            seen=AT,
-            seq=before.seq + rng.choice([1, 1, 1, 2]),
-        )
-        key = table.keys[1] if by == "bob" else rng.choice([OWN, table.keys[1]])
-        line = Line(entry, key.sign(entry_namespace(entry), entry.message), _receipt(rng, file, entry))
-        file.refused.append(line)
-        if rng.random() < 0.3:
-            file.lines[entry.seq :] = [line]
-        before = entry
-
-
-def _receipt(rng: random.Random, file: File, entry: Entry) -> SignedReceipt | None:
-    """No receipt, one under bob's own key, or a genuine one of another entry."""
-    match rng.randrange(3):
-        case 0:
-            made = make_receipt(at=AT, game=entry.game, head=entry.head, seq=entry.seq)
-            return SignedReceipt(made, OWN.sign(sshsig.RECEIPT, made.message))
-        case 1:
-            return rng.choice(file.pair[0].table.lines).receipt
-    return None
-
-
-def _contents(rng: random.Random, table: Table) -> list[entry_kinds.EntryBody]:
-    """Bodies of entries, true and false; the seed of the game is among them."""
-    seed = rng.choice([table.refereed.seed, "77" * 32])
-    openings = tuple(sorted(rng.sample(table.refereed.openings, min(2, len(table.refereed.openings)))))
-    salt = Opening(rng.randrange(20), 0, "A", "ab" * 32)
-    return [
-        entry_kinds.Resign(),
-        entry_kinds.Cancel(),
-        entry_kinds.Move("1X", (rng.randbytes(32).hex(),)),
-        entry_kinds.Move("-A"),
-        entry_kinds.Move("3ABC"),
-        entry_kinds.Seed(table.entropy[1]),
-        entry_kinds.Seed("ab" * 32),
-        entry_kinds.Timeout(rng.randrange(2)),
-        entry_kinds.ChanceBody(rng.randrange(2), None),
-        entry_kinds.RevealBody(openings),
-        entry_kinds.RevealBody((salt,)),
-        entry_kinds.End(openings, Outcome("resign", rng.randrange(2)), seed),
-        entry_kinds.End((), Outcome("timeout", rng.randrange(2)), rng.choice([seed, None])),
-        entry_kinds.Unseal(seed),
-        entry_kinds.Join("cd" * 32, table.keys[1].public),
-        entry_kinds.Open("cd" * 32, OWN.public),
-        entry_kinds.Offer(table.course.setup.terms, table.ruleset, OWN.public),
-    ]
-
-
-def _view(rng: random.Random, file: File) -> None:
-    """A view that the service has not signed: a false one under bob's own key, or under another view's signature."""
-    true = rng.choice(file.pair[0].views)
-    view = true.view
-    cards = view.dealt[-1].cards
-    false = rng.choice(
-        [
-            changed(view, seat=1 - view.seat),
-            changed(view, seq=rng.randrange(12)),
-            changed(view, head=rng.choice(file.pair[0].table.lines).entry.head),
-            changed(view, dealt=(*view.dealt[:-1], Dealt(cards[::-1].lower().upper(), view.dealt[-1].round))),
-            changed(view, dealt=(*view.dealt[:-1], Dealt(cards[:-1] + "D", view.dealt[-1].round))),
-            changed(rng.choice(file.pair[1].views).view, game=view.game),
-        ]
-    )
-    sig = rng.choice(
-        [
-            true.sig,
-            OWN.sign(sshsig.VIEW, false.message),
-            file.pair[0].table.keys[1].sign(sshsig.VIEW, false.message),
-            rng.choice(file.pair[0].views).sig,
-        ]
-    )
-    made = SignedView(false, sig)
-    if rng.random() < 0.5:
-        file.views.append(made)
-    else:
-        file.refused.append(made)
 
 
 def changed(view: View, **changes: object) -> View:
@@ -285,47 +183,10 @@ def changed(view: View, **changes: object) -> View:
     return make_view(**{**fields, **changes})
 
 
-def _signature(rng: random.Random, file: File) -> None:
-    """A genuine text under another text's genuine signature."""
-    one = rng.choice(file.pair[0].table.lines)
-    file.refused.append(one._replace(sig=rng.choice(rng.choice(file.pair).table.lines).sig))
-
-
-Way = Callable[[random.Random, File], None]
-_WAYS: tuple[Way, ...] = (
-    *(_drop, _cut, _order, _refuse, _foreign, _receipts, _receipts),
-    *(_own_entry, _own_entry, _own_entry, _view, _view, _signature),
-)
-
-
-# --- damage to a file as it stands ------------------------------------------------------------------------------------
-
-
-def damages(text: str, rng: random.Random, bytes_changed: int) -> list[str]:
-    """The text with each line dropped, doubled or swapped with the next, and with single bytes changed."""
-    count = text.count("\n")
-    lines = [_WITH_LINE[way](text.splitlines(keepends=True), number) for number in range(count) for way in range(3)]
-    return ["".join(some) for some in lines] + [_byte(text, rng) for _ in range(bytes_changed)]
-
-
-def damage(text: str, rng: random.Random) -> str:
-    """One of these, at random."""
-    if rng.random() < 0.5:
-        return _byte(text, rng)
-    lines = text.splitlines(keepends=True)
-    return "".join(rng.choice(_WITH_LINE)(lines, rng.randrange(len(lines))))
-
-
-def _byte(text: str, rng: random.Random) -> str:
-    place = rng.randrange(len(text))
-    return text[:place] + chr(rng.randrange(32, 127)) + text[place + 1 :]
-
-
-_WITH_LINE: tuple[Callable[[list[str], int], list[str]], ...] = (
-    lambda lines, number: lines[:number] + lines[number + 1 :],
-    lambda lines, number: lines[:number] + lines[number : number + 1] * 2 + lines[number + 1 :],
-    lambda lines, number: lines[:number] + lines[number : number + 2][::-1] + lines[number + 2 :],
-)
+def evidence(told: Story, seat: int | None = None, **changes: object) -> EvidenceFile:
+    """The honest file of a seat (None: with the views of both)."""
+    views = told.views if seat is None else told.seen_by(seat)
+    return EvidenceFile(told.table.game, {}, told.table.text, views, (), told.heads)._replace(**changes)  # type: ignore[arg-type]
 
 
 # --- the verdict ------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from hkoji.log.line import Line, format_log, parse_log
 from tests.support.adversary import HostileService, caught, convicted, follow, proven, told
 from tests.support.forgery import rewrite
 from tests.support.memory_service import URL, Game, LocalPlayer
-from tests.support.table import Table
+from tests.support.table import AT, Table
 
 Said = tuple[entry_kinds.EntryBody, str]
 """An entry's body and its author."""
@@ -45,12 +45,12 @@ def staged(table: Table, folder: Path) -> tuple[HostileService, tuple[LocalPlaye
     return service, seats  # type: ignore[return-value] # three of them
 
 
-def goes_on(table: Table, number: int, *said: Said) -> tuple[Line, ...]:
+def goes_on(table: Table, number: int, *said: Said, at: str = AT) -> tuple[Line, ...]:
     """The table's log up to entry `number`; that and all later ones are replaced, as if a service had accepted them."""
     keys = {"server": table.server, **dict(zip(table.names, table.keys, strict=True))}
     lines = list(table.lines[:number])
     for body, by in said:
-        lines.append(follow(table.server, lines[-1], body, by, keys[by]))
+        lines.append(follow(table.server, lines[-1], body, by, keys[by], at=at))
     return tuple(lines)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.course import Stage
 from hkoji.local import local_service as local
 from hkoji.local.local_service import LocalTransport
@@ -144,9 +145,9 @@ def registered(service: MemoryService, name: str, path: Path) -> LocalPlayer:
     return seat
 
 
-def begin(alice: LocalPlayer, bob: LocalPlayer, ruleset: Ruleset | None = None) -> str:
+def begin(alice: LocalPlayer, bob: LocalPlayer, ruleset: Ruleset | None = None, agreement: Agreement = UNTIMED) -> str:
     """A game up to the host's first decision."""
-    game = alice.client.new(ruleset or Hanamikoji()).course.setup.game
+    game = alice.client.new(ruleset or Hanamikoji(), agreement=agreement).course.setup.game
     bob.join(game)
     assert alice.position(game).course.stage is Stage.PLAY
     return game

@@ -287,8 +287,7 @@ class Player:
         invite: entry_kinds.Invite | None = None,
         agreement: Agreement = UNTIMED,
     ) -> str:
-        wanted = {"agreement": agreement.to_json(), "ruleset": (ruleset or Hanamikoji()).to_json()}
-        answer = self.service.ask("POST", "/v1/offers", wanted, self.token)
+        answer = self.service.ask("POST", "/v1/offers", offer_of(ruleset, agreement), self.token)
         assert answer.status == 201, answer
         game = str(answer.json["game"])
         commit = entropy_commit(game, 0, self.entropy)
@@ -308,9 +307,14 @@ class Player:
         assert self.send(self.entry(game, self.head(game), entry_kinds.Seed(self.entropy))).status == 201
 
 
-def begin(host: Player, guest: Player, ruleset: Ruleset | None = None) -> str:
+def offer_of(ruleset: Ruleset | None = None, agreement: Agreement = UNTIMED) -> dict[str, Any]:  # Any: JSON
+    """The request for a new game."""
+    return {"agreement": agreement.to_json(), "ruleset": (ruleset or Hanamikoji()).to_json()}
+
+
+def begin(host: Player, guest: Player, ruleset: Ruleset | None = None, agreement: Agreement = UNTIMED) -> str:
     """A game up to its first decision."""
-    game = host.new(ruleset)
+    game = host.new(ruleset, agreement=agreement)
     guest.join(game)
     guest.seed(game)
     host.seed(game)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,16 +26,36 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Clock:
-    """A clock that shows `now`, which the test moves."""
+    """A clock that shows `now`, which the test moves. `elapsed` is the clock that nobody sets."""
 
-    def __init__(self) -> None:
-        self.now = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    def __init__(self, now: datetime = datetime(2026, 11, 20, 12, tzinfo=UTC)) -> None:
+        self.now = now
+        self._elapsed = 0.0
 
     def __call__(self) -> datetime:
         return self.now
 
+    def elapsed(self) -> float:
+        return self._elapsed
+
     def pass_by(self, seconds: float) -> None:
+        """Lets time pass, for both clocks."""
         self.now += timedelta(seconds=seconds)
+        self._elapsed += seconds
+
+    def jump(self, seconds: float) -> None:
+        """Sets the clock, which the other one does not notice."""
+        self.now += timedelta(seconds=seconds)
+
+
+class RunningClock(Clock):
+    """A clock that goes by itself, for a service whose database has a clock of its own."""
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + (self.now - Clock().now)
+
+    def elapsed(self) -> float:
+        return time.monotonic() + super().elapsed()
 
 
 def drawn(seed: str) -> Any:  # Any: a callable with a counter inside
@@ -116,13 +137,18 @@ def inside(
     *,
     seed: str = "one",
     figures: Metrics | None = None,
+    clock: Clock | None = None,
     **settings: Any,  # Any: settings by name
 ) -> Iterator[Inside]:
-    """A service for the duration of a block; an address has no limits, unless `settings` has them."""
-    clock = Clock()
+    """A service for the duration of a block; an address has no limits, unless `settings` has them.
+
+    With a database the clock runs, because the database has a clock of its own.
+    """
+    clock = clock or (RunningClock() if "database" in settings else Clock())
     settings = settings if "database" in settings else {"data": data, **settings}
     chosen = Settings(**{"log_level": "error", **UNLIMITED, **settings})
-    app = create_app(chosen, ClockAndEntropy(clock, drawn(seed)), address="http://inside", metrics=figures)
+    sources = ClockAndEntropy(clock, drawn(seed), clock.elapsed)
+    app = create_app(chosen, sources, address="http://inside", metrics=figures)
     with asyncio.Runner() as runner:
         lifespan = app.router.lifespan_context(app)
         runner.run(lifespan.__aenter__())

@@ -38,7 +38,7 @@ def later(at: str, seconds: int) -> str:
     return format_time(parse_time(at) + seconds)
 
 
-def gift(table: Table, seq: int, seconds: int = 3600, **changes: Any) -> KeptStatement:  # Any: fields by name
+def gift(table: Table, seq: int, seconds: int | None = 3600, **changes: Any) -> KeptStatement:  # Any: fields by name
     """A gift of bob's for the entry after number `seq`."""
     made = KeptStatement(table.game, table.lines[seq].entry.head, "give", "bob", seconds, "c2ln", now())
     return replace(made, **changes)
@@ -46,7 +46,7 @@ def gift(table: Table, seq: int, seconds: int = 3600, **changes: Any) -> KeptSta
 
 def annulment(table: Table, seq: int, name: str) -> KeptStatement:
     """What a player says to call the game off."""
-    return gift(table, seq, kind="annul", name=name, seconds=None)
+    return gift(table, seq, None, kind="annul", name=name)
 
 
 def received(table: Table, seq: int, at: str) -> Line:
@@ -481,7 +481,7 @@ class TimeContract:
             await one.beat(look())
             appends = (append_all(store, table) for store, table in zip((one, two) * 3, tables, strict=True))
             *_, first, second = await asyncio.gather(*appends, record_all(one), record_all(two))
-            return int(first + second)
+            return (first or 0) + (second or 0)
 
         with opened() as one, opened() as two:
             tables = [new_game(one, seed) for seed in range(6)]

@@ -45,10 +45,15 @@ class Showdown:
     action_names: ClassVar[Mapping[str, str]] = {"H": "hide", "O": "offer"}
     markers: ClassVar[tuple[str, ...]] = ()
     reasons: ClassVar[Mapping[str, str]] = {"points": "on points"}
+    most_turns: ClassVar[int] = 5
 
     def __post_init__(self) -> None:
         if self.first not in FIRST or not 1 <= self.rounds <= 9:
             raise IllegalError("first is host, guest or random, and there are 1 to 9 rounds")
+
+    @property
+    def most_rounds(self) -> int | None:
+        return self.rounds
 
     def initial(self) -> State:
         first = FIRST[self.first]

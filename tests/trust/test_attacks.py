@@ -17,6 +17,7 @@ from hkoji.audit.contradictions import ContradictionKind, extends, fork, log_cla
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.client.pins import Pins
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.commitments import Opening, entropy_commit, seed_commit
 from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.submission import Submission, parse_submission
@@ -58,6 +59,7 @@ from tests.support.forgery import append, changed_body, entry_number, pins, rewr
 from tests.support.lying_game import refuted, rewritten
 from tests.support.memory_service import AT, URL, LocalPlayer, begin, play_on, registered
 from tests.support.table import Table, new_game, refused, whole_game
+from tests.support.timed_table import RATED, TimedTable, later, timed_game
 
 CLIENT = "the client, at once"
 END = "the client, at the game's end"
@@ -73,11 +75,13 @@ SENDER = "the sender"
 
 STRANGER = PrivateKey.from_seed(b"\x07" * 32)
 EARLIER = "2026-11-20T11:00:00Z"
+LATE = "2026-11-21T12:00:00Z"
+"""After every deadline."""
 
 
-def unseen(alice: LocalPlayer, bob: LocalPlayer) -> str:
+def unseen(alice: LocalPlayer, bob: LocalPlayer, agreement: Agreement = UNTIMED) -> str:
     """A game of which alice has not seen the last two entries, 6 and 7: bob's answer and action."""
-    game = begin(alice, bob)
+    game = begin(alice, bob, agreement=agreement)
     alice.move(game, next(action for action in alice.position(game).legal if action[0] == "3"))
     alice.position(game)
     for _ in range(2):
@@ -92,9 +96,11 @@ def forgotten(player: LocalPlayer, game: str) -> str:
     return game
 
 
-def revealed(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> tuple[str, int]:
+def revealed(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer, agreement: Agreement = UNTIMED
+) -> tuple[str, int]:
     """A game in its second round, which alice fetches anew, and the number of its first reveal."""
-    game = begin(alice, bob)
+    game = begin(alice, bob, agreement=agreement)
     while not any(line.entry.kind == "reveal" for line in service.games[game].lines):
         play_on((alice, bob), game, 1)
     number = next(line.entry.seq for line in service.games[game].lines if line.entry.kind == "reveal")
@@ -152,9 +158,9 @@ def test_a_fork_of_what_was_seen(service: HostileService, alice: LocalPlayer, bo
 )
 def test_a_fork_between_players(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """Each log holds by itself; compared, they convict the service, and each client keeps to its own."""
-    game = unseen(alice, bob)
+    game = unseen(alice, bob, RATED)
     cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
-    with lying(service, instead_of(7, entry_kinds.Timeout(1)), hand(cards[:-1])):  # she has drawn at entry 7
+    with lying(service, instead_of(7, entry_kinds.Timeout(1), at=LATE), hand(cards[:-1])):  # she has drawn at entry 7
         hers = alice.log(game)
     his = bob.log(game)
     logs = [format_log(lines).encode() for lines in (hers, his)]
@@ -326,46 +332,44 @@ def test_receipts_that_go_back_in_time(tmp_path: Path) -> None:
 
 @attack("a timeout of a seat that owes nothing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_timeout_of_who_owes_nothing(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
-    game = unseen(alice, bob)
+    game = unseen(alice, bob, RATED)
     actor = service.games[game].refereed.course.actor
     assert actor is not None
-    lie = added(entry_kinds.Timeout(1 - actor))
+    lie = added(entry_kinds.Timeout(1 - actor), at=LATE)
     caught(service, alice, lambda: alice.position(game), "entry 8 of the log does not hold", lie)
     assert proven(service, alice, game) == {"server"}
-    honest, table = new_game(3).play(6), new_game(3).play(6)
+    honest, table = timed_game(3).play(6), timed_game(3).play(6)
     owing = table.course.actor
     assert owing is not None
-    append(table, entry_kinds.Timeout(1 - owing))
+    append(table, entry_kinds.Timeout(1 - owing), LATE)
     convicted(honest, table.text, AuditStep.REPLAY, len(honest.lines), "server")
 
 
-@attack(
-    "a timeout counted from a time at which the clock did not start",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
-def test_a_timeout_since_another_time(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
-    game = unseen(alice, bob)
+@attack("a timeout that is too early", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
+def test_a_timeout_that_is_too_early(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
+    """At the deadline, which the log gives; one second later it is true."""
+    game = unseen(alice, bob, RATED)
     actor = service.games[game].refereed.course.actor
     assert actor is not None
+    due = service.games[game].refereed.course.deadline(AT)
+    assert due is not None
     caught(
         service,
         alice,
         lambda: alice.position(game),
-        f"an entry 8 that does not hold: the timeout counts from {EARLIER}",
-        added(entry_kinds.Timeout(actor)),
+        f"an entry 8 that does not hold: the timeout is of {due}, and there was time until {due}",
+        added(entry_kinds.Timeout(actor), at=due),
     )
     assert proven(service, alice, game) == {"server"}
-    with lying(service, added(entry_kinds.Timeout(actor))):
+    with lying(service, added(entry_kinds.Timeout(actor), at=later(due, 1))):
         assert alice.position(game).course.outcome == Outcome("timeout", 1 - actor)
-    honest, table = new_game(3).play(6), new_game(3).play(6)
-    owing = table.course.actor
+    honest, table = timed_game(3).play(6), timed_game(3).play(6)
+    owing, end = table.course.actor, table.deadline()
     assert owing is not None
-    append(honest, entry_kinds.Timeout(owing))
-    append(table, entry_kinds.Timeout(owing))
-    result = convicted(honest, table.text, AuditStep.REPLAY, len(table.lines) - 1, "server")
+    assert end is not None
+    append(honest, entry_kinds.Timeout(owing), later(end, 1))
+    append(table, entry_kinds.Timeout(owing), end)
+    result = convicted(honest, table.text, AuditStep.TIMES, len(table.lines) - 1, "server")
     assert result.outcome is None
 
 
@@ -557,17 +561,17 @@ def _after_a_secret() -> Table:
 
 @attack("the game goes on without the cards that are due", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_no_reveal_where_one_is_due(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
-    """The service cannot write the timeout of another seat in the meantime either."""
-    game, number = revealed(service, alice, bob)
+    """The service cannot write a timeout in the meantime either."""
+    game, number = revealed(service, alice, bob, RATED)
     reason = f"entry {number} of the log does not hold: the service owes no timeout now"
-    lie = instead_of(number, entry_kinds.Timeout(0))
+    lie = instead_of(number, entry_kinds.Timeout(0), at=LATE)
     caught(service, alice, lambda: alice.position(game), reason, lie)
     assert proven(service, alice, game) == {"server"}
-    table = whole_game(3)
+    table = timed_game(3).play()
     number = entry_number(table, "reveal")
-    cut = Table(seed=3)
+    cut = TimedTable(seed=3)
     cut.lines, cut.game = table.lines[:number], table.game
-    append(cut, entry_kinds.Timeout(0))
+    append(cut, entry_kinds.Timeout(0), LATE)
     convicted(table, cut.text, AuditStep.REPLAY, number, "server")
 
 
@@ -877,12 +881,12 @@ def test_the_hosts_commitment_repeated() -> None:
     "entropy withheld, because of the other player's or to stop the game",
     who=PLAYER,
     found="the log, which waits for it",
-    named="the seat that owes it, which does not lose",
+    named="the seat that owes it, which loses where a clock runs",
 )
 @pytest.mark.parametrize("seat", [0, 1])
 def test_entropy_withheld(seat: int) -> None:
-    """Nobody else can write an entry meanwhile: the game stands still. A timeout, by a clock to come, would end it."""
-    table = Table(seed=3)
+    """Nobody else can write an entry meanwhile: the game stands still until a timeout ends it."""
+    table = TimedTable(seed=3)
     table.open()
     table.join()
     if seat == 0:
@@ -893,11 +897,13 @@ def test_entropy_withheld(seat: int) -> None:
     honest = format_log(table.lines)
     waits = audit(honest, pins(table))
     assert (waits.ok, waits.finished, waits.outcome) == (True, False, None)
-    append(table, entry_kinds.Timeout(1 - seat))
+    due = table.deadline()
+    assert due is not None
+    append(table, entry_kinds.Timeout(1 - seat), LATE)
     assert audit(table.text, pins(table)).findings[0].signer == "server"
     table.lines = list(parse_log(honest))
-    append(table, entry_kinds.Timeout(seat))
-    append(table, entry_kinds.End((), Outcome("timeout", 1 - seat), table.refereed.seed))
+    append(table, entry_kinds.Timeout(seat), later(due, 1))
+    append(table, entry_kinds.End((), Outcome("timeout", 1 - seat), table.refereed.seed), later(due, 1))
     result = audit(table.text, pins(table))
     assert result.ok
     assert result.outcome == Outcome("timeout", 1 - seat)

@@ -23,6 +23,7 @@ from tests.support.forgery import pins
 from tests.support.lying_game import goes_on, refuted, staged
 from tests.support.memory_service import AT, LocalPlayer
 from tests.support.table import Table, new_game, whole_game
+from tests.support.timed_table import timed_game
 from tests.trust.test_attacks import BOTH, LATER, SERVICE, TOGETHER
 
 CLIENT_AND_COPIES = "the client, at once; the audit of both copies"
@@ -164,10 +165,10 @@ def test_entropy_out_of_turn(tmp_path: Path, ruleset: Ruleset) -> None:
 )
 @both_games
 def test_a_game_that_goes_on_after_a_timeout(tmp_path: Path, ruleset: Ruleset) -> None:
-    table = whole_game(3, ruleset)
+    table = timed_game(3, ruleset).play()
     number = first(table, "bob", "1", "2", "3", "4", "R", "I", "G", "C")
     body = entry_kinds.parse_body("move", table.lines[number].entry.body)
-    forged = goes_on(table, number, (entry_kinds.Timeout(1), "server"), (body, "bob"))
+    forged = goes_on(table, number, (entry_kinds.Timeout(1), "server"), (body, "bob"), at="2026-11-21T12:00:00Z")
     found = (AuditStep.REPLAY, number + 1, "bob and server")
     reason = f"entry {number + 1} of the log does not hold: the service owes the end first"
     refuted(tmp_path / "x", table, forged, found, reason, (0, 2))

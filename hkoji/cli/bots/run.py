@@ -53,7 +53,7 @@ def run(client: Client, out: CommandOutput, game: str, bot: Bot, *, once: bool) 
                 break
             if not position.legal:
                 watching.wait(client, game)
-    show_position(out, position)
+    show_position(out, position, client.kept_game(game).time)
 
 
 def listing(out: CommandOutput) -> None:

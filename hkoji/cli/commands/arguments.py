@@ -102,6 +102,17 @@ MoreOptions = Annotated[
     typer.Option("--option", metavar="NAME=VALUE", help="Any option of the game, by its name in the log."),
 ]
 
+# --- time -------------------------------------------------------------------------------------------------------------
+
+Rest = Annotated[
+    str | None,
+    typer.Option("--rest", metavar="DAYS", help="Rest days, 1 (Monday) to 7: 67.", show_default=False),
+]
+Zone = Annotated[
+    str | None,
+    typer.Option("--zone", metavar="ZONE", help="The zone of rest days: +01:00, -05:30.", show_default=False),
+]
+
 # --- keys and services ------------------------------------------------------------------------------------------------
 
 KeyFile = Annotated[

@@ -20,9 +20,11 @@ from hkoji.cli.commands.arguments import (
     Offline,
     Origin,
     Plain,
+    Rest,
     RulesetName,
     TieBreak,
     Yes,
+    Zone,
     client,
 )
 from hkoji.cli.output import out
@@ -31,8 +33,8 @@ commands = typer.Typer()
 
 
 @commands.command(
-    epilog="Examples: hkoji new --invite bob --edition 2018-it; hkoji new --max-rounds 3; "
-    "hkoji new --ruleset geishas-road"
+    epilog="Examples: hkoji new --invite bob --edition 2018-it; hkoji new --clock 2d/10d --rest 67; "
+    "hkoji new --ruleset geishas-road --clock none"
 )
 def new(
     ruleset: RulesetName = None,
@@ -46,19 +48,40 @@ def new(
     tiebreak: TieBreak = None,
     markers: Markers = None,
     option: MoreOptions = None,
+    clock: Annotated[
+        str | None,
+        typer.Option(
+            "--clock",
+            help="Time for a turn and in reserve, 3d/14d if not given; none: no clock.",
+            show_default=False,
+            autocompletion=completion.one_of("3d/14d", "3d", "1d/7d", "/30d", "/30d+1d^45d", "none"),
+        ),
+    ] = None,
+    rest: Rest = None,
+    zone: Zone = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            "--expires", metavar="DUR", help="How long anyone can join, 14d if not given; or none.", show_default=False
+        ),
+    ] = None,
+    unrated: Annotated[bool, typer.Option("--unrated", help="The game does not count for ratings.")] = False,
     json: Json = False,
 ) -> None:
-    """Open a game for someone to join."""
-    from hkoji.cli.games.new import new
+    """Open a game for someone to join.
+
+    Prints what is agreed about time, and how long the game takes at most.
+    """
+    from hkoji.cli.games.new import new, read_terms
     from hkoji.cli.games.rulesets import make_ruleset
 
     out.json = json
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     made = make_ruleset(ruleset, given, option, edition)
-    new(client(), out, made, invite)
+    new(client(), out, made, invite, read_terms(clock, rest, zone, expires, unrated=unrated))
 
 
-@commands.command(epilog="Example: hkoji join 2714")
+@commands.command(epilog="Examples: hkoji join 2714; hkoji join 2714 --clock 3d/14d")
 def join(
     game: Annotated[
         str,
@@ -69,13 +92,22 @@ def join(
             autocompletion=completion.open_games,
         ),
     ],
+    clock: Annotated[
+        str | None,
+        typer.Option("--clock", help="Join only if this is the clock, as in hkoji new.", show_default=False),
+    ] = None,
+    rest: Rest = None,
+    zone: Zone = None,
     json: Json = False,
 ) -> None:
-    """Join an open game."""
-    from hkoji.cli.games.new import join
+    """Join an open game.
+
+    Prints first what is agreed about time.
+    """
+    from hkoji.cli.games.new import join, read_join_terms
 
     out.json = json
-    join(client(), out, game)
+    join(client(), out, game, read_join_terms(clock, rest, zone))
 
 
 @commands.command(epilog="Examples: hkoji games --open; hkoji games --status finished")
@@ -105,7 +137,7 @@ def games(
 
 @commands.command("next", epilog="Example: hkoji next --json")
 def next_(offline: Offline = False, json: Json = False) -> None:
-    """List the games that wait for you."""
+    """List the games that wait for you, the most urgent first."""
     from hkoji.cli.games.lists import waiting
 
     out.json = json
@@ -191,6 +223,49 @@ def cancel(game: Game, json: Json = False, plain: Plain = False) -> None:
 
     out.json, out.plain = json, plain
     cancel(client(), out, game)
+
+
+@commands.command(epilog="Example: hkoji clock 2714")
+def clock(game: Game, offline: Offline = False, json: Json = False) -> None:
+    """Show the clock of a game: agreement, deadline, reserves."""
+    from hkoji.cli.games.clock import clock
+
+    out.json = json
+    clock(client(), out, game, offline=offline)
+
+
+@commands.command(epilog="Example: hkoji give 2714 2d")
+def give(
+    game: Game,
+    duration: Annotated[
+        str, typer.Argument(metavar="DUR", help="How much time: 2d, 1d12h; at most 30d.", show_default=False)
+    ],
+    json: Json = False,
+) -> None:
+    """Give your opponent time for the current turn.
+
+    It cannot be taken back. Of several gifts for a turn the largest counts.
+    """
+    from hkoji.cli.games.clock import give
+
+    out.json = json
+    give(client(), out, game, duration)
+
+
+@commands.command(epilog="Example: hkoji annul 2714")
+def annul(
+    game: Game,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Ask the service to forget your wish.")] = False,
+    json: Json = False,
+) -> None:
+    """Call a game off, if your opponent does so too.
+
+    The game ends without a winner if both do so before the next move.
+    """
+    from hkoji.cli.games.clock import annul
+
+    out.json = json
+    annul(client(), out, game, withdraw=withdraw)
 
 
 @commands.command(context_settings=MOVES, epilog="Example: hkoji sign 2714 1E > entry.json")

@@ -68,9 +68,15 @@ def evidence(
         out.lines(written.text)
         return
     write_result(file, written.text.encode(), force=force, private=True)
-    counts = {"entries": written.entries, "views": written.views, "refused": written.refused}
+    counts = {
+        "entries": written.entries,
+        "views": written.views,
+        "heads": written.heads,
+        "refused": written.refused,
+    }
     text = tell(
-        "{file}: entries {entries}, views {views}, statements refused {refused}. Check it with `hkoji audit {file}`.",
+        "{file}: entries {entries}, views {views}, signed heads {heads}, statements refused {refused}. "
+        "Check it with `hkoji audit {file}`.",
         file=file,
         **counts,
     )

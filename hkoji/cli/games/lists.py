@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.cli.games.offline import ask_or_keep
+from hkoji.cli.games.time_text import local_time, reserve_text, short_time, until_text
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import UsageError
@@ -21,6 +22,26 @@ STATUS: Final = {
     "finished": tell("finished"),
     "cancelled": tell("cancelled"),
 }
+
+_COLUMNS: Final = {
+    "game": tell("game"),
+    "ruleset": tell("ruleset"),
+    "status": tell("status"),
+    "host": tell("host"),
+    "guest": tell("guest"),
+    "round": tell("round"),
+    "to move": tell("to move"),
+    "left": tell("time left"),
+    "until": tell("until"),
+    "reserve": tell("reserve"),
+    "updated": tell("updated"),
+    "result": tell("result"),
+}
+_MINUTES: Final = len("2026-11-20 12:00")
+_OPTIONAL: Final = ("left", "until", "reserve", "result")
+"""Columns that are shown only if a game has something there."""
+_LESS_NEEDED: Final = ("updated", "round", "reserve", "until")
+"""Columns that a list with times does without, one after the other, where there is no room."""
 
 
 def joinable(client: Client, out: CommandOutput, *, offline: bool = False) -> None:
@@ -73,53 +94,82 @@ def _own(
 
     def show_kept() -> list[KeptGame]:
         kept = client.kept_games(waiting=waiting, status=status)
-        _listing(client, out, [each.summary for each in kept], tell("No such game is kept here."))
+        summaries = [each.summary for each in kept]
+        _listing(client, out, summaries, tell("No such game is kept here."), waiting=waiting)
         return kept
 
-    ask_or_keep(out, ask, lambda found: _listing(client, out, found, none), show_kept, offline=offline)
+    ask_or_keep(out, ask, lambda found: _listing(client, out, found, none, waiting=waiting), show_kept, offline=offline)
 
 
-def _listing(client: Client, out: CommandOutput, games: list[dict[str, Any]], empty: str) -> None:  # Any: JSON
+def _listing(
+    client: Client,
+    out: CommandOutput,
+    games: list[dict[str, Any]],  # Any: JSON
+    empty: str,
+    *,
+    waiting: bool = False,
+) -> None:
     def text() -> str:
         if not games:
             return translate(empty)
-        me = client.identity.name
-        head = (_("game"), _("ruleset"), _("status"), _("host"), _("guest"), _("round"), _("to move"), _("updated"))
-        rows: list[tuple[str, ...]] = [(*head, _("result"))]
-        for each in games:
-            mover = each["to_move"] or ""
-            if each["status"] == "open":
-                mover = each["invite"] or _("anyone")
-            rows.append(
-                (
-                    each["game"][:8],
-                    each["ruleset"]["name"],
-                    translate(STATUS.get(each["status"], each["status"])),
-                    each["host"] or "",
-                    each["guest"] or "",
-                    str(each["round"] or ""),
-                    _("you") if mover == me else mover,
-                    (each["updated"] or "")[:16].replace("T", " "),
-                    translate(_result(each, me)),
-                )
-            )
-        if not any(row[-1] for row in rows[1:]):
-            rows = [row[:-1] for row in rows]
-        widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-        lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        rows = [_row(each, client.identity.name) for each in games]
+        # What the other columns say already, or what no game has, is left out.
+        hidden = {name for name in _OPTIONAL if not any(row[name] for row in rows)}
+        if waiting:
+            hidden |= {"to move"} | ({"status"} if all(each["status"] == "playing" for each in games) else set())
+        shown = [name for name in _COLUMNS if name not in hidden]
         room = out.style.width
-        if room is not None and max(map(len, lines)) > room:
-            return "\n".join(_paragraph(rows[0], row) for row in rows[1:])
-        lines[0] = out.style.paint(lines[0], "dim")
-        return "\n".join(lines)
+        for name in (None, *_LESS_NEEDED):
+            columns = [each for each in shown if each != name]
+            lines = _table(rows, columns)
+            if room is None or max(map(len, lines)) <= room:
+                lines[0] = out.style.paint(lines[0], "dim")
+                return "\n".join(lines)
+            # A list without times looks the same whatever is left out, so it is not tried.
+            if name is not None:
+                shown = columns
+            elif not {"left"} & set(shown):
+                break
+        whole = [name for name in _COLUMNS if name not in hidden]
+        return "\n".join(_paragraph(row, whole) for row in rows)
 
     out.result(games, text)
 
 
-def _paragraph(titles: tuple[str, ...], row: tuple[str, ...]) -> str:
+def _row(game: dict[str, Any], me: str) -> dict[str, str]:  # Any: JSON
+    """Returns the cells of a game by the names of the columns."""
+    from hkoji.client.game_time import listed_time
+
+    time = listed_time(game)
+    mover = game["to_move"] or ""
+    if game["status"] == "open":
+        mover = game["invite"] or _("anyone")
+    return {
+        "game": game["game"][:8],
+        "ruleset": game["ruleset"]["name"],
+        "status": translate(STATUS.get(game["status"], game["status"])),
+        "host": game["host"] or "",
+        "guest": game["guest"] or "",
+        "round": str(game["round"] or ""),
+        "to move": _("you") if mover == me else mover,
+        "left": until_text(time),
+        "until": "" if time.reading.deadline is None else short_time(time.reading.deadline, time.now),
+        "reserve": reserve_text(time),
+        "updated": local_time(game["updated"])[:_MINUTES] if game["updated"] else "",
+        "result": translate(_result(game, me)),
+    }
+
+
+def _table(rows: list[dict[str, str]], columns: list[str]) -> list[str]:
+    cells = [[translate(_COLUMNS[name]) for name in columns], *([row[name] for name in columns] for row in rows)]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(columns))]
+    return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+
+def _paragraph(row: dict[str, str], columns: list[str]) -> str:
     """Returns a game for a terminal that is too narrow for the table."""
-    told = ", ".join(f"{title} {cell}" for title, cell in zip(titles[1:], row[1:], strict=True) if cell)
-    return f"{row[0]}\n  {told}"
+    told = ", ".join(f"{translate(_COLUMNS[name])} {row[name]}" for name in columns[1:] if row[name])
+    return f"{row['game']}\n  {told}"
 
 
 def _result(game: dict[str, Any], me: str) -> str:  # Any: JSON

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hkoji.cli.games.show import position_json, show_position
+from hkoji.cli.games.time_text import local_time
 from hkoji.cli.input import confirm, read_input, with_origin
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
@@ -23,11 +24,12 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
     typed = _typed(client, game, notation)
     with client.game(game) as held:
         position, seq = held.move(typed)
+        time = held.time.kept()
     step = position.replay.steps[seq]
 
     def value() -> dict[str, Any]:  # Any: JSON
         made = {"seq": seq, "head": step.entry.head, "action": action_of(step)}
-        return {**position_json(position), "move": made}
+        return {**position_json(position, time), "move": made}
 
     def text() -> str:
         from hkoji.cli.boards import draw
@@ -63,7 +65,8 @@ def resign(client: Client, out: CommandOutput, game: str, *, yes: bool) -> None:
     confirm(out, _("Give up game {game}? It cannot be taken back.", game=game[:8]), tell("not given up"), yes=yes)
     with client.game(game) as held:
         position = held.resign().position
-    show_position(out, position)
+        time = held.time.kept()
+    show_position(out, position, time)
 
 
 def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
@@ -106,6 +109,6 @@ def submit(client: Client, out: CommandOutput, file: str, server: str | None, or
             "Entry {seq} of game {game} was recorded at {time}.",
             seq=entry.seq,
             game=entry.game[:8],
-            time=receipt.receipt.at,
+            time=local_time(receipt.receipt.at, seconds=True),
         ),
     )

@@ -2,18 +2,67 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
 from hkoji.cli.games.show import show_position
+from hkoji.cli.games.time_text import agreement_lines, clock_words
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
-from hkoji.errors import NotFoundError, UsageError
+from hkoji.errors import IllegalError, NotFoundError, UsageError
+from hkoji.game.agreement import Agreement
 from hkoji.game.entry_kinds import Invite
+from hkoji.game.longest import longest_game, longest_round
+from hkoji.game.time_control import (
+    UTC_ZONE,
+    TimeControl,
+    format_duration,
+    parse_duration,
+    parse_time_control,
+)
 from hkoji.log.entry import is_name
 from hkoji.messages.text import shorten, tell
 from hkoji.rules.protocol import Ruleset
 
+if TYPE_CHECKING:
+    from hkoji.client.game_time import GameTime
+    from hkoji.game.course import Course
 
-def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None) -> None:
+DEFAULT_CLOCK: Final = "3d/14d"
+DEFAULT_EXPIRES: Final = "14d"
+NEVER: Final = "none"
+"""What is typed for an offer that does not expire."""
+
+
+class NewTerms(NamedTuple):
+    """What is asked for beside the rules: a clock, whether the game is rated, and in how many seconds it expires."""
+
+    clock: TimeControl | None
+    rated: bool
+    expires_in: int | None
+
+    @property
+    def agreement(self) -> Agreement:
+        """The agreement, without the time at which the offer expires."""
+        return Agreement(clock=self.clock, rated=self.rated)
+
+
+def read_terms(
+    clock: str | None, rest: str | None, zone: str | None, expires: str | None, *, unrated: bool
+) -> NewTerms:
+    """Reads the options of `hkoji new`; None is the default. Raises `UsageError`."""
+    control = read_clock_option(clock or DEFAULT_CLOCK, rest, zone)
+    never = expires == NEVER
+    seconds = None if never else parse_duration(expires or DEFAULT_EXPIRES)
+    return NewTerms(control, control is not None and not unrated, seconds)
+
+
+def read_clock_option(clock: str, rest: str | None, zone: str | None) -> TimeControl | None:
+    """Reads `--clock`, `--rest` and `--zone`. Raises `UsageError`."""
+    return parse_time_control(clock, rest or "", zone or UTC_ZONE)
+
+
+def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None, terms: NewTerms) -> None:
     """Offers and opens a game."""
     if invite is not None and not is_name(invite):
         raise UsageError(
@@ -31,8 +80,9 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None
                 server=client.server,
             ),
         )
-    position = client.new(ruleset, Invite(invite) if invite else None)
+    position = client.new(ruleset, Invite(invite) if invite else None, terms.agreement, expires_in=terms.expires_in)
     game, short = position.course.setup.game, position.short
+    agreement = position.course.setup.agreement
     value = {
         "game": game,
         "ruleset": ruleset.name,
@@ -40,11 +90,15 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None
         "status": position.course.status,
         "invite": invite,
         "server": client.server_of(game),
+        **agreement_json(client.kept_game(game).time),
+        **bound_json(ruleset, agreement),
     }
 
     # The id alone on stdout: `GAME=$(hkoji new)`.
     out.result(value, lambda: game)
     if not out.json:
+        for line in (*agreement_lines(agreement), *bound_lines(ruleset, agreement)):
+            out.say(line)
         joining, waiting = f"hkoji join {short}", f"hkoji wait {short}"
         if invite:
             out.say(tell("The game is open. Ask {name} to run: {command}", name=invite, command=joining))
@@ -53,12 +107,83 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None
         out.say(tell("Then: {command}", command=waiting))
 
 
-def join(client: Client, out: CommandOutput, game: str) -> None:
-    """Joins a game."""
+def agreement_json(time: GameTime) -> dict[str, Any]:  # Any: JSON
+    """Returns the agreement and the clock for programs. docs/json.md."""
+    return {"agreement": time.agreement.to_json(), "clock": time.to_json()}
+
+
+def bound_json(ruleset: Ruleset, agreement: Agreement) -> dict[str, Any]:  # Any: JSON
+    """Returns how many seconds a round and the game take at most; null where nothing limits them."""
+    control = agreement.clock
+    return {
+        "longest_round": None if control is None else longest_round(ruleset, control),
+        "longest_game": None if control is None else longest_game(ruleset, control),
+    }
+
+
+def bound_lines(ruleset: Ruleset, agreement: Agreement) -> list[str]:
+    """Returns how long a game takes at most, in sentences."""
+    control = agreement.clock
+    if control is None:
+        return [_("Nothing limits how long the game takes.")]
+    game, round_ = longest_game(ruleset, control), format_duration(longest_round(ruleset, control))
+    if game is None:
+        line = _("If both use all of their time, a round takes at most {round}.", round=round_)
+    elif control.move == control.add == 0 or ruleset.most_rounds == 1:
+        line = _("If both use all of their time, the game takes at most {game}.", game=format_duration(game))
+    else:
+        line = _(
+            "If both use all of their time, a round takes at most {round}, and the game at most {game}.",
+            round=round_,
+            game=format_duration(game),
+        )
+    return [f"{line} {_('Rest days come on top.')}" if control.rest else line]
+
+
+class JoinTerms(NamedTuple):
+    """The clock with which alone the player wants to join, if `asked`."""
+
+    asked: bool = False
+    clock: TimeControl | None = None
+
+
+def read_join_terms(clock: str | None, rest: str | None, zone: str | None) -> JoinTerms:
+    """Reads the options of `hkoji join`. Raises `UsageError`."""
+    if clock is None:
+        if rest is not None or zone is not None:
+            raise UsageError(tell("--rest and --zone belong to --clock"), hint=tell("add --clock, or leave them out"))
+        return JoinTerms()
+    return JoinTerms(True, read_clock_option(clock, rest, zone))
+
+
+def join(client: Client, out: CommandOutput, game: str, terms: JoinTerms) -> None:
+    """Joins a game, after showing what is agreed."""
+
+    def agree(course: Course) -> None:
+        setup = course.setup
+        for line in (*agreement_lines(setup.agreement), *bound_lines(setup.ruleset, setup.agreement)):
+            out.say(line)
+        if terms.asked and terms.clock != setup.agreement.clock:
+            raise IllegalError(
+                tell(
+                    "the game has another clock than you asked for: {clock}, not {asked}",
+                    clock=clock_words(setup.agreement.clock),
+                    asked=clock_words(terms.clock),
+                ),
+                hint=tell("nothing was signed; to join with its clock leave out --clock"),
+            )
+
     with client.game(client.find(game)) as held:
-        position = held.join()
+        position = held.join(agree)
+        time = held.time.kept()
     setup = position.course.setup
-    value = {"game": setup.game, "status": position.course.status, "host": setup.names[0], "guest": setup.names[1]}
+    value = {
+        "game": setup.game,
+        "status": position.course.status,
+        "host": setup.names[0],
+        "guest": setup.names[1],
+        **agreement_json(time),
+    }
     short = position.short
 
     def text() -> str:
@@ -72,4 +197,5 @@ def cancel(client: Client, out: CommandOutput, game: str) -> None:
     """Cancels an open game."""
     with client.game(client.find(game)) as held:
         position = held.cancel().position
-    show_position(out, position)
+        time = held.time.kept()
+    show_position(out, position, time)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.output import CommandOutput, EncodedResult, Result
@@ -12,58 +12,71 @@ from hkoji.client import Client, Position
 from hkoji.game.course import Stage
 
 if TYPE_CHECKING:
+    from hkoji.client.game_time import GameTime
     from hkoji.client.kept_game import KeptGame
 
 
 def show(client: Client, out: CommandOutput, game: str, *, offline: bool = False) -> None:
     """Shows a game's board."""
 
-    def ask() -> Position:
+    def ask() -> tuple[Position, GameTime]:
         with client.game(client.find(game)) as held:
-            return held.current()
+            return held.look()
 
     def show_kept() -> list[KeptGame]:
         kept = client.kept_game(client.find(game, offline=True))
-        _show(out, kept.position, lambda: {**position_json(kept.position), **kept.age})
+        _show(out, kept.position, kept.time, lambda: {**position_json(kept.position, kept.time), **kept.age})
         return [kept]
 
-    ask_or_keep(out, ask, lambda position: show_position(out, position), show_kept, offline=offline)
+    ask_or_keep(out, ask, lambda found: show_position(out, *found), show_kept, offline=offline)
 
 
 def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -> None:
     """Waits until the player can act or the game is over, and shows the board."""
     from hkoji.client import watching
 
-    show_position(out, watching.wait(client, client.find(game), timeout))
+    game = client.find(game)
+    watching.wait(client, game, timeout)
+    with client.game(game) as held:
+        time = held.time.current()
+        position = held.stored()
+    show_position(out, position, time)
 
 
-def show_position(out: CommandOutput, position: Position) -> None:
+def show_position(out: CommandOutput, position: Position, time: GameTime) -> None:
     """Shows a board; with `--json` a position for programs."""
-    _show(out, position, lambda: position_json(position))
+    _show(out, position, time, lambda: position_json(position, time))
 
 
-def _show(out: CommandOutput, position: Position, value: Callable[[], Result]) -> None:
+def _show(out: CommandOutput, position: Position, time: GameTime, value: Callable[[], Result]) -> None:
     deck_for(position.course.setup.ruleset.name)
 
     def text() -> str:
         from hkoji.cli.boards import draw
+        from hkoji.cli.games.time_text import time_sentence
 
-        return draw(position, out.style)
+        return draw(position, out.style, time_sentence(time, position.course.setup.names, position.seat))
 
     out.result(value, text)
 
 
-_encoded: dict[str, tuple[Position, EncodedResult]] = {}
+class _Encoded(NamedTuple):
+    position: Position
+    clock: dict[str, Any]  # Any: JSON
+    result: EncodedResult
 
 
-def position_json(position: Position) -> EncodedResult:
-    """Returns a position for programs. docs/json.md."""
+_encoded: dict[str, _Encoded] = {}
+
+
+def position_json(position: Position, time: GameTime) -> EncodedResult:
+    """Returns a position for programs, with its clock. docs/json.md."""
     # A batch often shows a game in which nothing has happened: then the client returns the same object again.
-    game = position.course.setup.game
+    game, clock = position.course.setup.game, time.to_json()
     held = _encoded.get(game)
-    if held is None or held[0] is not position:
-        held = _encoded[game] = (position, EncodedResult(_encode(position)))
-    return held[1]
+    if held is None or held.position is not position or held.clock != clock:
+        held = _encoded[game] = _Encoded(position, clock, EncodedResult({**_encode(position), "clock": clock}))
+    return held.result
 
 
 def _encode(position: Position) -> dict[str, Any]:  # Any: JSON

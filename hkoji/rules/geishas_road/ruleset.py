@@ -38,6 +38,11 @@ class GeishasRoad:
     action_names: ClassVar[Mapping[str, str]] = actions.NAMES
     markers: ClassVar[tuple[str, ...]] = tuple(actions.COLOURS)
     reasons: ClassVar[Mapping[str, str]] = {"rounds": tell("with two rounds")}
+    most_turns: ClassVar[int] = 18
+    """Eight actions; two more for each of the four proposals, if its items are played in an order that is chosen; and
+    the choice of two markers before the first round, or of who starts.
+    """
+    most_rounds: ClassVar[int | None] = 3
 
     def __post_init__(self) -> None:
         if self.first not in FIRST:

@@ -43,6 +43,8 @@ class Hanamikoji:
         "geisha": tell("with 4 geisha or more"),
         "limit": tell("at the round limit"),
     }
+    most_turns: ClassVar[int] = 9
+    """Eight actions, each together with the answer to the one before, and the answer to the last."""
 
     def __post_init__(self) -> None:
         if self.first not in FIRST:
@@ -53,6 +55,11 @@ class Hanamikoji:
             raise IllegalError(tell("the tie-break is one of {names}", names=", ".join(TIEBREAKS)))
         if self.max_rounds == 0 and self.tiebreak != TIEBREAKS[0]:
             raise IllegalError(tell("a tie-break needs a limit of rounds"), hint=tell("add `--max-rounds 3`"))
+
+    @property
+    def most_rounds(self) -> int | None:
+        """The limit of rounds; None if there is none."""
+        return self.max_rounds or None
 
     def initial(self) -> state.HanamikojiState:
         """The state before any event."""

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 
 from scripts.build.vectors.canonical import nested
-from scripts.build.vectors.formulas import AT, GAME, MAX, Vector, canonical, encode64, key_text, public, sign
+from scripts.build.vectors.formulas import (
+    AT,
+    FIRST_TIME,
+    GAME,
+    LAST_TIME,
+    MAX,
+    Vector,
+    canonical,
+    encode64,
+    key_text,
+    public,
+    sign,
+)
 from tests.support.curve import NEUTRAL, encode_point
 
 
 def entry(**change: object) -> Vector:
-    """The text of a move, with its head."""
+    """The text of a move, with its head. Only entry 0 has no `seen`."""
     value: Vector = {"at": AT, "body": {"action": "3BCC"}, "by": "alice", "game": GAME}
-    value |= {"kind": "move", "prev": "0" * 64, "seq": 8, "v": 1, **change}
+    value |= {"kind": "move", "prev": "0" * 64, "seen": None if change.get("seq") == 0 else AT, "seq": 8, "v": 1}
+    value |= change
     text = canonical(value)
     return {"form": "entry", "text": text, "head": hashlib.sha256(f"{text}\n".encode()).hexdigest()}
 
 
-def wrap(text: str, sig: str, receipt: str | None = None) -> str:
-    """A line of a log."""
+def wrap(text: str, sig: str, receipt: Vector | None = None) -> str:
+    """A line of a log. `receipt` is an object with `sig` and `text`."""
     value: Vector = {"entry": text, "sig": sig}
-    return canonical(value if receipt is None else {**value, "receipt": {"sig": sig, "text": receipt}})
+    return canonical(value if receipt is None else {**value, "receipt": receipt})
 
 
 def entries() -> Vector:
@@ -37,11 +51,12 @@ def entries() -> Vector:
     good: list[Vector] = [first, chained, move, entry(seq=MAX), entry(body={}), entry(at="2028-02-29T23:59:59Z")]
     good += [entry(by=name) for name in ("al", "0-", "a" * 32)] + [
         *(entry(kind=kind) for kind in ("rekey", "o", "o" * 32, "of-er_2")),
-        entry(at="0001-01-01T00:00:00Z"),
+        *(entry(**{key: time}) for key in ("at", "seen") for time in (FIRST_TIME, LAST_TIME)),
     ]
     for form, text in (("receipt", receipt), ("view", view), ("registration", registration), ("login", login)):
         good.append({"form": form, "text": text})
-    line = wrap(move["text"], signed, receipt)
+    good += [{"form": form, "text": text} for form, text in statements(move["head"])]
+    line = wrap(move["text"], signed, {"sig": signed, "text": receipt})
     good += [{"form": "line", "text": line}, {"form": "line", "text": wrap(move["text"], signed)}]
 
     changes: list[tuple[str, Vector]] = [
@@ -50,6 +65,8 @@ def entries() -> Vector:
         ("at has an offset", {"at": "2026-11-20T12:00:00+00:00"}),
         ("at has a fraction", {"at": "2026-11-20T12:00:00.0Z"}),
         ("at is in the year 0", {"at": "0000-01-01T00:00:00Z"}),
+        ("at is in the year 1999", {"at": "1999-12-31T23:59:59Z"}),
+        ("at is in the year 9000", {"at": "9000-01-01T00:00:00Z"}),
         ("body is no object", {"body": []}),
         ("by is too short", {"by": "a"}),
         ("by is too long", {"by": "a" * 33}),
@@ -65,6 +82,15 @@ def entries() -> Vector:
         ("kind is too long", {"kind": "o" * 33}),
         ("prev is too long", {"prev": "0" * 65}),
         ("prev is no string", {"prev": None}),
+        ("seen is null in entry 8", {"seen": None}),
+        ("seen is a time in entry 0", {"seq": 0, "seen": AT}),
+        ("seen is empty", {"seen": ""}),
+        ("seen is a number", {"seen": 1795176000}),
+        ("seen is a list", {"seen": [AT]}),
+        ("seen is no day of the calendar", {"seen": "2026-11-31T12:00:00Z"}),
+        ("seen has an offset", {"seen": "2026-11-20T12:00:00+00:00"}),
+        ("seen is in the year 1999", {"seen": "1999-12-31T23:59:59Z"}),
+        ("seen is in the year 9000", {"seen": "9000-01-01T00:00:00Z"}),
         ("seq is a boolean", {"seq": True}),
         ("seq is a string", {"seq": "8"}),
         ("v is a boolean", {"v": True}),
@@ -73,6 +99,8 @@ def entries() -> Vector:
     bad = [{"form": "entry", "text": entry(**c)["text"], "error": "malformed", "reason": why} for why, c in changes]
     text = move["text"]
     for form, changed, reason in (
+        ("entry", text.replace(f'"seen":"{AT}",', ""), "seen is missing"),
+        ("entry", first["text"].replace('"seen":null,', ""), "seen is missing in entry 0"),
         ("entry", text.replace('"seq":8,', ""), "seq is missing"),
         ("entry", text.replace('"seq":8', '"seq":8.0'), "seq has a fraction"),
         ("entry", text.replace('"seq":8', '"seq":-8'), "seq has a sign"),
@@ -89,6 +117,8 @@ def entries() -> Vector:
         ("entry", "\ufeff" + text, "a byte order mark"),
         ("entry", "[]", "no object"),
         ("receipt", receipt.replace('"seq":8', '"seq":true'), "seq is a boolean"),
+        ("receipt", receipt.replace(AT, "1999-12-31T23:59:59Z"), "at is in the year 1999"),
+        ("receipt", receipt.replace(AT, "9000-01-01T00:00:00Z"), "at is in the year 9000"),
         ("receipt", receipt.replace('"at"', '"as"'), "a wrong key"),
         ("receipt", text, "an entry"),
         ("view", view.replace('"seat":1', '"seat":2'), "seat is neither 0 nor 1"),
@@ -107,9 +137,10 @@ def entries() -> Vector:
         ("line", wrap(text, signed[:-1]), "base64 without its padding"),
         ("line", wrap(text, signed[:-3] + chr(ord(signed[-3]) + 1) + "=="), "base64 in another spelling"),
         ("line", wrap(text + " ", signed), "the entry is malformed"),
-        ("line", wrap(text, signed, receipt + " "), "the receipt is malformed"),
+        ("line", wrap(text, signed, {"sig": signed, "text": receipt + " "}), "the receipt is malformed"),
     ):
         bad.append({"form": form, "text": changed, "error": "malformed", "reason": reason})
+    bad += [*_bad_statements(move["head"])]
     later = entry(v=2, kind="move", more=[])["text"]
     for form, changed in (
         ("entry", later),
@@ -120,3 +151,41 @@ def entries() -> Vector:
     weak = registration.replace(key_text(public("alice")), key_text(encode_point(NEUTRAL)))
     bad.append({"form": "registration", "text": weak, "error": "weak-key", "reason": "the key is of small order"})
     return {"good": good, "bad": bad}
+
+
+def statements(head: str) -> tuple[tuple[str, str], ...]:
+    """Statements about a head: form and text of each. There are two gifts, of the least and of the most seconds."""
+    said = {"game": GAME, "head": head, "name": "alice", "v": 1}
+    return (
+        ("give", canonical({**said, "seconds": 1})),
+        ("give", canonical({**said, "seconds": 2592000})),
+        ("annul", canonical(said)),
+        ("head", canonical({"at": AT, "game": GAME, "head": head, "seq": 8, "v": 1})),
+        ("head", canonical({"at": LAST_TIME, "game": GAME, "head": head, "seq": 0, "v": 1})),
+    )
+
+
+def _bad_statements(head: str) -> Iterator[Vector]:
+    (_, give), (_, most), (_, annul), (_, said), _ = statements(head)
+    for form, text, reason in (
+        ("give", give.replace('"seconds":1', '"seconds":0'), "no time is given"),
+        ("give", most.replace("2592000", "2592001"), "over 30 days are given"),
+        ("give", give.replace('"seconds":1', '"seconds":true'), "seconds is a boolean"),
+        ("give", give.replace('"seconds":1', '"seconds":"1"'), "seconds is a string"),
+        ("give", give.replace('"seconds":1', '"seconds":01'), "seconds has a leading zero"),
+        ("give", give.replace("alice", "Alice"), "name has a capital"),
+        ("give", annul, "seconds is missing"),
+        ("annul", give, "a key too many"),
+        ("annul", annul.replace(head, head[1:]), "head is too short"),
+        ("annul", annul.replace(GAME, GAME.upper()), "game has capitals"),
+        ("annul", annul.replace(":", ": ", 1), "a space"),
+        ("head", said.replace(AT, "1999-12-31T23:59:59Z"), "at is in the year 1999"),
+        ("head", said.replace(AT, "9000-01-01T00:00:00Z"), "at is in the year 9000"),
+        ("head", said.replace('"seq":8', '"seq":-8'), "seq has a sign"),
+        ("head", said.replace(head, head.upper()), "head has capitals"),
+        ("head", annul, "another statement"),
+    ):
+        yield {"form": form, "text": text, "error": "malformed", "reason": reason}
+    for form, text in (("give", give), ("annul", annul), ("head", said)):
+        other = text.replace('"v":1', '"v":2')
+        yield {"form": form, "text": other, "error": "not-understood", "reason": "another version"}

@@ -13,6 +13,10 @@ AT: Final = "2026-11-20T12:00:00Z"
 GAME: Final = "2714f3b33c7ecb05393f34920c14fec3"
 DEAL: Final = "9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77"
 MAX: Final = 2**53 - 1
+FIRST_TIME: Final = "2000-01-01T00:00:00Z"
+LAST_TIME: Final = "8999-12-31T23:59:59Z"
+UNTIMED: Final = {"clock": None, "expires": None, "rated": False, "rematch": None, "series": None}
+"""The agreement of a game without a clock."""
 
 Vector = dict[str, Any]  # JSON of many shapes, described in the README beside the files
 

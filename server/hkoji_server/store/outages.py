@@ -77,10 +77,10 @@ def _time_within(connection: Connection, outage: Outage) -> str | None:
     """Returns a T that lies within the outage: the time of a receipt, which is how an entry's T is stored."""
     begin, until = outage
     time = func.substr(ENTRY.c.receipt, len(_AT) + 1, _TIME)
+    of_game = select(time).where(ENTRY.c.game == GAME.c.game, time >= begin, time < until).limit(1)
     # T never decreases within a game: games that were last changed before the outage have none within it.
-    found = select(time).join_from(GAME, ENTRY, ENTRY.c.game == GAME.c.game)
-    found = found.where(GAME.c.updated >= begin, time >= begin, time < until).limit(1)
-    within: str | None = connection.execute(found).scalar()
+    found = select(of_game.scalar_subquery().label("at")).where(GAME.c.updated >= begin).subquery()
+    within: str | None = connection.execute(select(found.c.at).where(found.c.at.is_not(None)).limit(1)).scalar()
     return within
 
 

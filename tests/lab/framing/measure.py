@@ -23,8 +23,10 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.evidence_file import format_evidence
 from hkoji.game import entry_kinds
 from tests.support.adversary import follow
+from tests.support.damaged_files import damage
 from tests.support.forgery import every_pin
-from tests.support.framing import Story, damage, evidence, frame, innocents, shown, stories
+from tests.support.framed_files import frame
+from tests.support.framing import Story, evidence, head_of, innocents, shown, stories
 
 
 class Tried(NamedTuple):
@@ -71,13 +73,16 @@ def files(rng: random.Random) -> Iterator[Tried]:
         told = pair[0]
         yield Tried("put together", told, frame(rng, pair), False)
         honest = evidence(
-            told, rng.choice([0, 1, None]), refused=(rng.choice(told.table.lines), rng.choice(told.views))
+            told,
+            rng.choice([0, 1, None]),
+            refused=(rng.choice(told.table.lines), rng.choice(told.views), rng.choice(told.heads)),
         )
         yield Tried("honest and damaged", told, damage(format_evidence(honest), rng), False)
         yield Tried("put together", told, frame(rng, pair), False)
         before = rng.choice(told.table.lines[4:])
         lie = follow(told.table.server, before, entry_kinds.Timeout(rng.randrange(2)))
-        false = honest._replace(refused=(lie, shown(told.table, 0, head="ab" * 32), *honest.refused))
+        late = head_of(told.table, before.entry.seq, after=1_000_000)
+        false = honest._replace(refused=(lie, shown(told.table, 0, head="ab" * 32), late, *honest.refused))
         yield Tried("convicting and damaged", told, damage(format_evidence(false), rng), True)
 
 

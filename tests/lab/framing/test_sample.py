@@ -10,8 +10,10 @@ from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.game import entry_kinds
 from tests.lab.framing.measure import accused
 from tests.support.adversary import follow
+from tests.support.damaged_files import damages
 from tests.support.forgery import every_pin, pins
-from tests.support.framing import damages, evidence, frame, innocents, shown, stories
+from tests.support.framed_files import frame
+from tests.support.framing import evidence, head_of, innocents, shown, stories
 from tests.support.table import new_game
 
 
@@ -23,7 +25,7 @@ def test_an_accusation_of_the_innocent_would_be_detected() -> None:
         assert len(accused(bad, known) & innocents(told)) == 1
 
 
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(9))
 def test_no_file_that_bob_puts_together_convicts_the_others(number: int) -> None:
     """Bob may have convicted himself."""
     rng = random.Random(number)
@@ -37,7 +39,7 @@ def test_no_file_that_bob_puts_together_convicts_the_others(number: int) -> None
 def test_no_damage_to_an_honest_file_convicts_anybody() -> None:
     for number in (1, 4):
         told, _ = stories()[number]
-        short = evidence(told, 0, refused=(told.table.lines[-1], told.seen_by(0)[-1]))
+        short = evidence(told, 0, refused=(told.table.lines[-1], told.seen_by(0)[-1], told.heads[0]))
         for text in damages(format_evidence(short), random.Random(number), 40):
             assert accused(text, pins(told.table)) == set()
 
@@ -45,7 +47,9 @@ def test_no_damage_to_an_honest_file_convicts_anybody() -> None:
 def test_no_damage_to_a_file_that_convicts_one_convicts_another() -> None:
     table = new_game(3).play(4)
     lines = tuple(follow(table.server, table.lines[-1], entry_kinds.Timeout(seat)) for seat in (0, 1))
-    text = format_evidence(EvidenceFile(table.game, {}, table.text, (shown(table, 0),), lines))
+    text = format_evidence(
+        EvidenceFile(table.game, {}, table.text, (shown(table, 0),), lines, (head_of(table, 5, after=121),))
+    )
     assert accused(text, pins(table)) == {"server"}
     for each in damages(text, random.Random(1), 60):
         assert accused(each, pins(table)) <= {"server"}

@@ -32,7 +32,7 @@ from hkoji.game import entry_kinds
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.lab.fuzz.api_hooks import CONFIG
-from tests.support.service import Player, Service, begin, play, serving
+from tests.support.service import Player, Service, begin, offer_of, play, serving
 
 _PATIENCE = 600.0
 """Seconds that anything may take: a long run may share the machine."""
@@ -107,7 +107,7 @@ def prepare(service: Service, folder: Path, players: list[Player], dead: list[st
 
 def _games(service: Service, alice: Player, bob: Player) -> list[str]:
     """A game in every state."""
-    offered = service.ask("POST", "/v1/offers", {"ruleset": Hanamikoji().to_json()}, alice.token).json["game"]
+    offered = service.ask("POST", "/v1/offers", offer_of(), alice.token).json["game"]
     waiting = [
         alice.new(),
         alice.new(GeishasRoad(), entry_kinds.Invite("bob")),

@@ -20,6 +20,7 @@ WORDS: Final = (
     '{"evidence":1,"game":"',
     '","keys":{',
     '{"view":{"sig":"',
+    '{"head":{"sig":"',
     '{"refused":{',
     '"dealt":',
     '"head":',
@@ -42,7 +43,7 @@ def seeds() -> Iterator[bytes]:
         lines = told.table.lines
         for made in (
             evidence(told),
-            evidence(told, 0, refused=(lines[-1], told.views[-1])),
+            evidence(told, 0, refused=(lines[-1], told.views[-1], told.heads[0])),
             evidence(told, log="", refused=tuple(lines)),
             evidence(told, views=(), keys={"server": (told.table.server.public,)}),
         ):

@@ -50,7 +50,9 @@ def plant() -> None:
     true = GameViews.view
 
     async def view(self: GameViews, game: str, *given: Any) -> Any:
-        structlog.get_logger("hkoji").info("view", hands=(await self._held.current(game)).refereed.course.state.to_json()["hands"])
+        structlog.get_logger("hkoji").info(
+            "view", hands=(await self._held.current(game)).refereed.course.state.to_json()["hands"]
+        )
         return await true(self, game, *given)
 
     patch.object(GameViews, "view", view).start()

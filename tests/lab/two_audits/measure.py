@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,7 +26,12 @@ from tests.support.shell_audit import Verdict, by_hkoji, by_script, missing_tool
 
 def main() -> None:
     """Compares, and prints the results."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    measure(__doc__ or "", cases)
+
+
+def measure(doc: str, sorts: Callable[[random.Random], Iterator[Case]]) -> None:
+    """The command that compares rounds of `sorts`; `doc` is its docstring. Exits."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("rounds", type=int)
     parser.add_argument("seed", type=int)
     parser.add_argument("--jobs", type=int, default=2, help="how many scripts run at a time")
@@ -37,7 +42,7 @@ def main() -> None:
         sys.exit(missing)
     rng = random.Random(given.seed)
     logs = list(golden()) if given.golden else []
-    logs += [case for _ in range(given.rounds) for case in cases(rng)]
+    logs += [case for _ in range(given.rounds) for case in sorts(rng)]
     started = time.monotonic()
     verdicts: Counter[str] = Counter()
     differences = 0

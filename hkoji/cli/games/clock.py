@@ -1,0 +1,143 @@
+"""`hkoji clock`, `give` and `annul`: the time of a game, a gift of time, and calling the game off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hkoji.cli.games.offline import ask_or_keep
+from hkoji.cli.games.time_text import agreement_lines, length, local_time, time_sentence
+from hkoji.cli.language import _, translate
+from hkoji.cli.output import CommandOutput
+from hkoji.client import Client, Position
+from hkoji.errors import UsageError
+from hkoji.game.result_text import closing_body, course_result
+from hkoji.game.time_control import format_duration, parse_duration
+from hkoji.log.game_statements import MAX_GIFT_SECONDS
+from hkoji.messages.text import tell
+
+if TYPE_CHECKING:
+    from hkoji.client.game_time import GameTime
+    from hkoji.client.kept_game import KeptGame
+
+
+def clock(client: Client, out: CommandOutput, game: str, *, offline: bool = False) -> None:
+    """Shows what is agreed about time, and how it stands."""
+
+    def ask() -> tuple[Position, GameTime]:
+        with client.game(client.find(game)) as held:
+            return held.look()
+
+    def show(found: tuple[Position, GameTime]) -> None:
+        position, time = found
+        out.result(lambda: time_json(position, time), lambda: time_text(position, time))
+
+    def show_kept() -> list[KeptGame]:
+        kept = client.kept_game(client.find(game, offline=True))
+        position, time = kept.position, kept.time
+        out.result(lambda: {**time_json(position, time), **kept.age}, lambda: time_text(position, time))
+        return [kept]
+
+    ask_or_keep(out, ask, show, show_kept, offline=offline)
+
+
+def give(client: Client, out: CommandOutput, game: str, duration: str) -> None:
+    """Gives the opponent time for the entry that is due."""
+    seconds = parse_duration(duration)
+    if seconds > MAX_GIFT_SECONDS:
+        raise UsageError(
+            tell("a gift of time is at most {most}", most=format_duration(MAX_GIFT_SECONDS)),
+            hint=tell("nothing was sent; a later turn can have another gift"),
+        )
+    with client.game(client.find(game)) as held:
+        held.current()
+        time = held.time.give(seconds)
+        position = held.stored()
+    name = position.course.setup.names[1 - (position.seat or 0)]
+    given = format_duration(seconds)
+
+    def text() -> str:
+        said = _("You have given {name} {time} for this turn.", name=name, time=given)
+        return f"{said}\n{_sentence(position, time)}"
+
+    out.result(lambda: {**time_json(position, time), "given": seconds}, text)
+
+
+def annul(client: Client, out: CommandOutput, game: str, *, withdraw: bool) -> None:
+    """Wishes to call a game off, or with `withdraw` takes the wish back."""
+    with client.game(client.find(game)) as held:
+        held.current()
+        time = held.time.withdraw() if withdraw else held.time.annul()
+        position = held.stored()
+    course = position.course
+    name = course.setup.names[1 - (position.seat or 0)]
+
+    def text() -> str:
+        if course.finished:
+            return _("The game is over: {result}.", result=translate(_result(position)))
+        if withdraw:
+            return _("The service has been asked to forget your wish. Your signature stays valid until the next entry.")
+        return _(
+            "You wish to call game {game} off. It ends without a winner if {name} wishes so too before the next entry: "
+            "hkoji annul {game}",
+            game=position.short,
+            name=name,
+        )
+
+    out.result(lambda: {**time_json(position, time), "status": course.status}, text)
+
+
+def time_json(position: Position, time: GameTime) -> dict[str, Any]:  # Any: JSON
+    """Returns the time of a game for programs. docs/json.md."""
+    names, reading = position.course.setup.names, time.reading
+    return {
+        "game": position.game,
+        "agreement": time.agreement.to_json(),
+        "clock": time.to_json(),
+        "now": time.now,
+        "spent": reading.spent_at(time.now) if reading.seat is not None else None,
+        "gifts": [
+            {"name": names[1 - (reading.seat or 0)], "seconds": each.seconds, "head": each.head} for each in time.gifts
+        ],
+        "outages": [each.to_json() for each in time.outages],
+        "annul": list(time.annul),
+    }
+
+
+def _result(position: Position) -> str:
+    return course_result(position.course, closing_body(step.body for step in position.replay.steps))
+
+
+def _sentence(position: Position, time: GameTime) -> str:
+    return time_sentence(time, position.course.setup.names, position.seat)
+
+
+def time_text(position: Position, time: GameTime) -> str:
+    """Returns the time of a game for people."""
+    course, reading = position.course, time.reading
+    names = [name or _("nobody yet") for name in course.setup.names]
+    lines = agreement_lines(time.agreement if course.joinable else time.agreement._replace(expires=None))
+    sentence = _sentence(position, time)
+    if sentence and reading.seat is not None:
+        lines.append(sentence)
+    elif course.finished:
+        lines.append(_("The game is over: {result}.", result=translate(_result(position))))
+    if reading.seat is not None:
+        lines.append(_("Spent in this turn so far: {time}.", time=length(reading.spent_at(time.now))))
+    reserve = reading.reserve_at(time.now)
+    if reserve is not None and reading.control is not None and reading.control.cap:
+        for name, left in zip(names, reserve, strict=True):
+            lines.append(_("Reserve of {name}: {time}.", name=name, time=length(left)))
+    for gift in time.gifts:
+        giver = names[1 - (reading.seat or 0)]
+        lines.append(_("{name} has given {time} for this turn.", name=giver, time=format_duration(gift.seconds)))
+    for outage in time.outages:
+        lines.append(
+            _(
+                "The service was away from {begin} to {until}; that time does not count.",
+                begin=local_time(outage.begin, seconds=True),
+                until=local_time(outage.until, seconds=True),
+            )
+        )
+    for name in time.annul:
+        lines.append(_("{name} wishes to call the game off.", name=name))
+    return "\n".join(lines)

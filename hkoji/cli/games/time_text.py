@@ -1,0 +1,159 @@
+"""The time of a game in words: how long there still is, until when in local time, and what is in reserve.
+
+JSON has times in UTC and lengths in seconds; people read local times with the zone, and lengths as they type them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from hkoji.cli.language import _, translate
+from hkoji.game.clock import parse_time
+from hkoji.game.time_control import TimeControl, format_duration, format_time_control
+from hkoji.messages.text import all_of, tell
+
+if TYPE_CHECKING:
+    from hkoji.client.game_time import GameTime
+    from hkoji.game.agreement import Agreement
+
+_EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
+_HOUR: Final = 3600
+_UNITS: Final = (86400, _HOUR, 60, 1)
+_SHOWN: Final = 2
+_DAYS: Final = (
+    tell("Monday"),
+    tell("Tuesday"),
+    tell("Wednesday"),
+    tell("Thursday"),
+    tell("Friday"),
+    tell("Saturday"),
+    tell("Sunday"),
+)
+
+
+def local_time(text: str, *, seconds: bool = False) -> str:
+    """Returns a time of the log as people read it here: the local time, with the name of its zone."""
+    form = "%Y-%m-%d %H:%M:%S %Z" if seconds else "%Y-%m-%d %H:%M %Z"
+    return time.strftime(form, time.localtime(parse_time(text) - _EPOCH)).strip()
+
+
+def short_time(text: str, now: str) -> str:
+    """Returns a time of the log as local time for a table: without the year, if that is the year of `now`."""
+    shown = local_time(text)
+    year = local_time(now)[:5]
+    return shown.removeprefix(year)
+
+
+def length(seconds: int) -> str:
+    """Returns a length of time in at most two neighbouring units, rounded down: `2d3h`, `59m`, `0s`."""
+    for place, unit in enumerate(_UNITS):
+        if seconds >= unit:
+            least = _UNITS[min(place + _SHOWN, len(_UNITS)) - 1]
+            return format_duration(seconds - seconds % least)
+    return format_duration(0)
+
+
+def clock_words(control: TimeControl | None) -> str:
+    """Returns a control as a message: `3d/14d`, with its rest days; `none` for no clock."""
+    if control is None or not control.rest:
+        return format_time_control(control)
+    days = all_of([_DAYS[int(day) - 1] for day in control.rest])
+    return tell("{clock} without {days} at {zone}", clock=control.text, days=days, zone=control.zone)
+
+
+def agreement_lines(agreement: Agreement) -> list[str]:
+    """Returns what two players agree on, in sentences."""
+    if agreement.clock is None:
+        lines = [_("Clock: none. Nobody can lose on time.")]
+    else:
+        control = agreement.clock
+        lines = [_("Clock: {clock}.", clock=translate(clock_words(control))) + " " + _control_sentence(control)]
+    if agreement.expires is not None:
+        lines.append(_("The offer expires on {time}.", time=local_time(agreement.expires)))
+    if agreement.clock is not None:
+        lines.append(_("The game is rated.") if agreement.rated else _("The game is not rated."))
+    return lines
+
+
+def _control_sentence(control: TimeControl) -> str:
+    """Returns what the four numbers mean for each player."""
+    move, bank = format_duration(control.move), format_duration(control.bank)
+    if control.move and control.bank:
+        text = _(
+            "Each player has {move} for each turn, and {bank} in reserve for the whole game.", move=move, bank=bank
+        )
+    elif control.move:
+        text = _("Each player has {move} for each turn.", move=move)
+    else:
+        text = _("Each player has {bank} for the whole game.", bank=bank)
+    if control.add:
+        added = _(
+            "Each turn adds {add} to the reserve, up to {cap}.",
+            add=format_duration(control.add),
+            cap=format_duration(control.cap),
+        )
+        return f"{text} {added}"
+    return text
+
+
+def reserve_text(found: GameTime) -> str:
+    """Returns both players' reserves now, host first; empty where no clock runs or nobody has a reserve."""
+    reserve, control = found.reading.reserve_at(found.now), found.reading.control
+    if reserve is None or control is None or not control.cap:
+        return ""
+    return " / ".join(length(each) for each in reserve)
+
+
+def until_text(found: GameTime) -> str:
+    """Returns how long there is, in a few words for a table: `2d3h`, `over`; empty where no time runs."""
+    left = found.reading.left(found.now)
+    if left is None:
+        return ""
+    if found.overdue:
+        return _("overdue")
+    return length(left) if left >= 0 else _("over")
+
+
+def time_sentence(found: GameTime, names: tuple[str | None, str | None], me: int | None) -> str:
+    """Returns whose time runs until when, as a sentence for the reader in seat `me`; empty where no time runs."""
+    reading = found.reading
+    left = reading.left(found.now)
+    if left is None or reading.deadline is None:
+        return ""
+    when = local_time(reading.deadline, seconds=abs(left) < _HOUR)
+    if reading.seat is None:
+        if left < 0:
+            return _("The offer expired on {time}.", time=when)
+        return _("The offer expires on {time}, in {left}.", time=when, left=length(left))
+    mine, name = reading.seat == me, names[reading.seat]
+    if left < 0:
+        text = (
+            _("Your time was over on {time}.", time=when)
+            if mine
+            else _("{name}'s time was over on {time}.", name=name, time=when)
+        )
+        if found.overdue:
+            return text + " " + _("The game is overdue: the service should have ended it.")
+        return text
+    reserve, control = reading.reserve_at(found.now), reading.control
+    assert control is not None
+    if reserve is None or not control.cap:
+        if mine:
+            return _("Your time runs until {time}, for {left}.", time=when, left=length(left))
+        return _("{name}'s time runs until {time}, for {left}.", name=name, time=when, left=length(left))
+    kept = length(reserve[reading.seat])
+    if mine:
+        return _(
+            "Your time runs until {time}, for {left}; your reserve of {reserve} is part of that.",
+            time=when,
+            left=length(left),
+            reserve=kept,
+        )
+    return _(
+        "{name}'s time runs until {time}, for {left}; their reserve of {reserve} is part of that.",
+        name=name,
+        time=when,
+        left=length(left),
+        reserve=kept,
+    )

@@ -1,0 +1,139 @@
+"""The player's games as lists show them: each summary with its clock, and the most urgent first where games wait.
+
+A service's summaries say what it claims. Of a game whose last entry is kept here, the clock is computed from the
+verified log instead; the service may only know of a later deadline, because gifts and outages are not in the log yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from hkoji.client.game_time import GameTime, with_clock
+from hkoji.client.kept_evidence import KeptEvidence
+from hkoji.client.service import utc_now
+from hkoji.errors import HkojiError
+from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
+from hkoji.game.clock import parse_time
+from hkoji.game.clock_reading import ClockReading
+from hkoji.messages.text import tell
+
+if TYPE_CHECKING:
+    from hkoji.client.client import Client
+
+LOOK_SECONDS: Final = 300
+"""A signed head that is younger than this is not fetched again."""
+_MOST_HEADS: Final = 20
+"""The most games whose heads one command fetches."""
+_NO_DEADLINE: Final = "~"
+"""Sorts behind every time."""
+
+
+def stated_time(summary: dict[str, Any]) -> GameTime:  # Any: JSON
+    """Returns the time of a game as its summary states it: without the reserves, which a summary does not have."""
+    agreement = _agreement(summary)
+    runs = agreement.clock is not None and summary["status"] == "playing"
+    seat = summary.get("actor") if runs else None
+    reading = ClockReading(agreement.clock, seat if seat in (0, 1) else None, None, summary.get("deadline"))
+    return GameTime(agreement, reading, utc_now())
+
+
+def _agreement(summary: dict[str, Any]) -> Agreement:  # Any: JSON
+    """Returns a summary's agreement, whose form has been checked."""
+    stated = summary.get("agreement")
+    return UNTIMED if stated is None else read_agreement(json.loads(stated) if isinstance(stated, str) else stated)
+
+
+def urgency(summary: dict[str, Any]) -> tuple[str, str]:  # Any: JSON
+    """Returns what lists of waiting games are sorted by: the deadline, then the last entry."""
+    return summary["clock"]["deadline"] or _NO_DEADLINE, summary["updated"] or ""
+
+
+class Agenda:
+    """The lists of games of a `client`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client: Final = client
+
+    def stated(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
+        """Returns summaries of anybody's games with the clocks that they state."""
+        return [with_clock(each, self._stated(each)) for each in summaries]
+
+    def known(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
+        """Returns summaries of the player's games, with the clocks as they are known here. Asks no service."""
+        return [with_clock(each, self._known(each)) for each in summaries]
+
+    def waiting(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
+        """Returns the games that wait for the player, the most urgent first.
+
+        Games with a clock are brought up to date, so what is said of them has been verified.
+        """
+        return sorted((with_clock(each, self._current(each)) for each in summaries), key=urgency)
+
+    def look_at_others(self, summaries: Iterable[dict[str, Any]]) -> None:
+        """Fetches and keeps signed heads of games with a clock that wait for the opponent.
+
+        They convict a service that holds a move back. A game that was looked at lately is left out.
+        """
+        due = []
+        for each in summaries:
+            vault = self._client.home.game_folder(each["game"])
+            if _agreement(each).clock is None or not (vault / "log.jsonl").exists():
+                continue
+            heads = KeptEvidence(vault).heads()
+            looked = max((head.statement.at for head in heads), default="")
+            if not looked or parse_time(utc_now()) - parse_time(looked) >= LOOK_SECONDS:
+                due.append((looked, each["game"]))
+        for _, game in sorted(due)[:_MOST_HEADS]:
+            try:
+                with self._client.game(game) as held:
+                    held.time.fetch_head()
+            except HkojiError as error:
+                self._remark(game, error)
+
+    def _stated(self, summary: dict[str, Any]) -> GameTime:  # Any: JSON
+        found = stated_time(summary)
+        if (found.reading.left(found.now) or 0) >= 0:
+            return found
+        try:
+            return found._replace(slack=self._client.service().slack)
+        except HkojiError:
+            return found
+
+    def _known(self, summary: dict[str, Any]) -> GameTime:  # Any: JSON
+        stated = self._stated(summary)
+        if stated.reading.control is None or summary["status"] != "playing":
+            return stated
+        try:
+            kept = self._client.kept_game(summary["game"])
+        except HkojiError:  # it was never looked at here
+            return stated
+        if kept.position.course.head != summary["head"]:
+            return stated
+        return _later(kept.time, stated)
+
+    def _current(self, summary: dict[str, Any]) -> GameTime:  # Any: JSON
+        stated = self._stated(summary)
+        if stated.reading.control is None or summary["status"] != "playing":
+            return stated
+        try:
+            with self._client.game(summary["game"]) as held:
+                return held.look()[1]
+        except HkojiError as error:
+            self._remark(summary["game"], error)
+            return stated
+
+    def _remark(self, game: str, error: HkojiError) -> None:
+        self._client.say(tell("game {game}: {reason}", game=game[:8], reason=error))
+        if error.hint:
+            self._client.say(error.hint)
+
+
+def _later(kept: GameTime, stated: GameTime) -> GameTime:
+    """Returns the time that is kept, with the deadline that the service states if it is later."""
+    here, there = kept.reading.deadline, stated.reading.deadline
+    kept = kept._replace(slack=stated.slack)
+    if here is None or there is None or there <= here:
+        return kept
+    return kept._replace(reading=kept.reading._replace(deadline=there))

@@ -1,0 +1,156 @@
+"""Checks of lines that a service sends, before they are kept: against the log, the keys and the times known here.
+
+docs/spec/log.md, "Client rules". A new line must be of the game asked for, signed by the key that the log names for its
+author, with a receipt of the service's pinned key; times, credits and clocks must hold; no salt may occur twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hkoji.audit.checks import (
+    require_receipt,
+    verify_new_salt,
+    verify_receipt,
+    verify_receipt_time,
+    verify_same_receipt,
+    verify_signatures,
+)
+from hkoji.audit.times import TimedLine, TimedLog, TimePass
+from hkoji.errors import HkojiError, TrustError
+from hkoji.game.clock import Effect
+from hkoji.game.commitments import Opening
+from hkoji.game.entry_kinds import End, EntryBody, RevealBody
+from hkoji.game.replay import Replay
+from hkoji.game.submission import Submission
+from hkoji.game.view import KEEP_FOLDER
+from hkoji.log.game_statements import SignedHead
+from hkoji.log.line import Line
+from hkoji.log.public_key import PublicKey
+from hkoji.messages.text import tell
+
+
+class LateLineError(TrustError):
+    """A player's entry that the service has taken after its deadline.
+
+    It convicts the service together with `head`, a signed head of the entry, or with a view of it.
+    """
+
+    head: SignedHead | None = None
+
+
+def verify_game(lines: Sequence[Line], game: str) -> None:
+    """Checks that `lines` are of the game that was asked for. Raises `TrustError`."""
+    for line in lines:
+        if line.entry.game != game:
+            raise TrustError(
+                tell(
+                    "the service answered with game {other} when asked for {game}",
+                    other=line.entry.game[:8],
+                    game=game[:8],
+                ),
+                hint=tell("nothing was accepted"),
+            )
+
+
+def verify_lines(
+    result: Replay, lines: Sequence[Line], new: int, server: PublicKey, own: Submission | None = None
+) -> None:
+    """Checks signatures, receipts and salts of the last `new` of `lines`, which are the steps of `result`.
+
+    `own` has been signed here, and the receipt of its line has been verified; both are not verified once more.
+    Raises `TrustError`.
+    """
+    first = len(lines) - new
+    if first == 0 and result.steps[0].course.setup.server_key != server:
+        raise TrustError(
+            tell(
+                "the game is signed by another service key than the one you know, {fingerprint}",
+                fingerprint=server.fingerprint,
+            ),
+            hint=tell("nothing was accepted; ask the operator of the service, over another channel, what its key is"),
+        )
+    salts: set[str] = set()
+    if any(_opened(step.body) for step in result.steps[first:]):  # all earlier entries are looked at only then
+        salts = {opening.salt for step in result.steps[:first] for opening in _opened(step.body)}
+    timed = [TimedLine(line, step.body) for line, step in zip(lines, result.steps, strict=True)]
+    for number, line in enumerate(lines[first:], first):
+        step = result.steps[number]
+        before = result.steps[number - 1].course if number else step.course
+        try:
+            signer = before.signer(step.entry, step.body)
+            if not _is(line, own, signer):
+                verify_signatures(line.entry, line.sig, signer, step.body)
+                verify_receipt(require_receipt(line), line.entry, server)
+            if number and (earlier := lines[number - 1].receipt):
+                verify_receipt_time(require_receipt(line).receipt, earlier.receipt)
+            for opening in _opened(step.body):
+                verify_new_salt(opening, salts)
+        except HkojiError as error:
+            raise _refusal(number, error) from error
+    log = TimedLog(timed, len(lines) - 1)
+    for which in TimePass:
+        # An answer of the service contains whole transactions. So all that belongs to its last entry is there.
+        fault = log.find_fault(which, settled=len(lines), first=first)
+        if fault is not None:
+            late = which is TimePass.CLOCKS and result.steps[fault.entry].body.EFFECT is Effect.PLAYS
+            raise _refusal(fault.entry, fault.error, LateLineError if late else TrustError) from fault.error
+
+
+def _refusal(number: int, error: HkojiError, kind: type[TrustError] = TrustError) -> TrustError:
+    reason = tell("the service sent an entry {number} that does not hold: {reason}", number=number, reason=error)
+    return kind(reason, hint=KEEP_FOLDER)
+
+
+def _is(line: Line, own: Submission | None, signer: PublicKey) -> bool:
+    """Returns whether a line is that of `own`, signed by the key that must have signed it."""
+    from hkoji.log import sshsig
+
+    return (
+        own is not None
+        and (line.entry.text, line.sig) == (own.entry.text, own.sig)
+        and sshsig.parse(own.sig).public == signer
+    )
+
+
+def verify_taken(taken: Sequence[Line], lines: Sequence[Line]) -> None:
+    """Checks that the log holds the entries for which the service has just given receipts, with the same receipts.
+
+    Raises `TrustError`.
+    """
+    shown = {line.entry.seq: line for line in lines}
+    for line in taken:
+        seq, then = line.entry.seq, shown.get(line.entry.seq)
+        if then is None or then.entry.head != line.entry.head:
+            raise TrustError(
+                tell("the service's log does not have the entry {seq} that the service has just confirmed", seq=seq),
+                hint=KEEP_FOLDER,
+            )
+        given, again = line.receipt, then.receipt
+        # A receipt for another entry does not hold, and `verify_lines` reports it.
+        if given and again and given.receipt.head == line.entry.head:
+            try:
+                verify_same_receipt(given.receipt, again.receipt)
+            except HkojiError as error:
+                raise TrustError(error.message, hint=KEEP_FOLDER) from error
+
+
+def _opened(body: EntryBody) -> tuple[Opening, ...]:
+    return body.openings if isinstance(body, RevealBody | End) else ()
+
+
+def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
+    """Checks the service's last entry against the log kept here. Raises `TrustError` if they do not agree.
+
+    The service's log must not be shorter. If both have the same length, their last entries must be equal.
+    """
+    if not kept:
+        return
+    last = kept[-1].entry
+    if seq < last.seq:
+        raise TrustError(
+            tell("the service's log ends at entry {seq}, and you have seen entry {last}", seq=seq, last=last.seq),
+            hint=KEEP_FOLDER,
+        )
+    if seq == last.seq and head != last.head:
+        raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=KEEP_FOLDER)
