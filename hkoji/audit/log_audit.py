@@ -28,7 +28,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import EntryBody, begin, parse_body
 from hkoji.game.replay import public_knowledge
-from hkoji.game.result_text import course_result
+from hkoji.game.result_text import closing_body, course_result
 from hkoji.log.entry import SERVER_NAME, Entry, verify_link, verify_start
 from hkoji.log.line import Line, parse_lines
 from hkoji.messages.text import plural, tell
@@ -376,5 +376,6 @@ def _replay(work: _Work) -> Course | None:
     else:
         work.notes[AuditStep.REPLAY] = tell("{n} moves by the rules, as far as cards are open", n=moves)
     unfinished = tell("not reached: the game is still running")
-    work.notes[AuditStep.RESULT] = course_result(course) if course.finished else unfinished
+    closed = closing_body(work.bodies)
+    work.notes[AuditStep.RESULT] = course_result(course, closed) if course.finished else unfinished
     return course

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from hkoji.cli.language import _
 from hkoji.cli.settings import deck_for
-from hkoji.game.entry_kinds import End
+from hkoji.game.clock import parse_time
+from hkoji.game.course import Course, EntryBody
+from hkoji.game.entry_kinds import Annul, Credit, End, Lapse, Timeout
+from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.game.result_text import course_result
+from hkoji.game.time_control import format_duration
 from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
 from hkoji.rules.transcript import format_event, format_outcome
 from hkoji.study.eyes import Eyes
@@ -33,10 +39,11 @@ def stop_text(stop: Stop) -> str:
     return step_text(stop.step, stop.round)
 
 
-def step_text(step: Step, round_: int | None = None) -> str:
+def step_text(step: Step, round_: int | None = None, closed: EntryBody | None = None) -> str:
     """Returns what an entry brought, in one line. `round_` is the round that it scores.
 
-    By default it is the current round, or the one before if the entry also brings the next deal.
+    By default it is the current round, or the one before if the entry also brings the next deal. `closed` is the entry
+    that has ended the game from outside its rules, for its `end`.
     """
     events, course = step.events, step.course
     write = deck_for(course.setup.ruleset.name).write
@@ -50,7 +57,32 @@ def step_text(step: Step, round_: int | None = None) -> str:
         number = round_ if round_ is not None else course.state.round - dealt
         return _("round {number} is scored: {cards}", number=number, cards=cards)
     if isinstance(step.body, End):
-        return _("the game is over: {result}", result=course_result(course))
+        return _("the game is over: {result}", result=course_result(course, closed))
+    if isinstance(step.body, CLOCK_KINDS):
+        return _clock_text(course, step.body)
     outcome = next((f": {format_outcome(event.outcome)}" for event in events if isinstance(event, Close)), "")
     # The kind is a word of the log's format, the same in every language.
     return _("{kind} by {who}", kind=step.entry.kind, who=step.entry.by) + outcome
+
+
+CLOCK_KINDS: Final = (Annul, Credit, Lapse, Timeout)
+
+
+def _clock_text(course: Course, body: Annul | Credit | Lapse | Timeout) -> str:
+    """Returns what an entry of the service about time says."""
+    names = course.setup.names
+    if isinstance(body, Timeout):
+        return _("{name} has lost on time", name=names[body.seat])
+    if isinstance(body, Annul):
+        return _("{host} and {guest} have called the game off", host=names[0], guest=names[1])
+    if isinstance(body, Lapse):
+        if body.reason == LapseReason.EXPIRED:
+            return _("the offer has expired: nobody has joined")
+        return _("the invitation has been declined")
+    parts = []
+    if body.gift is not None:
+        parts.append(_("{time} given by the opponent", time=format_duration(body.gift.seconds)))
+    away = sum(parse_time(outage.until) - parse_time(outage.begin) for outage in body.outages)
+    if away:
+        parts.append(_("{time} while the service was away", time=format_duration(away)))
+    return _("time that does not count: {what}", what=", ".join(parts))

@@ -14,7 +14,7 @@ from hkoji.client.identity import Identity
 from hkoji.client.kept_game import KeptGame, read_kept
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
-from hkoji.client.signed_heads import SignedHeads
+from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
@@ -121,9 +121,9 @@ class ClientGame:
     def signed_head(self, deadline: str | None = None) -> HeadStatement:
         """Fetches, checks and keeps a signed head of the service; `deadline` is that of the entry which is due.
 
-        Raises what `SignedHeads.fetch` raises.
+        Raises what `FetchedHeads.fetch` raises.
         """
-        return SignedHeads(self.record, utc_now, self._say).fetch(deadline)
+        return FetchedHeads(self.record, utc_now, self._say).fetch(deadline)
 
     def _settle(self) -> Position:
         """Fetches new lines, and sends what needs no decision of the player: a new key, entropy."""

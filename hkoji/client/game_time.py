@@ -14,7 +14,7 @@ from hkoji.audit.checks import verify_gift
 from hkoji.client.answers import ClockAnswer
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
-from hkoji.client.signed_heads import SignedHeads
+from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import HkojiError, IllegalError, NotFoundError, NotYourTurnError, TrustError
 from hkoji.game.agreement import Agreement, read_agreement
@@ -85,7 +85,7 @@ class TimeKeeper:
         self._record: Final = record
         self._service: Final = service
         self._sender: Final = sender
-        self._heads: Final = SignedHeads(record, utc_now, say)
+        self._heads: Final = FetchedHeads(record, utc_now, say)
         self._say = say
 
     def kept(self) -> GameTime:

@@ -19,7 +19,7 @@ from hkoji.log.game_statements import HeadStatement
 from hkoji.messages.text import tell
 
 
-class SignedHeads:
+class FetchedHeads:
     """The signed heads of a game: `log` is the game as verified here, `now` gives the time, `say` gets warnings."""
 
     def __init__(self, log: VerifiedLog, now: Callable[[], str], say: Callable[[str], None]) -> None:

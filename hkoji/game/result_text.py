@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from hkoji.game.course import Course
+from hkoji.game.clock import Effect
+from hkoji.game.course import Course, EntryBody
+from hkoji.game.entry_kinds import Annul, End, Lapse
+from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.messages.text import Text, tell
 from hkoji.rules.events import CLOSING_REASONS, Outcome
 
 
-def result_text(outcome: Outcome, reasons: Mapping[str, str], winner: str | None, *, you: bool = False) -> Text:
+def result_text(
+    outcome: Outcome,
+    reasons: Mapping[str, str],
+    winner: str | None,
+    *,
+    you: bool = False,
+    closed: EntryBody | None = None,
+) -> Text:
     """Returns who has won and why, as a phrase.
 
     `reasons` are the ruleset's, `winner` is the name of the winning player, and `you` says that the reader is that
-    player. A reason that this version does not know is shown as it is in the log.
+    player. `closed` is the entry that has ended the game from outside its rules, if that is known: it says how a game
+    without a winner came to its end. A reason that this version does not know is shown as it is in the log.
     """
     reason = {**CLOSING_REASONS, **reasons}.get(outcome.reason, outcome.reason)
     if outcome.winner is not None:
@@ -21,13 +32,27 @@ def result_text(outcome: Outcome, reasons: Mapping[str, str], winner: str | None
             return tell("you win {reason}", reason=reason)
         return tell("{name} wins {reason}", name=winner, reason=reason)
     if outcome.reason in CLOSING_REASONS:
-        return tell("no winner, {reason}", reason=reason)
+        return tell("no winner, {reason}", reason=_closing(closed) or reason)
     return tell("a shared win, {reason}", reason=reason)
 
 
-def course_result(course: Course) -> Text:
-    """Returns who has won a game that is over, by name, and why."""
+def course_result(course: Course, closed: EntryBody | None = None) -> Text:
+    """Returns who has won a game that is over, by name, and why; `closed` as in `result_text`."""
     outcome = course.outcome
     assert outcome is not None
     winner = None if outcome.winner is None else course.setup.names[outcome.winner]
-    return result_text(outcome, course.setup.ruleset.reasons, winner)
+    return result_text(outcome, course.setup.ruleset.reasons, winner, closed=closed)
+
+
+def closing_body(bodies: Iterable[EntryBody]) -> EntryBody | None:
+    """Returns the entry that has ended a game from outside its rules, among the game's entries; None if none has."""
+    return next((body for body in bodies if body.EFFECT is Effect.ENDS and not isinstance(body, End)), None)
+
+
+def _closing(closed: EntryBody | None) -> str:
+    """Returns how a game without a winner came to its end; empty if that is not known, or it was just cancelled."""
+    if isinstance(closed, Annul):
+        return tell("called off by agreement")
+    if isinstance(closed, Lapse):
+        return tell("expired") if closed.reason == LapseReason.EXPIRED else tell("declined")
+    return ""

@@ -14,7 +14,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from hkoji.game.course import Course, Stage
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
-from hkoji.game.result_text import result_text
+from hkoji.game.result_text import closing_body, result_text
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import Text, tell
 from hkoji.rules.events import DECISIONS, Close, Event, Reveal, Seat
@@ -181,7 +181,8 @@ class Board(ABC):
             assert outcome is not None
             winner, reasons = outcome.winner, course.setup.ruleset.reasons
             if winner is None:
-                result = result_text(outcome, reasons, None)
+                closed = closing_body(step.body for step in self.position.replay.steps)
+                result = result_text(outcome, reasons, None, closed=closed)
             else:
                 result = result_text(outcome, reasons, self.name(winner), you=self.is_me(winner))
             return self.say(tell("The game is over: {result}.", result=result))
@@ -246,6 +247,14 @@ class Board(ABC):
             result = f"#{event.outcome.winner} resign"
             return self.by(
                 1 - event.outcome.winner, "you gave up   {result}", "{name} gave up   {result}", result=result
+            )
+        if isinstance(event, Close) and event.outcome.reason == "timeout" and event.outcome.winner is not None:
+            result = f"#{event.outcome.winner} timeout"
+            return self.by(
+                1 - event.outcome.winner,
+                "you lost on time   {result}",
+                "{name} lost on time   {result}",
+                result=result,
             )
         return ""
 

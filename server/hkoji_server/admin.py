@@ -19,12 +19,15 @@ from sqlalchemy import URL
 
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
+from hkoji.game.clock import Outage
+from hkoji.log.entry import is_time
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 from hkoji_server.doctor import examine_service
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.database_check import CheckTally, check_games, check_players
+from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.operator_codes import make_code
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.tidying import remove_in_steps
@@ -112,12 +115,37 @@ def withdraw(data: Path | None, prefix: str, database: str | None = None) -> dic
 def tidy(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
     """Removes offers that nobody has opened in time, and expired codes and logins, as the service itself does.
 
-    Returns how many of each were removed. Raises `NotFoundError` if there is no service, `StorageError`.
+    It also removes statements about games that have moved on since. Returns how many of each were removed. Raises
+    `NotFoundError` if there is no service, `StorageError`.
     """
 
     async def work(store: Store, settings: Settings) -> dict[str, Any]:
         sources = ClockAndEntropy()
-        return (await remove_in_steps(store, sources.at(), sources.at(-settings.offer_lifetime)))._asdict()
+        removed = (await remove_in_steps(store, sources.at(), sources.at(-settings.offer_lifetime)))._asdict()
+        with _maintenance(location_of(settings)) as maintenance:
+            games = maintenance.with_statements()
+        held = HeldGames(store, 1)
+        return {**removed, "statements": sum([await held.remove_void(game) for game in games])}
+
+    return _on_store(data, database, work)
+
+
+def outage(data: Path | None, begin: str, until: str, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """Records that players could not reach the service from the time `begin` to before `until`.
+
+    Times are those of the log. Returns the outage. Raises `UsageError` for times that are none or in the future,
+    `IllegalError` if the service took an entry within it or it touches another one, `NotFoundError`, `StorageError`.
+    """
+    for time in (begin, until):
+        if not is_time(time):
+            raise UsageError(
+                tell("{time} is not a time", time=shorten(time)), hint=tell("write it as in 2026-11-20T12:00:00Z")
+            )
+
+    async def work(store: Store, _: Settings) -> dict[str, Any]:
+        lost = Outage(begin, until)
+        await store.add_outage(lost, ClockAndEntropy().at())
+        return dict(lost.to_json())
 
     return _on_store(data, database, work)
 

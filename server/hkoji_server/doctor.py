@@ -14,6 +14,7 @@ from typing import Final
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
 from hkoji.messages.text import tell
+from hkoji_server.service.service_time import APART, BEFORE_BEAT
 from hkoji_server.settings import load
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.maintenance import Maintenance
@@ -51,7 +52,7 @@ def examine_service(
         if isinstance(location, Path):
             yield _permissions(location)
             yield _room(location)
-        yield _clock(maintenance.newest(), clock())
+        yield _clock(maintenance.newest(), *maintenance.clocks(), clock())
         yield _identity(maintenance)
     finally:
         maintenance.close()
@@ -104,18 +105,43 @@ def _room(file: Path) -> DoctorCheck:
     return DoctorCheck("disk", "ok", shown)
 
 
-def _clock(newest: str | None, now: float) -> DoctorCheck:
-    """Compares the clock with the last receipt: receipts keep its time until the clock has passed it."""
-    last = datetime.strptime(newest, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp() if newest else 0.0
+def _clock(newest: str | None, beat: str | None, theirs: datetime | None, now: float) -> DoctorCheck:
+    """Compares the clock with the last receipt, the last beat and the clock of the database.
+
+    Receipts keep the time of the last one until the clock has passed it. A service that cannot trust its clock takes no
+    entries.
+    """
     shown = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    if last > now + 2:
+    if _seconds(newest) > now + 2:
         return DoctorCheck(
             "clock",
             "fail",
             tell("the clock shows {now}, but the last receipt is from {last}", now=shown, last=newest),
             tell("set the clock by NTP; until then receipts keep the later time"),
         )
+    if _seconds(beat) > now + BEFORE_BEAT:
+        return DoctorCheck(
+            "clock",
+            "fail",
+            tell("the clock shows {now}, but the service ran at {beat} already", now=shown, beat=beat),
+            tell("set the clock by NTP; until then the service takes no entries"),
+        )
+    if theirs is not None and abs(theirs.timestamp() - now) > APART:
+        return DoctorCheck(
+            "clock",
+            "fail",
+            tell(
+                "the clock shows {now}, and that of the database {theirs}",
+                now=shown,
+                theirs=theirs.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            ),
+            tell("set both clocks by NTP; until then the service takes no entries"),
+        )
     return DoctorCheck("clock", "ok", tell("{now}, after the last receipt", now=shown))
+
+
+def _seconds(time: str | None) -> float:
+    return datetime.fromisoformat(time).timestamp() if time else 0.0
 
 
 def _identity(maintenance: Maintenance) -> DoctorCheck:

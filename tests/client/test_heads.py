@@ -14,7 +14,7 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.evidence_file import MAX_STATEMENTS, format_head, parse_evidence
 from hkoji.client import kept_evidence
 from hkoji.client.kept_evidence import DOUBTFUL, HEADS, PROOF, VIEWS, KeptEvidence
-from hkoji.client.signed_heads import SignedHeads
+from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import HkojiError, ServiceError, TrustError
 from hkoji.game.clock import format_time, parse_time
@@ -46,7 +46,7 @@ def head(seq: int, seconds: int, *, hashed: str = "cd") -> SignedHead:
 def fetch(player: LocalPlayer, game: str, deadline: str | None = None, now: str = AT) -> HeadStatement:
     """A head as a command fetches it, in a new process."""
     with player.client.game(game) as held:
-        return SignedHeads(held.record, lambda: now, player.said.append).fetch(deadline)
+        return FetchedHeads(held.record, lambda: now, player.said.append).fetch(deadline)
 
 
 def kept(player: LocalPlayer, game: str) -> list[HeadStatement]:

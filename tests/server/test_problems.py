@@ -29,6 +29,11 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
     (errors.NotYourTurnError("bob is to move", actor=1), 409, {"code": "not-your-turn", "actor": 1}),
     (errors.NotYourTurnError("nobody is", actor=None), 409, {"code": "not-your-turn", "actor": None}),
     (errors.GameOverError(GAME), 409, {"code": "game-over", "game": GAME}),
+    (
+        errors.TimeOverError(GAME, "2026-11-20T12:00:00Z"),
+        409,
+        {"code": "time-over", "game": GAME, "deadline": "2026-11-20T12:00:00Z"},
+    ),
     (errors.TooManyGamesError("no"), 409, {"code": "too-many-games"}),
     (errors.TooLargeError("it", 16), 413, {"code": "too-large"}),
     (errors.IllegalError("no"), 422, {"code": "illegal"}),
@@ -37,12 +42,14 @@ ANSWERS: list[tuple[errors.HkojiError, int, dict[str, object]]] = [
     (errors.UnknownHandError(0), 422, {"code": "unknown-hand"}),
     (errors.TooManyError(30), 429, {"code": "too-many-requests", "retry_after": 30}),
     (errors.BusyError(5), 503, {"code": "too-busy", "retry_after": 5}),
+    (errors.ClockError("it has jumped", 30), 503, {"code": "clock", "retry_after": 30}),
     (errors.StorageError("the disk is full"), 503, {"code": "storage"}),
 ]
-# Errors that occur only on a player's side.
+# Errors that no request brings: they occur only on a player's side, or in the keeper.
 ELSEWHERE = {
     errors.InterruptionError,
     errors.LaterVersionError,
+    errors.NotOverdueError,
     errors.NotShownError,
     errors.OtherOriginError,
     errors.OutputError,

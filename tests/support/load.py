@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.commitments import entropy_commit
 from hkoji.game.submission import Submission
+from hkoji.game.time_control import DAY, TimeControl
 from hkoji.game.view import replay_own
 from hkoji.log import sshsig
 from hkoji.log.line import Line, parse_log
@@ -27,7 +29,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.ledger import Fact, Ledger, lines_told, openings_told
-from tests.support.service import Answer, Asked, Player
+from tests.support.service import Answer, Asked, Player, offer_of
 
 AWAY: Final = (OSError, http.client.HTTPException)
 """The errors that a client meets when the service goes away."""
@@ -161,7 +163,8 @@ class Pair:
         host, guest = self.players
         if self.game is None:
             ruleset: Ruleset = GeishasRoad() if self.number % 4 == 3 else Hanamikoji()
-            asked = {"ruleset": ruleset.to_json()}
+            agreement = Agreement(TimeControl(3 * DAY, 14 * DAY, 0, 14 * DAY)) if self.number % 2 else UNTIMED
+            asked = offer_of(ruleset, agreement)
             offer = self._answered(self.asked.ask("POST", "/v1/offers", asked, host.token), (201,))
             since = int(offer.headers.get("x-position", 0))
             self.ledger.add(lines_told([offer.json["line"]], since))

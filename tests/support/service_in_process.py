@@ -147,9 +147,8 @@ def inside(
     clock = clock or (RunningClock() if "database" in settings else Clock())
     settings = settings if "database" in settings else {"data": data, **settings}
     chosen = Settings(**{"log_level": "error", **UNLIMITED, **settings})
-    app = create_app(
-        chosen, ClockAndEntropy(clock, drawn(seed), clock.elapsed), address="http://inside", metrics=figures
-    )
+    sources = ClockAndEntropy(clock, drawn(seed), clock.elapsed)
+    app = create_app(chosen, sources, address="http://inside", metrics=figures)
     with asyncio.Runner() as runner:
         lifespan = app.router.lifespan_context(app)
         runner.run(lifespan.__aenter__())

@@ -15,7 +15,7 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.input import check_standard_input, is_file
 from hkoji.cli.log_files import UnreadableLog
 from hkoji.cli.output import CommandOutput
-from hkoji.errors import StorageError
+from hkoji.errors import StorageError, UsageError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
 from hkoji.processors import processors
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 
 class AuditOptions(NamedTuple):
-    """The options: `NAME=KEY`s, files of keys, and how many processes; by default one for each processor."""
+    """The options: `NAME=KEY`s, files of keys, how many processes (by default one for each processor), the clock."""
 
     keys: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     jobs: int | None = None
+    clock: bool = False
 
 
 def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wish: AuditOptions) -> int:
@@ -37,21 +38,28 @@ def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wi
     pins = read_expected_keys(wish.keys, wish.files)
     check_standard_input(sources, taken=out.keep)
     # Standard input may come log by log, and is then also answered log by log.
+    several = len(sources) > 1 or Path(sources[0]).is_dir()
+    if wish.clock and several:
+        raise _one_log()
     jobs = wish.jobs or (1 if "-" in sources else processors())
-    if len(sources) > 1 or Path(sources[0]).is_dir():
+    if several:
         from hkoji.cli.audit.many_logs import show_archive
 
         use_fastest()
         return show_archive(out, sources, pins, jobs)
     source = sources[0]
     if not is_file(source):
-        report.show_game_audit(client(), out, source, pins)
+        report.show_game_audit(client(), out, source, pins, clock=wish.clock)
         return Exit.OK
     use_fastest()
-    return _show_file(out, source, pins, jobs)
+    return _show_file(out, source, pins, jobs, clock=wish.clock)
 
 
-def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int) -> int:
+def _one_log() -> UsageError:
+    return UsageError(tell("--clock is for one log"), hint=tell("give one log or game, or leave --clock out"))
+
+
+def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int, *, clock: bool) -> int:
     """Audits a file, which is read until it is known whether it holds one log or more."""
     from hkoji.cli.log_files import read_all
 
@@ -59,6 +67,8 @@ def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int) -> 
     first = next(found)
     second = next(found, None)
     if second is not None:
+        if clock:
+            raise _one_log()
         from hkoji.cli.audit.many_logs import show_logs
 
         return show_logs(out, chain((first, second), found), pins, jobs)
@@ -67,5 +77,6 @@ def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int) -> 
             tell("cannot read {file}: {reason}", file=file, reason=first.reason),
             hint=tell("give a file, or - for standard input"),
         )
-    report.show_audit(out, first.text, pins, map_checks=map_in_two_threads if processors() > 1 else map)
+    in_threads = map_in_two_threads if processors() > 1 else map
+    report.show_audit(out, first.text, pins, clock=clock, map_checks=in_threads)
     return Exit.OK

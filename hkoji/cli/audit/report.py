@@ -18,13 +18,23 @@ if TYPE_CHECKING:
     from hkoji.client import Client
 
 
-def show_audit(out: CommandOutput, data: bytes, pins: ExpectedKeys, *, map_checks: MapChecks = map) -> None:
-    """Audits one log. Raises `AuditError` naming step, entry and signer if it does not hold.
+def show_audit(
+    out: CommandOutput, data: bytes, pins: ExpectedKeys, *, clock: bool = False, map_checks: MapChecks = map
+) -> None:
+    """Audits one log, and with `clock` shows the account of its clock.
 
-    If this version does not understand the log, that is a `LaterVersionError`.
+    Raises `AuditError` naming step, entry and signer if the log does not hold. If this version does not understand it,
+    that is a `LaterVersionError`.
     """
     result = audit_file(data, pins, map_checks=map_checks)
-    out.result(audit_json(result), lambda: audit_text(result))
+    if clock:
+        from hkoji.cli.audit.clock_account import ClockAccount
+
+        account = ClockAccount(result)
+        value = {**audit_json(result), "clock": account.to_json()}
+        out.result(value, lambda: f"{account.text()}\n{audit_text(result)}")
+    else:
+        out.result(audit_json(result), lambda: audit_text(result))
     if result.findings:
         first = main_finding(result)
         if result.not_understood:
@@ -32,13 +42,13 @@ def show_audit(out: CommandOutput, data: bytes, pins: ExpectedKeys, *, map_check
         raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
 
 
-def show_game_audit(client: Client, out: CommandOutput, game: str, pins: ExpectedKeys) -> None:
+def show_game_audit(client: Client, out: CommandOutput, game: str, pins: ExpectedKeys, *, clock: bool = False) -> None:
     """Audits a game on the service, with the keys that the player knows already. Raises `AuditError`."""
     game = client.find(game)
     known = client.pins(client.server_of(game))
     with client.game(game) as held:
         lines = held.log()
-    show_audit(out, format_log(lines).encode(), {**known, **pins})
+    show_audit(out, format_log(lines).encode(), {**known, **pins}, clock=clock)
 
 
 _STEPS: Final = {

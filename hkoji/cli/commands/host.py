@@ -238,7 +238,7 @@ def check(
 
 @admin.command(epilog="Example: hkoji admin tidy --data /var/lib/hkoji")
 def tidy(data: Data = None, database: Database = None, json: Json = False) -> None:
-    """Remove offers never opened, expired codes and logins.
+    """Remove offers never opened, expired codes and logins, and void statements.
 
     A running service does this by itself, several times an hour.
     """
@@ -246,6 +246,24 @@ def tidy(data: Data = None, database: Database = None, json: Json = False) -> No
 
     out.json = json
     admin.tidy(out, data, database)
+
+
+@admin.command(epilog="Example: hkoji admin outage 2026-11-20T12:00:00Z 2026-11-20T13:30:00Z --data /var/lib/hkoji")
+def outage(
+    begin: Annotated[str, typer.Argument(metavar="FROM", help="Its first second, in UTC.", show_default=False)],
+    until: Annotated[str, typer.Argument(metavar="UNTIL", help="The second after its last.", show_default=False)],
+    data: Data = None,
+    database: Database = None,
+    json: Json = False,
+) -> None:
+    """Record that players could not reach the service.
+
+    The time counts for no player. The service itself records when it did not run. Nothing can have been taken then.
+    """
+    from hkoji.cli.service import admin
+
+    out.json = json
+    admin.outage(out, begin, until, data, database)
 
 
 @admin.command(epilog="Example: hkoji admin vacuum --data /var/lib/hkoji")

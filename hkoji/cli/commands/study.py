@@ -44,6 +44,9 @@ def audit(
             show_default=False,
         ),
     ] = None,
+    clock: Annotated[
+        bool, typer.Option("--clock", help="Print also each turn with its time, and the reserves.")
+    ] = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -54,7 +57,8 @@ def audit(
     from hkoji.cli.audit import command
 
     out.json, out.plain = json, plain
-    raise typer.Exit(command.run(client, out, sources, command.AuditOptions(tuple(key or ()), tuple(keys or ()), jobs)))
+    wish = command.AuditOptions(tuple(key or ()), tuple(keys or ()), jobs, clock)
+    raise typer.Exit(command.run(client, out, sources, wish))
 
 
 @commands.command(epilog="Examples: hkoji replay game.jsonl --eyes alice; hkoji replay 2714 --at 9 --eyes guest")

@@ -10,7 +10,7 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
 from hkoji.errors import UsageError
-from hkoji.game.result_text import course_result
+from hkoji.game.result_text import closing_body, course_result
 from hkoji.game.time_control import format_duration, parse_duration
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
 from hkoji.messages.text import tell
@@ -73,7 +73,7 @@ def annul(client: Client, out: CommandOutput, game: str, *, withdraw: bool) -> N
 
     def text() -> str:
         if course.finished:
-            return _("The game is over: {result}.", result=translate(course_result(course)))
+            return _("The game is over: {result}.", result=translate(_result(position)))
         if withdraw:
             return _("The service has been asked to forget your wish. Your signature stays valid until the next entry.")
         return _(
@@ -103,6 +103,10 @@ def time_json(position: Position, time: GameTime) -> dict[str, Any]:  # Any: JSO
     }
 
 
+def _result(position: Position) -> str:
+    return course_result(position.course, closing_body(step.body for step in position.replay.steps))
+
+
 def _sentence(position: Position, time: GameTime) -> str:
     return time_sentence(time, position.course.setup.names, position.seat)
 
@@ -111,11 +115,12 @@ def time_text(position: Position, time: GameTime) -> str:
     """Returns the time of a game for people."""
     course, reading = position.course, time.reading
     names = [name or _("nobody yet") for name in course.setup.names]
-    lines = agreement_lines(time.agreement)
-    if sentence := _sentence(position, time):
+    lines = agreement_lines(time.agreement if course.joinable else time.agreement._replace(expires=None))
+    sentence = _sentence(position, time)
+    if sentence and reading.seat is not None:
         lines.append(sentence)
     elif course.finished:
-        lines.append(_("The game is over: {result}.", result=translate(course_result(course))))
+        lines.append(_("The game is over: {result}.", result=translate(_result(position))))
     if reading.seat is not None:
         lines.append(_("Spent in this turn so far: {time}.", time=length(reading.spent_at(time.now))))
     reserve = reading.reserve_at(time.now)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.cli.games.offline import ask_or_keep
-from hkoji.cli.games.time_text import reserve_text, short_time, until_text
+from hkoji.cli.games.time_text import local_time, reserve_text, short_time, until_text
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import UsageError
@@ -37,6 +37,7 @@ _COLUMNS: Final = {
     "updated": tell("updated"),
     "result": tell("result"),
 }
+_MINUTES: Final = len("2026-11-20 12:00")
 _OPTIONAL: Final = ("left", "until", "reserve", "result")
 """Columns that are shown only if a game has something there."""
 _LESS_NEEDED: Final = ("updated", "round", "reserve", "until")
@@ -154,7 +155,7 @@ def _row(game: dict[str, Any], me: str) -> dict[str, str]:  # Any: JSON
         "left": until_text(time),
         "until": "" if time.reading.deadline is None else short_time(time.reading.deadline, time.now),
         "reserve": reserve_text(time),
-        "updated": (game["updated"] or "")[:16].replace("T", " "),
+        "updated": local_time(game["updated"])[:_MINUTES] if game["updated"] else "",
         "result": translate(_result(game, me)),
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hkoji.cli.games.show import position_json, show_position
+from hkoji.cli.games.time_text import local_time
 from hkoji.cli.input import confirm, read_input, with_origin
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
@@ -108,6 +109,6 @@ def submit(client: Client, out: CommandOutput, file: str, server: str | None, or
             "Entry {seq} of game {game} was recorded at {time}.",
             seq=entry.seq,
             game=entry.game[:8],
-            time=receipt.receipt.at,
+            time=local_time(receipt.receipt.at, seconds=True),
         ),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from hkoji.cli.games.time_text import local_time
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import HkojiError, LoginError, NetworkError, NotFoundError
 from hkoji.messages.text import tell
@@ -71,16 +72,16 @@ def _say_age(out: CommandOutput, kept: Sequence[KeptGame]) -> None:
             tell(
                 "This is kept here and verified. The service last answered about it at {as_of}; its last entry, {seq}, "
                 "was recorded at {recorded}.",
-                as_of=times[0],
+                as_of=local_time(times[0], seconds=True),
                 seq=kept[0].position.course.seq,
-                recorded=kept[0].recorded,
+                recorded=local_time(kept[0].recorded, seconds=True),
             )
         )
     elif times:
         out.say(
             tell(
                 "These games are kept here and verified. The service last answered at {as_of} or later.",
-                as_of=min(times),
+                as_of=local_time(min(times), seconds=True),
             )
         )
     else:

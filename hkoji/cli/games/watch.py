@@ -5,16 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
+from hkoji.cli.games.time_text import local_time, until_text
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.step_text import step_text
 from hkoji.client import Client, watching
 from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError
+from hkoji.game.result_text import closing_body
 from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS
+
+if TYPE_CHECKING:
+    from hkoji.client.game_time import GameTime
+
+_MINUTES: Final = len("2026-11-20 12:00")
 
 
 def watch(client: Client, out: CommandOutput, game: str | None, after: int | None, *, all_: bool) -> None:
@@ -30,20 +37,22 @@ def watch(client: Client, out: CommandOutput, game: str | None, after: int | Non
     else:
         happened = watching.watch_game(client, client.find(game), after)
     with closing(happened):
-        _tell(out, happened)
+        _tell(client, out, happened)
 
 
-def _tell(out: CommandOutput, happened: Iterable[WatchedEntry]) -> None:
+def _tell(client: Client, out: CommandOutput, happened: Iterable[WatchedEntry]) -> None:
     for each in happened:
+        position = each.position
+        time = client.kept_game(position.game).time if each.seq == position.course.seq else None
         if out.json:
-            out.line(happened_json(each))
+            out.line(happened_json(each, time))
         else:
-            sys.stdout.write(happened_text(each, out) + "\n")
+            sys.stdout.write(happened_text(each, out, time) + "\n")
         sys.stdout.flush()
 
 
-def happened_json(happened: WatchedEntry) -> dict[str, Any]:  # Any: JSON
-    """Returns an entry that has arrived, for programs. docs/json.md."""
+def happened_json(happened: WatchedEntry, time: GameTime | None = None) -> dict[str, Any]:  # Any: JSON
+    """Returns an entry that has arrived, for programs. `time` is that of the last entry. docs/json.md."""
     step, seat = happened.step, happened.position.seat
     course = step.course
     action = next((event.action for event in step.events if isinstance(event, DECISIONS)), None)
@@ -61,13 +70,21 @@ def happened_json(happened: WatchedEntry) -> dict[str, Any]:  # Any: JSON
         "mine": happened.mine,
         "seat": seat,
         "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
+        "clock": time.to_json() if time else None,
     }
 
 
-def happened_text(happened: WatchedEntry, out: CommandOutput) -> str:
-    """Returns an entry that has arrived, in one line."""
+def happened_text(happened: WatchedEntry, out: CommandOutput, time: GameTime | None = None) -> str:
+    """Returns an entry that has arrived, in one line; of the last entry with the time until the next is due."""
     step, position = happened.step, happened.position
-    told = f"{position.short}  {happened.seq:>3}  {step.entry.at[:16].replace('T', ' ')}  {step_text(step)}"
+    closed = closing_body(each.body for each in position.replay.steps) if step.course.finished else None
+    at = local_time(step.entry.at)[:_MINUTES]
+    told = f"{position.short}  {happened.seq:>3}  {at}  {step_text(step, closed=closed)}"
     if happened.mine and happened.seq == position.course.seq:
         told += "  " + out.style.paint(_("your turn"), "bold")
-    return told
+    deadline = time.reading.deadline if time else None
+    if time is None or deadline is None:
+        return told
+    if time.overdue:
+        return f"{told}  {_('overdue since {time}', time=local_time(deadline))}"
+    return f"{told}  {_('until {time} ({left})', time=local_time(deadline), left=until_text(time))}"

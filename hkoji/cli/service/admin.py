@@ -85,8 +85,22 @@ def tidy(out: CommandOutput, data: Path | None, database: str | None) -> None:
         (_("expired logins"), made["logins"]),
         (_("expired login challenges"), made["challenges"]),
         (_("expired codes"), made["codes"]),
+        (_("statements about games that have moved on"), made["statements"]),
     )
     out.result(made, lambda: f"{_('Removed:')}\n{_table(rows)}")
+
+
+def outage(out: CommandOutput, begin: str, until: str, data: Path | None, database: str | None) -> None:
+    """Records a time in which players could not reach the service."""
+    made = service_function("admin").outage(data, begin, until, database)
+    out.result(
+        made,
+        lambda: _(
+            "The time from {begin} until {until} counts for no player. Their next entries say so.",
+            begin=made["from"],
+            until=made["until"],
+        ),
+    )
 
 
 def backup(out: CommandOutput, target: Path, data: Path | None, database: str | None) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from fastapi import Query
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope
 
+from hkoji.errors import InvalidError
+from hkoji.messages.text import tell
 from hkoji_server.routes import models
 from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_login, read_query
 from hkoji_server.routes.players import NO_STORE
@@ -25,12 +27,14 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 Cursor = Annotated[
     str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}(~[012])?$", description="`next` of the page before")
 ]
+Order = Annotated[Literal["deadline"] | None, Query(description="The earliest deadline first; only of waiting games")]
 
 _STATUS: Final = Parameter[str | None]("query", "status", models.Status, None)
 _PLAYER: Final = Parameter[str | None]("query", "player", models.Name, None)
 _PREFIX: Final = Parameter[str | None]("query", "prefix", Prefix, None)
 _WAITING: Final = Parameter("query", "waiting", bool, False)
 _LIMIT: Final = Parameter("query", "limit", Limit, 50)
+_ORDER: Final = Parameter[str | None]("query", "order", Order, None)
 _CURSOR: Final = Parameter[str | None]("query", "after", Cursor, None)
 
 
@@ -75,16 +79,20 @@ class OwnGamesEndpoint(ListEndpoint):
     """The caller's games."""
 
     async def read(self, scope: Scope) -> contract.Query:
-        """Returns which games to list. Raises `LoginError`."""
+        """Returns which games to list. Raises `LoginError` and `InvalidError`."""
         player = await read_login(self._players, scope)
         given = read_query(scope)
-        return contract.Query(
+        query = contract.Query(
             player=player,
             waiting=_WAITING.read(given),
             status=_STATUS.read(given),
+            by_deadline=_ORDER.read(given) is not None,
             limit=_LIMIT.read(given),
             after=_CURSOR.read(given),
         )
+        if query.by_deadline and not (query.waiting and query.status is None):
+            raise InvalidError(tell("only games that wait for you are listed by their deadlines: add waiting=true"))
+        return query
 
 
 def make_list_endpoints(

@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 from hkoji_server.routes import models
 from hkoji_server.routes.game_clocks import HEAD_PATH
 from hkoji_server.routes.game_log import ENTRIES_PATH, JSON_LINES, LOG_PATH, VIEW_PATH
-from hkoji_server.routes.lists import GAMES_PATH, OWN_GAMES_PATH, Cursor, Limit, Prefix
+from hkoji_server.routes.lists import GAMES_PATH, OWN_GAMES_PATH, Cursor, Limit, Order, Prefix
 from hkoji_server.routes.players import BEARER
 from hkoji_server.routes.problems import MEDIA_TYPE, problem_responses
 
@@ -91,6 +91,7 @@ def plain_routes() -> APIRouter:
         _: Annotated[Any, Depends(BEARER)],
         waiting: bool = False,
         status: models.Status | None = None,
+        order: Order = None,
         limit: Limit = 50,
         after: Cursor = None,
     ) -> None:

@@ -25,6 +25,7 @@ from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_new_key, parse_recovery, parse_registration
 from hkoji.messages.text import tell
 from hkoji_server.service.decision import summarise
+from hkoji_server.service.held_games import hold
 from hkoji_server.store.contract import GameSummary, Player
 from hkoji_server.store.maintenance import Maintenance, StoredGame
 from hkoji_server.store.statements import read_line, summary_values
@@ -134,13 +135,24 @@ def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
         return
     expected = summarise(refereed, created=stored.summary.created)
     for name in GameSummary._fields:
-        if getattr(expected, name) != getattr(stored.summary, name):
+        if name != "deadline" and getattr(expected, name) != getattr(stored.summary, name):
             yield tell("the summary's {field} does not agree with the log", field=name)
+    if not _is_deadline(stored, refereed):
+        yield tell("the summary's {field} does not agree with the log", field="deadline")
     if summary_values(expected)["ended"] != stored.ended:
         yield tell("the summary's {field} does not agree with the log", field="ended")
     first = lines[0].receipt
     if first is None or stored.summary.created != first.receipt.at:
         yield tell("the summary's {field} does not agree with the log", field="created")
+
+
+def _is_deadline(stored: StoredGame, refereed: referee.RefereedGame) -> bool:
+    """Returns whether the stored deadline is right, or too early because of outages that were recorded later."""
+    held, deadline = hold(refereed, None, stored.statements), stored.summary.deadline
+    earliest, latest = held.due(()), held.due(stored.outages)
+    if earliest is None or latest is None or deadline is None:
+        return earliest is latest is deadline
+    return earliest <= deadline <= latest
 
 
 def _openings(stored: StoredGame, lines: list[Line]) -> Iterator[str]:

@@ -110,6 +110,17 @@ class HeldGames:
             refereed = referee.catch_up(refereed, history.lines, history.secrets.openings)
         return self.keep(hold(refereed, history.deadline, history.statements))
 
+    async def remove_void(self, game: str) -> int:
+        """Removes the statements about a game that count no more. Returns how many there were."""
+        # Read before the game: an entry that has passed never becomes the last one again.
+        kept = await self._store.statements(game)
+        try:
+            heads = valid_heads((await self.read(game)).refereed)
+        except NotFoundError:
+            return 0
+        gone = [each for each in kept if each.head not in heads]
+        return sum([await self._store.remove_statement(game, each.head, each.kind, each.name) for each in gone])
+
     async def _read(self, game: str) -> HeldGame:
         history = await self._store.history(game)
         if history is None:

@@ -184,7 +184,8 @@ class Query:
 
     `player` is in either seat or invited; `waiting` leaves only the games whose next entry the player owes. The games
     of a player that go on come first, then invitations, then finished games. Within these, as in all other lists, the
-    newest game is first. `after` is the cursor of the page before (`game_lists.cursor_of`).
+    newest game is first; with `by_deadline`, which is for waiting games, the one with the earliest deadline, and those
+    without one are last. `after` is the cursor of the page before (`game_lists.cursor_of`).
     """
 
     status: str | None = None
@@ -193,6 +194,7 @@ class Query:
     prefix: str | None = None
     after: str | None = None
     limit: int = 50
+    by_deadline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

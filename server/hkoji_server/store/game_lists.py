@@ -33,9 +33,13 @@ _GUEST: Final[Conditions] = (GAME.c.guest == _PLAYER,)
 _INVITED: Final[Conditions] = (GAME.c.invite == _PLAYER, GAME.c.guest.is_(None))
 _OWES: Final[Conditions] = (GAME.c.to_move == _PLAYER,)
 _OWN: Final = ((_HOST, "open"), (_HOST, "playing"), (_GUEST, "playing"))
-# Only a game that nobody has joined can be cancelled.
-_ENDED: Final = ((_HOST, "finished"), (_GUEST, "finished"), (_HOST, "cancelled"), (_INVITED, "cancelled"))
+_ENDED: Final = (
+    *((seat, status) for seat in (_HOST, _GUEST) for status in ("finished", "cancelled")),
+    (_INVITED, "cancelled"),
+)
 _PLACE: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status)
+_NEVER: Final = "9999-12-31T23:59:59Z"
+"""Stands for no deadline, in the order of deadlines."""
 _NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
 
 
@@ -49,7 +53,7 @@ class Rank(IntEnum):
 
 def cursor_of(query: Query, last: GameSummary) -> str:
     """Returns the cursor with which the page after the game `last` begins."""
-    place = f"{last.created}~{last.game}"
+    place = f"{(last.deadline or _NEVER) if query.by_deadline else last.created}~{last.game}"
     if query.player is None or query.prefix:
         return place
     if last.status in OVER:
@@ -68,6 +72,7 @@ class ListStatement(NamedTuple):
     prefix: bool
     after: Rank | None
     """In which part of the list the page begins; None for the first page."""
+    by_deadline: bool
     limit: int
     """Not a parameter: PostgreSQL plans for few rows only if it knows the limit."""
 
@@ -81,6 +86,7 @@ def statement_of(query: Query) -> ListStatement:
         query.waiting,
         query.prefix is not None,
         None if query.after is None else Rank(int(rank[0])) if rank else Rank.GOING_ON,
+        query.by_deadline,
         query.limit,
     )
 
@@ -102,6 +108,8 @@ def listed(form: ListStatement) -> Select[Any]:
 
     Games that have not been opened are in no list.
     """
+    if form.by_deadline:
+        return _by_deadline(form)
     if form.player and not form.prefix:
         return _of_player(form)
     wanted = [_SHOWN]
@@ -138,6 +146,22 @@ def _of_player(form: ListStatement) -> Select[Any]:
         walks = [_walk(start, _INVITED, "none", (), form.limit)]
     page = _first(walks, form.limit)
     return _rows(page, SUMMARY_COLUMNS).order_by(page.c.rank, page.c.created.desc(), page.c.game.desc())
+
+
+def _by_deadline(form: ListStatement) -> Select[Any]:
+    """Selects a page of the games that wait for a player. Few do, so all of them are found and put in order."""
+    due = func.coalesce(GAME.c.deadline, literal_column(f"'{_NEVER}'"))
+    start = form.after or Rank.GOING_ON
+    beyond = tuple_(due, GAME.c.game) > tuple_(bindparam("b_created"), bindparam("b_game"))
+    parts = []
+    for rank, seat, status in ((Rank.GOING_ON, _OWES, "playing"), (Rank.INVITATION, _INVITED, "open")):
+        if rank >= start:
+            found = select(literal_column(str(rank.value)).label("rank"), due.label("due"), GAME.c.game)
+            wanted = (beyond,) if form.after is rank else ()
+            parts.append(found.where(*seat, GAME.c.status == literal_column(f"'{status}'"), *wanted))
+    every = union_all(*parts).subquery()
+    page = _limited(select(every).order_by(every.c.rank, every.c.due, every.c.game), form.limit).subquery()
+    return _rows(page, SUMMARY_COLUMNS).order_by(page.c.rank, page.c.due, page.c.game)
 
 
 def going_on(limit: int, invitations: int) -> Select[Any]:

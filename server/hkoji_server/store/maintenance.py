@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from hkoji.errors import NotFoundError, StorageError
+from hkoji.game.clock import Outage
 from hkoji.game.commitments import Opening
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import GameSummary, Player, Secrets
@@ -25,17 +27,21 @@ from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.migrate import SCHEMA, newest_schema
 from hkoji_server.store.statements import Row
 from hkoji_server.store.tables import (
+    BEAT,
     CHALLENGE,
     CODE,
     ENTRY,
     GAME,
     OPENING,
+    OUTAGE,
     PLAYER,
     RETIRED,
     SECRET,
     SERVICE,
+    STATEMENT,
     TOKEN,
 )
+from hkoji_server.store.time_contract import KeptStatement
 
 _BUSY_SECONDS: Final = 30
 _PAGE: Final = 500
@@ -47,13 +53,15 @@ class StoredGame:
     """Everything that is stored of a game.
 
     Each of `rows` has an entry's number, text, signature, receipt and signature of the receipt. `ended` is the column
-    that says when the game ended, for lists; None if it goes on.
+    that says when the game ended, for lists; None if it goes on. `outages` are all of the service.
     """
 
     summary: GameSummary
     ended: str | None
     rows: tuple[Row, ...]
     secrets: Secrets | None
+    statements: tuple[KeptStatement, ...]
+    outages: tuple[Outage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +128,19 @@ class Maintenance:
             openings = connection.execute(
                 select(*opened).where(OPENING.c.game == game).order_by(OPENING.c.seq, OPENING.c.part)
             ).all()
+            statements = connection.execute(select(*STATEMENT.c).where(STATEMENT.c.game == game)).all()
+            outages = connection.execute(select(OUTAGE.c["from"], OUTAGE.c.until).order_by(OUTAGE.c["from"])).all()
         if summary is None:
             return None
         kept = Secrets(secret[0], secret[1], tuple(Opening(*row) for row in openings)) if secret else None
-        return StoredGame(GameSummary._make(summary[:-1]), summary[-1], tuple(tuple(row) for row in rows), kept)
+        return StoredGame(
+            GameSummary._make(summary[:-1]),
+            summary[-1],
+            tuple(tuple(row) for row in rows),
+            kept,
+            tuple(KeptStatement(*row) for row in statements),
+            tuple(Outage(*row) for row in outages),
+        )
 
     def players(self) -> Iterator[Player]:
         """Yields the players, in order of their names."""
@@ -160,7 +177,7 @@ class Maintenance:
                 connection.execute(
                     select(func.count()).select_from(table).where(table.c.game.not_in(select(GAME.c.game)))
                 ).scalar_one()
-                for table in (ENTRY, SECRET, OPENING)
+                for table in (ENTRY, SECRET, OPENING, STATEMENT)
             )
 
     def figures(self) -> DatabaseFigures:
@@ -182,6 +199,19 @@ class Maintenance:
         page = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
         free = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
         return sum(file.stat().st_size for file in files if file.exists()), page * free
+
+    def with_statements(self) -> tuple[str, ...]:
+        """Returns the ids of the games about which statements are kept."""
+        with self._reading() as connection:
+            return tuple(row[0] for row in connection.execute(select(STATEMENT.c.game).distinct()))
+
+    def clocks(self) -> tuple[str | None, datetime | None]:
+        """Returns the newest beat, and the time of the database; a file has none."""
+        with self._reading() as connection:
+            beat = connection.execute(select(BEAT.c.at)).scalar()
+            if isinstance(self._location, Path):
+                return beat, None
+            return beat, connection.execute(select(func.clock_timestamp())).scalar_one()
 
     def newest(self) -> str | None:
         """Returns the time of the last receipt."""

@@ -1,0 +1,352 @@
+"""The time of a game as the client knows it: gifts, calling off, heads, late entries. docs/spec/log.md, "Clock"."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.client import watching
+from hkoji.client.game_time import GameTime
+from hkoji.client.head_schedule import HeadSchedule
+from hkoji.client.kept_evidence import KeptEvidence
+from hkoji.client.transport import HttpAnswer
+from hkoji.errors import (
+    ConflictError,
+    IllegalError,
+    NotYourTurnError,
+    TimeOverError,
+    TrustError,
+)
+from hkoji.game.clock import parse_time
+from tests.support import chance
+from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, timed_game, timed_player, timed_world
+
+SLACK = 120
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[TimedWorld]:
+    with timed_world(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def alice(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
+    return timed_player(world, "alice", tmp_path)
+
+
+@pytest.fixture
+def bob(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
+    return timed_player(world, "bob", tmp_path)
+
+
+def give(player: TimedPlayer, game: str, seconds: int) -> GameTime:
+    with player.client.game(game) as held:
+        held.current()
+        return held.time.give(seconds)
+
+
+def annul(player: TimedPlayer, game: str) -> GameTime:
+    with player.client.game(game) as held:
+        held.current()
+        return held.time.annul()
+
+
+def look(player: TimedPlayer, game: str) -> GameTime:
+    with player.client.game(game) as held:
+        return held.look()[1]
+
+
+def first_move(player: TimedPlayer, game: str) -> str:
+    return player.position(game).legal[0]
+
+
+def kinds(player: TimedPlayer, game: str) -> list[str]:
+    return [line.entry.kind for line in player.log(game)]
+
+
+# --- what the clock shows ---------------------------------------------------------------------------------------------
+
+
+def test_the_deadline_of_a_turn_is_its_time_and_the_reserve(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    for player in (alice, bob):
+        reading = look(player, game).reading
+        assert (reading.text, reading.seat, reading.reserve) == ("3d/14d", 0, (14 * DAY, 14 * DAY))
+        assert reading.since == "2026-11-20T12:00:00Z"
+        assert reading.deadline == "2026-12-07T12:00:00Z"
+
+
+def test_what_is_used_beyond_the_turn_comes_out_of_the_reserve(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    game = timed_game(alice, bob)
+    world.pass_by(5 * DAY)
+    assert look(bob, game).reading.reserve_at("2026-11-25T12:00:00Z") == (12 * DAY, 14 * DAY)
+    alice.move(game, first_move(alice, game))
+    reading = look(bob, game).reading
+    assert (reading.seat, reading.reserve) == (1, (12 * DAY, 14 * DAY))
+    assert reading.deadline == "2026-12-12T12:00:00Z"
+
+
+def test_without_the_service_the_clock_is_that_of_the_kept_log(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    game = timed_game(alice, bob)
+    stated = look(alice, game).reading
+    asked = len(world.asked)
+    assert alice.client.kept_game(game).time.reading == stated
+    assert len(world.asked) == asked
+
+
+def test_a_game_without_a_clock_asks_for_no_head(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob, "none")
+    world.asked.clear()
+    reading = look(bob, game).reading
+    assert (reading.text, reading.seat, reading.deadline, reading.reserve) == ("none", None, None, None)
+    assert not [each for each in world.asked if "/head" in each or "/clock" in each]
+
+
+# --- gifts ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_gift_moves_the_deadline_for_both_and_saves_reserve(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    game = timed_game(alice, bob)
+    assert give(bob, game, DAY).reading.deadline == "2026-12-08T12:00:00Z"
+    assert give(bob, game, 2 * DAY).reading.deadline == "2026-12-09T12:00:00Z"
+    seen = look(alice, game)
+    assert seen.reading.deadline == "2026-12-09T12:00:00Z"
+    assert max(gift.seconds for gift in seen.gifts) == 2 * DAY
+    world.pass_by(4 * DAY)
+    alice.move(game, first_move(alice, game))
+    assert kinds(alice, game)[-2:] == ["move", "credit"]
+    assert look(bob, game).reading.reserve == (14 * DAY, 14 * DAY)
+
+
+def test_time_is_given_only_to_the_opponent(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    with pytest.raises(NotYourTurnError):
+        give(alice, game, DAY)
+    assert not [each for each in world.asked if each.endswith("/statements")]
+
+
+def test_no_time_is_given_where_no_clock_runs(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob, "none")
+    with pytest.raises(IllegalError, match="no clock"):
+        give(bob, game, DAY)
+    assert not [each for each in world.asked if each.endswith("/statements")]
+
+
+def test_after_the_deadline_no_gift_is_taken(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob, "3d")
+    world.pass_by(3 * DAY + 1)
+    with pytest.raises(TimeOverError):
+        give(bob, game, DAY)
+    assert look(alice, game).gifts == ()
+
+
+def test_a_gift_that_the_giver_has_not_signed_is_not_counted(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    game = timed_game(alice, bob)
+    give(bob, game, DAY)
+
+    def tamper(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
+        if not path.endswith("/clock"):
+            return answer
+        value = answer.json()
+        value["gifts"][0]["seconds"] = 9 * DAY
+        return answer._replace(body=json.dumps(value).encode())
+
+    world.tamper = tamper  # type: ignore[method-assign] # a dishonest service
+    seen = look(alice, game)
+    assert (seen.gifts, seen.reading.deadline) == ((), "2026-12-07T12:00:00Z")
+    assert any("gift that does not hold" in said for said in alice.said)
+
+
+# --- calling off ------------------------------------------------------------------------------------------------------
+
+
+def test_a_game_is_called_off_when_both_wish_so(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    annul(alice, game)
+    assert look(bob, game).annul == ("alice",)
+    assert not bob.position(game).over
+    annul(bob, game)
+    for player in (alice, bob):
+        outcome = player.position(game).course.outcome
+        assert outcome is not None
+        assert (outcome.reason, outcome.winner) == ("cancel", None)
+        assert kinds(player, game)[-2:] == ["annul", "end"]
+
+
+def test_a_wish_is_void_when_the_game_goes_on(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    annul(alice, game)
+    alice.move(game, first_move(alice, game))
+    assert look(bob, game).annul == ()
+    annul(bob, game)
+    assert not alice.position(game).over
+
+
+def test_a_wish_is_withdrawn(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    annul(alice, game)
+    with alice.client.game(game) as held:
+        held.current()
+        assert held.time.withdraw().annul == ()
+    annul(bob, game)
+    assert not alice.position(game).over
+
+
+def test_nobody_calls_off_what_nobody_has_joined(world: TimedWorld, alice: TimedPlayer) -> None:
+    game = alice("new").out.strip()
+    with pytest.raises(IllegalError, match="nobody has joined"):
+        annul(alice, game)
+    assert not [each for each in world.asked if each.endswith("/statements")]
+
+
+# --- too late ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_late_move_is_refused_and_not_kept_for_later(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob, "3d")
+    action = first_move(alice, game)
+    world.pass_by(3 * DAY + 1)
+    before = kinds(bob, game)
+    with pytest.raises(TimeOverError):
+        alice.move(game, action)
+    assert alice.client.kept_game(game).unsent[0].waits is False
+    assert kinds(bob, game) == before
+    world.pass_by(SLACK)
+    world.let_keepers_look()
+    assert kinds(alice, game)[-2:] == ["timeout", "end"]
+    outcome = alice.position(game).course.outcome
+    assert outcome is not None
+    assert (outcome.reason, outcome.winner) == ("timeout", 1)
+
+
+def test_a_move_in_the_last_second_is_in_time(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob, "3d")
+    action = first_move(alice, game)
+    world.pass_by(3 * DAY)
+    alice.move(game, action)
+    assert kinds(bob, game)[-1] == "move"
+
+
+def test_nobody_joins_an_offer_that_has_expired(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = alice("new", "--expires", "1d").out.strip()
+    world.pass_by(DAY + 1)
+    with pytest.raises(TimeOverError):
+        bob.join(game)
+    world.pass_by(SLACK)
+    world.let_keepers_look()
+    assert kinds(alice, game)[-2:] == ["lapse", "end"]
+
+
+# --- the machine's clock ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("off", "warned"), [(121, "earlier"), (120, ""), (-120, ""), (-121, "later")])
+def test_a_receipt_far_from_this_machines_clock_is_remarked_on(
+    alice: TimedPlayer, bob: TimedPlayer, off: int, warned: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = timed_game(alice, bob)
+    action = first_move(alice, game)
+    alice.said.clear()
+    monkeypatch.setattr(chance, "NOON", chance.NOON + off)
+    alice.move(game, action)
+    found = [said for said in alice.said if "by the clock of this machine" in said]
+    assert [warned in said for said in found] == ([True] if warned else [])
+
+
+# --- heads ------------------------------------------------------------------------------------------------------------
+
+
+def heads(player: TimedPlayer, game: str) -> list[str]:
+    return [each.statement.at for each in KeptEvidence(player.folder(game)).heads()]
+
+
+def test_a_player_who_waits_keeps_a_head(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    look(alice, game)
+    assert heads(alice, game) == []  # it is alice's own turn
+    world.pass_by(600)
+    look(bob, game)
+    (at,) = heads(bob, game)
+    assert 0 <= parse_time("2026-11-20T12:10:00Z") - parse_time(at) <= SLACK
+
+
+def test_heads_are_fetched_every_five_minutes_and_once_more_when_the_time_is_over(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    game = timed_game(alice, bob, "10m")
+    seconds = 0.0
+    schedule = HeadSchedule(lambda: seconds)
+    fetched = []
+
+    def at(moment: float) -> bool:
+        nonlocal seconds
+        world.pass_by(int(moment - seconds))
+        seconds = moment
+        world.asked.clear()
+        with bob.client.game(game) as held:
+            schedule.look(held)
+        fetched.append(any(each.endswith("/head") for each in world.asked))
+        return fetched[-1]
+
+    assert at(0)
+    assert not at(299)
+    assert not schedule.is_due(game)
+    assert at(300)
+    assert at(600)
+    assert not at(600 + SLACK)
+    assert at(600 + SLACK + 1)
+
+
+def test_a_late_entry_that_the_service_has_taken_is_refused_and_proved(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, tmp_path: Path
+) -> None:
+    game = timed_game(alice, bob, "3d")
+    action = first_move(alice, game)
+    world.pass_by(3 * DAY + 60)
+    from hkoji.game import course as courses
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(courses.Course, "deadline", lambda *_: None)  # a service that forgives
+        alice.world.service.ask("GET", "/healthz")
+        with pytest.raises(TrustError):
+            alice.move(game, action)
+    before = (bob.folder(game) / "log.jsonl").read_bytes()
+    with pytest.raises(TrustError, match="there was time until 2026-11-23T12:00:00Z"):
+        bob.position(game)
+    assert (bob.folder(game) / "log.jsonl").read_bytes() == before
+    written = bob.client.evidence(game, cards=True)
+    result = audit_file(written.text)
+    assert {finding.signer for finding in result.findings} - {None}
+    assert all("server" in (finding.signer or "server") for finding in result.findings)
+
+
+def test_a_sent_statement_that_the_game_has_overtaken_is_a_conflict(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    game = timed_game(alice, bob)
+    with bob.client.game(game) as held:
+        held.current()
+        alice.move(game, first_move(alice, game))
+        with pytest.raises(ConflictError):
+            held.time.give(DAY)
+    assert look(bob, game).gifts == ()
+
+
+def test_waiting_ends_when_the_game_is_over(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob, "3d")
+    world.pass_by(3 * DAY + SLACK + 1)
+    world.let_keepers_look()
+    assert watching.wait(bob.client, game).over

@@ -1,0 +1,406 @@
+"""When the service trusts its clock, what it notes, which outages it records, and what it signs about the head.
+
+docs/spec/log.md, "Outages" and "Signed heads". Clocks are moved by the tests; nothing here waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hkoji_server.service import keeper
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.signed_heads import SignedHeads
+from hkoji_server.store.contract import Store
+from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.time_contract import Beat
+
+from hkoji.errors import ClockError
+from hkoji.game import entry_kinds
+from hkoji.log import sshsig
+from hkoji.log.canonical import decode_base64
+from hkoji.log.game_statements import parse_head
+from hkoji.log.line import read_line
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import parse_public_key
+from tests.server.test_timed_games import AN_HOUR, HOUR, log_of, move_of, owing, refused, verify
+from tests.support.loops import run
+from tests.support.service import Player, begin, offer_of
+from tests.support.service_in_process import Clock, Inside, inside
+from tests.support.times import log_time
+from tests.support.waiting_contract import new_game
+
+AFTER = 180
+"""How many seconds without a beat are an outage here."""
+KEY = PrivateKey.from_seed(b"k" * 32)
+
+
+@contextmanager
+def stores(path: Path, number: int, clock: Callable[[], datetime]) -> Iterator[list[SqliteStore]]:
+    made = [SqliteStore(path / "hkoji.sqlite3", clock) for _ in range(number)]
+    try:
+        yield made
+    finally:
+        for store in made:
+            store.close()
+
+
+def process(store: Store, clock: Clock, **given: Any) -> ServiceTime:  # Any: its arguments
+    """The time of one process on a store."""
+    return ServiceTime(store, ClockAndEntropy(clock, boot=clock.elapsed), outage_after=AFTER, **given)
+
+
+def at(clock: Clock, seconds: float = 0) -> str:
+    return log_time(clock() + timedelta(seconds=seconds))
+
+
+class Judged:
+    """A store with a clock of its own, which shows that of the test, `apart` seconds off."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self.apart = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def beat(self, time: str) -> Beat:
+        noted = await self._store.beat(time)
+        return Beat(noted.at, at(self._clock, self.apart))
+
+
+# --- outages ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_process_alone_records_that_it_was_stopped_and_then_takes_entries(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        time = process(store, clock)
+        assert run(time.now()) == at(clock)
+        assert (run(store.last_beat()), run(store.outages())) == (at(clock), ())
+        began = at(clock, 1)
+        clock.pass_by(AFTER)
+        assert run(time.now()) == at(clock)
+        assert run(store.outages()) == ()
+        clock.pass_by(1)
+        assert run(time.now()) == at(clock)
+        assert run(store.outages()) == time.outages == ((began, at(clock)),)
+        assert run(store.last_beat()) == at(clock)
+
+
+def test_no_outage_while_another_process_notes_the_time(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 2, clock) as (first, second):
+        one, two = process(first, clock), process(second, clock)
+        run(one.now())
+        run(two.now())
+        for _ in range(10):
+            clock.pass_by(AFTER / 3)
+            run(two.beat())
+        assert run(one.now()) == at(clock)
+        assert run(first.outages()) == ()
+
+
+def test_a_restart_within_the_time_is_no_outage_and_a_later_one_is(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        run(process(store, clock).now())
+        clock.pass_by(AFTER)
+        run(process(store, clock).now())
+        assert run(store.outages()) == ()
+        began = at(clock, 1)
+        clock.pass_by(AFTER + 1)
+        run(process(store, clock).now())
+        assert run(store.outages()) == ((began, at(clock)),)
+
+
+def test_of_processes_that_start_together_one_records_the_outage(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 4, clock) as made:
+        run(process(made[0], clock).now())
+        clock.pass_by(10 * AFTER)
+        times = [process(store, clock) for store in made]
+
+        async def together() -> list[str]:
+            return await asyncio.gather(*(time.now() for time in times))
+
+        assert run(together()) == [at(clock)] * 4
+        assert len(run(made[0].outages())) == 1
+        assert {time.outages for time in times} == {run(made[0].outages())}
+
+
+def test_an_outage_begins_after_the_newest_entry(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        time = process(store, clock)
+        run(time.now())
+        new_game(store, 0, updated=at(clock, 100))
+        began = at(clock, 101)
+        clock.pass_by(2 * AFTER)
+        run(time.now())
+        assert run(store.outages()) == ((began, at(clock)),)
+
+
+def test_an_outage_helps_the_player_who_owes_the_entry_and_stands_in_the_log(tmp_path: Path) -> None:
+    with inside(tmp_path / "data") as service:
+        players = Player(service, "alice").register(), Player(service, "bob").register()
+        game = begin(*players, agreement=AN_HOUR)
+        other = begin(*players)
+        mover = owing(players, game)
+        service.clock.pass_by(2 * HOUR)
+        answer = mover.send(move_of(mover, game))
+        assert answer.status == 201
+        lost = {"from": "2026-11-20T12:00:01Z", "until": "2026-11-20T14:00:00Z"}
+        credit = read_line(answer.json["lines"][1]).entry
+        assert (credit.kind, credit.body) == ("credit", {"gift": None, "outages": [lost]})
+        assert service.ask("GET", "/v1/outages").json == {"outages": [lost]}
+        verify(mover, game)
+        # Where no clock runs there is nothing to credit.
+        mover = owing(players, other)
+        assert len(mover.send(move_of(mover, other)).json["lines"]) == 1
+        verify(mover, other)
+
+
+def test_after_an_outage_the_keeper_corrects_the_deadline_and_writes_no_timeout(tmp_path: Path) -> None:
+    with patch.object(keeper, "PACE", 0.02), inside(tmp_path / "data") as service:
+        players = Player(service, "alice").register(), Player(service, "bob").register()
+        game = begin(*players, agreement=AN_HOUR)
+        before = log_of(players[0], game)
+        service.clock.pass_by(2 * HOUR)
+        assert service.ask("GET", f"/v1/games/{game}").json["deadline"] == "2026-11-20T13:00:00Z"
+        assert service.ask("GET", f"/v1/games/{game}/clock").json["overdue"]  # nothing has noticed the outage yet
+        service.runner.run(asyncio.sleep(0.5))
+        assert service.ask("GET", f"/v1/games/{game}").json["deadline"] == "2026-11-20T14:59:59Z"
+        shown = service.ask("GET", f"/v1/games/{game}/clock").json
+        assert (shown["deadline"], shown["overdue"]) == ("2026-11-20T14:59:59Z", False)
+        assert len(shown["outages"]) == 1
+        assert log_of(players[0], game) == before
+
+
+# --- a clock that cannot be trusted -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seconds", [30, -30, 3600, -3600])
+def test_on_a_file_a_jump_stops_the_process_until_the_clock_is_set_back(tmp_path: Path, seconds: int) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        time = process(store, clock)
+        run(time.now())
+        noted = run(store.last_beat())
+        clock.jump(seconds)
+        for passed in (0, 10, 40):
+            clock.pass_by(passed)
+            for call in (time.now, time.beat, time.drained):
+                with pytest.raises(ClockError):
+                    run(call())
+        assert (run(store.last_beat()), run(store.outages())) == (noted, ())
+        clock.jump(-seconds)
+        assert run(time.now()) == at(clock)
+        assert run(store.outages()) == ()
+
+
+def test_a_small_correction_is_no_jump(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        time = process(store, clock)
+        for _ in range(10):
+            clock.jump(29)
+            assert run(time.now()) == at(clock)
+
+
+def test_a_clock_over_a_minute_before_the_last_beat_is_not_trusted(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        run(store.beat(at(clock, 61)))
+        time = process(store, clock)
+        with pytest.raises(ClockError):
+            run(time.now())
+        assert (run(store.last_beat()), run(store.outages())) == (at(clock, 61), ())
+        clock.pass_by(1)
+        assert run(time.now()) == at(clock)
+
+
+def test_a_database_judges_the_clock_after_a_jump_and_with_each_beat(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        judged = Judged(store, clock)
+        time = process(judged, clock)  # type: ignore[arg-type] # it passes everything on
+        run(time.now())
+        run(time.beat())
+        clock.jump(40)  # and so does the database's: it was the other clock that went wrong
+        assert run(time.now()) == at(clock)
+        for apart in (31, -31):
+            noted = run(store.last_beat())
+            clock.jump(-40)
+            judged.apart = apart
+            with pytest.raises(ClockError):
+                run(time.now())
+            assert run(store.last_beat()) == noted
+            clock.jump(40)
+            clock.pass_by(2)
+            judged.apart = 0
+            assert run(time.now()) == at(clock)
+        judged.apart = 31
+        assert run(time.now()) == at(clock)  # it is asked with the next beat
+        with pytest.raises(ClockError):
+            run(time.beat())
+        with pytest.raises(ClockError):
+            run(time.now())
+        judged.apart = 30
+        clock.pass_by(1)
+        assert run(time.now()) == at(clock)
+        assert run(store.outages()) == ()
+
+
+def test_a_service_that_does_not_know_the_time_takes_nothing_and_answers_what_only_reads(tmp_path: Path) -> None:
+    with patch.object(keeper, "PACE", 0.02), inside(tmp_path / "data", outage_after=10**7) as service:
+        players = Player(service, "alice").register(), Player(service, "bob").register()
+        game = begin(*players, agreement=AN_HOUR)
+        mover = owing(players, game)
+        accepted = mover.entry(game, (0, "0" * 64), entry_kinds.Resign())
+        move, before = move_of(mover, game), log_of(mover, game)
+        service.clock.jump(2 * HOUR)
+        reads = (
+            "",
+            "/log",
+            "/clock",
+        )
+        for answer in (
+            mover.send(move),
+            service.ask("POST", "/v1/offers", offer_of(), mover.token),
+            service.ask("GET", f"/v1/games/{game}/head"),
+            service.ask("GET", "/readyz"),
+        ):
+            refused(answer, 503, "clock")
+            assert int(answer.headers["retry-after"]) == answer.json["retry_after"] > 0
+            assert "connection" not in answer.headers
+        refused(mover.send(accepted), 409, "conflict")  # it says nothing new
+        service.runner.run(asyncio.sleep(0.3))  # the keeper writes no timeout
+        assert [service.ask("GET", f"/v1/games/{game}{path}").status for path in reads] == [200] * len(reads)
+        assert service.ask("GET", "/v1/outages").json == {"outages": []}
+        assert log_of(mover, game) == before
+        service.clock.jump(-2 * HOUR)
+        assert mover.send(move).status == 201
+        assert service.ask("GET", "/readyz").status == 200
+        verify(mover, game)
+
+
+# --- drained, and signed heads ----------------------------------------------------------------------------------------
+
+
+def test_what_has_arrived_and_is_not_decided_holds_back_heads_and_timeouts(tmp_path: Path) -> None:
+    clock = Clock()
+    waiting: list[str] = []
+
+    async def unprocessed() -> str | None:
+        return min(waiting, default=None)
+
+    with stores(tmp_path, 1, clock) as (store,):
+        time = process(store, clock, unprocessed=unprocessed)
+        sources = ClockAndEntropy(clock, boot=clock.elapsed)
+        heads = SignedHeads(store, time, sources, KEY, most=1)
+        asked: list[str] = []
+
+        class Asked(Judged):
+            async def overdue(self, before: str, limit: int) -> tuple[str, ...]:
+                asked.append(before)
+                return await store.overdue(before, limit)
+
+        look = Keeper(Asked(store, clock), None, time, sources, KEY, slack=120).look  # type: ignore[arg-type] # it ends nothing
+        table = new_game(store, 0)
+        assert run(time.drained()) == at(clock)
+        waiting.append(at(clock, 5))
+        for _ in range(10):
+            clock.pass_by(60)
+            run(time.beat())
+            assert run(time.drained()) == at(clock, -60 * (_ + 1) + 4)
+            assert run(heads.head(table.game)).statement.at == run(time.drained())
+            assert run(look()) == 0
+            assert asked[-1] == min(at(clock, -120), run(time.drained()))
+        waiting.clear()
+        clock.pass_by(60)
+        run(time.beat())
+        assert run(time.drained()) == run(heads.head(table.game)).statement.at == at(clock)
+        run(look())
+        assert asked[-1] == at(clock, -120)
+
+
+def test_the_store_is_asked_at_most_once_a_second_and_a_process_that_was_stopped_asks_again(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        time = process(store, clock)
+        asked = 0
+
+        async def drained() -> None:
+            nonlocal asked
+            asked += 1
+
+        with patch.object(store, "drained", drained):
+            first = run(time.drained())
+            clock.pass_by(0.5)
+            assert (run(time.drained()), asked) == (first, 1)
+            clock.pass_by(0.5)
+            assert (run(time.drained()), asked) == (at(clock), 2)
+            clock.pass_by(HOUR)
+            assert (run(time.drained()), asked) == (at(clock), 3)
+
+
+def test_the_time_of_a_head_is_taken_before_the_head_is_read(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        table = new_game(store, 0)
+        order: list[str] = []
+        time = process(store, clock)
+        drained, head = time.drained, store.head
+
+        async def noted_drained() -> str:
+            order.append("drained")
+            return await drained()
+
+        async def noted_head(game: str) -> tuple[int, str] | None:
+            order.append("head")
+            return await head(game)
+
+        sources = ClockAndEntropy(clock, boot=clock.elapsed)
+        with patch.object(time, "drained", noted_drained), patch.object(store, "head", noted_head):
+            run(SignedHeads(store, time, sources, KEY, most=1).head(table.game))
+        assert order == ["drained", "head"]
+
+
+def head_of(service: Inside, game: str) -> dict[str, str]:
+    answer = service.ask("GET", f"/v1/games/{game}/head")
+    assert (answer.status, set(answer.json)) == (200, {"sig", "text"})
+    found: dict[str, str] = answer.json
+    return found
+
+
+def test_a_head_names_the_last_entry_and_is_signed_again_after_ten_seconds(tmp_path: Path) -> None:
+    with inside(tmp_path / "data") as service:
+        players = Player(service, "alice").register(), Player(service, "bob").register()
+        game = begin(*players, agreement=AN_HOUR)
+        key = parse_public_key(service.ask("GET", "/v1/service").json["key"])
+        shown = head_of(service, game)
+        head = parse_head(shown["text"])
+        sshsig.verify(decode_base64(shown["sig"], "signature"), key, sshsig.HEAD, head.message, "server")
+        assert (head.game, (head.seq, head.head)) == (game, players[0].head(game))
+        assert head.at == at(service.clock)
+        service.clock.pass_by(9)
+        assert head_of(service, game) == shown
+        service.clock.pass_by(1)
+        assert parse_head(head_of(service, game)["text"]) == head._replace(
+            at=at(service.clock), text=head.text.replace(head.at, at(service.clock))
+        )
+        mover = owing(players, game)
+        assert mover.send(move_of(mover, game)).status == 201
+        moved = parse_head(head_of(service, game)["text"])  # a head is never of an entry that was known to have passed
+        assert (moved.seq, moved.head) == mover.head(game)
+        refused(service.ask("GET", f"/v1/games/{'0' * 32}/head"), 404, "not-found")

@@ -1,0 +1,373 @@
+"""Games with a clock: what comes in time, what comes too late, what the keeper writes. docs/spec/log.md, "Clock"."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hkoji_server import admin
+from hkoji_server.process.metrics import Metrics
+from hkoji_server.service import keeper
+
+from hkoji import referee
+from hkoji.audit.log_audit import audit
+from hkoji.errors import IllegalError
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.commitments import entropy_commit
+from hkoji.game.submission import Submission
+from hkoji.game.time_control import TimeControl
+from hkoji.log.entry import make_entry
+from hkoji.log.line import format_log, sign_entry
+from hkoji.log.public_key import parse_public_key
+from tests.support.service import Answer, Player, begin, offer_of
+from tests.support.service_in_process import Inside, inside
+from tests.support.times import log_time
+
+HOUR = 3600
+AN_HOUR = Agreement(TimeControl(HOUR, 0, 0, 0))
+NEVER_OUT = 10**7
+"""So that time can pass between two requests although the test's process notes it only with the second one."""
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Inside]:
+    with patch.object(keeper, "PACE", 0.02), inside(tmp_path / "data", outage_after=NEVER_OUT) as service:
+        yield service
+
+
+@pytest.fixture
+def players(service: Inside) -> tuple[Player, Player]:
+    return Player(service, "alice").register(), Player(service, "bob").register()
+
+
+def let_keepers_look(service: Inside) -> None:
+    service.runner.run(asyncio.sleep(0.5))
+
+
+def log_of(player: Player, game: str) -> bytes:
+    return player.service.ask("GET", f"/v1/games/{game}/log").body
+
+
+def kinds(player: Player, game: str) -> list[str]:
+    return [line.entry.kind for line in player.lines(game)]
+
+
+def verify(player: Player, game: str) -> None:
+    """The public audit of the log finds nothing."""
+    key = parse_public_key(player.service.ask("GET", "/v1/service").json["key"])
+    assert audit(format_log(player.lines(game)), {"server": key}).findings == ()
+
+
+def move_of(player: Player, game: str) -> Submission:
+    own = player.course(game)
+    return player.make_move(own, own.state.legal_actions()[0])
+
+
+def owing(players: tuple[Player, Player], game: str) -> Player:
+    actor = players[0].course(game).actor
+    assert actor is not None
+    return players[actor]
+
+
+def refused(answer: Answer, status: int, code: str) -> None:
+    assert (answer.status, answer.json["code"]) == (status, code), answer
+
+
+def summary_of(player: Player, game: str) -> dict[str, Any]:  # Any: JSON
+    found: dict[str, Any] = player.service.ask("GET", f"/v1/games/{game}").json
+    return found
+
+
+# --- agreements -------------------------------------------------------------------------------------------------------
+
+
+def test_the_offer_has_the_whole_agreement_that_was_asked_for(players: tuple[Player, Player]) -> None:
+    alice, _ = players
+    wanted = Agreement(TimeControl(259_200, 1_209_600, 0, 1_209_600, "67", "+01:00"), "2026-12-05T12:00:00Z", True)
+    game = alice.new(agreement=wanted)
+    offer = alice.lines(game)[0].entry
+    assert offer.seen is None
+    assert offer.body["agreement"] == wanted.to_json()
+    shown = summary_of(alice, game)
+    assert (shown["agreement"], shown["deadline"], shown["overdue"]) == (wanted.to_json(), wanted.expires, False)
+    assert alice.service.ask("GET", "/v1/service").json["slack"] == 120
+
+
+@pytest.mark.parametrize(
+    ("agreement", "taken"),
+    [
+        (Agreement(TimeControl(HOUR, 0, 0, 0)), True),
+        (Agreement(TimeControl(0, HOUR, 0, HOUR)), True),
+        (Agreement(TimeControl(HOUR // 2, HOUR // 2, 0, HOUR // 2)), True),
+        (Agreement(TimeControl(HOUR - 1, 0, 0, 0)), False),
+        (Agreement(TimeControl(HOUR // 2, HOUR // 2 - 1, HOUR, HOUR)), False),
+        (Agreement(expires="2027-01-19T12:00:00Z"), True),
+        (Agreement(expires="2027-01-19T12:00:01Z"), False),
+        (Agreement(expires="2026-11-20T12:00:01Z"), True),
+        (Agreement(expires="2026-11-20T12:00:00Z"), False),
+    ],
+)
+def test_agreements_beyond_the_limits_are_refused(
+    service: Inside, players: tuple[Player, Player], agreement: Agreement, taken: bool
+) -> None:
+    answer = service.ask("POST", "/v1/offers", offer_of(agreement=agreement), players[0].token)
+    if taken:
+        assert answer.status == 201
+        return
+    refused(answer, 422, "illegal")
+    assert admin.stats(service.data)["games"] == {"total": 0}
+
+
+@pytest.mark.parametrize("change", ["missing", "null", "extra", "rated without a clock"])
+def test_an_offer_names_the_whole_agreement(service: Inside, players: tuple[Player, Player], change: str) -> None:
+    body = offer_of()
+    match change:
+        case "missing":
+            del body["agreement"]
+        case "null":
+            body["agreement"] = None
+        case "extra":
+            body["agreement"]["stakes"] = 1
+        case _:
+            body["agreement"]["rated"] = True
+    assert service.ask("POST", "/v1/offers", body, players[0].token).status == 400
+    assert admin.stats(service.data)["games"] == {"total": 0}
+
+
+# --- in time and late -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("late", [0, 1])
+def test_a_move_at_the_deadline_is_in_time_and_one_second_later_it_is_not(
+    service: Inside, players: tuple[Player, Player], late: int
+) -> None:
+    game = begin(*players, agreement=AN_HOUR)
+    mover = owing(players, game)
+    move, before = move_of(mover, game), log_of(mover, game)
+    deadline = summary_of(mover, game)["deadline"]
+    service.clock.pass_by(HOUR + late)
+    answer = mover.send(move)
+    if not late:
+        assert answer.status == 201
+        assert mover.lines(game)[-1].receipt.receipt.at == deadline  # type: ignore[union-attr] # it has one
+        verify(mover, game)
+        return
+    refused(answer, 409, "time-over")
+    assert answer.json["deadline"] == deadline
+    assert (answer.json["seq"], answer.json["head"]) == mover.head(game)
+    assert log_of(mover, game) == before
+
+
+def test_the_seeds_are_on_the_clock_too(service: Inside, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    game = host.new(agreement=AN_HOUR)
+    guest.join(game)
+    seed = guest.entry(game, guest.head(game), entry_kinds.Seed(guest.entropy))
+    before = log_of(host, game)
+    service.clock.pass_by(HOUR + 1)
+    refused(guest.send(seed), 409, "time-over")
+    assert log_of(host, game) == before
+
+
+def test_a_guest_who_comes_after_the_expiry_does_not_join(service: Inside, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    game = host.new(agreement=Agreement(expires="2026-11-20T13:00:00Z"))
+    body = entry_kinds.Join(entropy_commit(game, 1, guest.entropy), guest.key.public)
+    joining, before = guest.entry(game, guest.head(game), body), log_of(host, game)
+    service.clock.pass_by(HOUR + 1)
+    refused(guest.send(joining), 409, "time-over")
+    assert log_of(host, game) == before
+    service.clock.pass_by(120)  # slack
+    let_keepers_look(service)
+    assert kinds(host, game)[-2:] == ["lapse", "end"]
+    lapse, end = (line.entry.body for line in host.lines(game)[-2:])
+    assert lapse == {"reason": "expired"}
+    assert end["result"] == {"reason": "cancel", "winner": None}
+    refused(guest.send(joining), 409, "time-over")
+    verify(host, game)
+    shown = summary_of(host, game)
+    assert (shown["status"], shown["deadline"], shown["overdue"]) == ("cancelled", None, False)
+
+
+def test_resigning_is_always_allowed(service: Inside, players: tuple[Player, Player]) -> None:
+    game = begin(*players, agreement=AN_HOUR)
+    mover = owing(players, game)
+    resigning = mover.entry(game, mover.head(game), entry_kinds.Resign())
+    service.clock.pass_by(2 * HOUR)
+    assert mover.send(resigning).status == 201
+    verify(mover, game)
+
+
+def test_an_entry_with_another_time_of_record_is_refused(service: Inside, players: tuple[Player, Player]) -> None:
+    game = begin(*players, agreement=AN_HOUR)
+    mover = owing(players, game)
+    true = move_of(mover, game)
+    entry, before = true.entry, log_of(mover, game)
+    for seen in ("2026-11-20T11:59:59Z", "2026-11-20T12:00:01Z"):
+        other = make_entry(
+            at=entry.at, body=entry.body, by=entry.by, game=game, kind=entry.kind, prev=entry.prev, seen=seen,
+            seq=entry.seq,
+        )  # fmt: skip
+        answer = mover.send(Submission(other, sign_entry(other, mover.key), true.opening))
+        refused(answer, 409, "conflict")
+        assert log_of(mover, game) == before
+    assert mover.send(true).status == 201
+
+
+def test_the_time_of_a_turn_that_is_over_does_not_count_for_the_next(
+    service: Inside, players: tuple[Player, Player]
+) -> None:
+    """Each turn has its own hour, and the reserve is taken from only by what exceeds it."""
+    game = begin(*players, agreement=Agreement(TimeControl(HOUR, HOUR, 0, HOUR)))
+    for passed in (HOUR, HOUR + 600, 10, HOUR):
+        mover = owing(players, game)
+        service.clock.pass_by(passed)
+        assert mover.send(move_of(mover, game)).status == 201
+    verify(players[0], game)
+
+
+# --- timeouts ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_keeper_ends_a_game_when_the_slack_has_passed_too(service: Inside, players: tuple[Player, Player]) -> None:
+    game = begin(*players, agreement=AN_HOUR)
+    untimed = begin(*players)
+    mover = owing(players, game)
+    other = players[1 - players.index(mover)]
+    move, before = move_of(mover, game), log_of(mover, game)
+    foreign = other.entry(game, other.head(game), entry_kinds.Resign())
+    deadline = summary_of(mover, game)["deadline"]
+    for passed, late in ((HOUR, False), (120, False), (1, True)):
+        assert log_of(mover, game) == before
+        assert not summary_of(mover, game)["overdue"]
+        service.clock.pass_by(passed)
+        if not late:
+            let_keepers_look(service)
+    assert summary_of(mover, game)["overdue"]
+    let_keepers_look(service)
+    timeout, end = (line.entry for line in mover.lines(game)[-2:])
+    assert (timeout.kind, timeout.by, timeout.body) == ("timeout", "server", {"seat": players.index(mover)})
+    assert timeout.at > deadline
+    assert (end.kind, end.body["result"]["reason"], end.body["result"]["winner"]) == (
+        "end",
+        "timeout",
+        players.index(other),
+    )
+    verify(mover, game)
+    after = log_of(mover, game)
+    refused(mover.send(move), 409, "time-over")
+    refused(other.send(foreign), 409, "conflict")
+    assert log_of(mover, game) == after
+    shown = summary_of(mover, game)
+    assert (shown["status"], shown["deadline"], shown["overdue"]) == ("finished", None, False)
+    assert kinds(mover, untimed).count("timeout") == 0
+
+
+def test_games_that_nobody_opened_do_not_keep_others_from_ending(
+    service: Inside, players: tuple[Player, Player]
+) -> None:
+    host, guest = players
+    game = begin(host, guest, agreement=AN_HOUR)
+    expiring = offer_of(agreement=Agreement(expires="2026-11-20T12:00:01Z"))
+    for _ in range(60):
+        assert service.ask("POST", "/v1/offers", expiring, host.token).status == 201
+    service.clock.pass_by(HOUR + 122)
+    let_keepers_look(service)
+    assert kinds(host, game).count("timeout") == 1
+
+
+def test_a_game_that_cannot_be_ended_is_put_off_and_counted_and_others_end(tmp_path: Path) -> None:
+    metrics = Metrics()
+    with (
+        patch.object(keeper, "PACE", 0.02),
+        inside(tmp_path / "data", figures=metrics, outage_after=NEVER_OUT) as service,
+    ):
+        players = Player(service, "alice").register(), Player(service, "bob").register()
+        broken = begin(*players, agreement=AN_HOUR)
+        service.clock.pass_by(1)
+        game = begin(*players, agreement=AN_HOUR)
+        tried, true = [], referee.timeout
+
+        def timeout(refereed: referee.RefereedGame, **given: Any) -> referee.Accepted:  # Any: its arguments
+            tried.append(refereed.course.setup.game)
+            if refereed.course.setup.game == broken:
+                raise IllegalError("broken")
+            return true(refereed, **given)
+
+        with patch.object(referee, "timeout", timeout):
+            service.clock.pass_by(HOUR + 122)
+            before = log_of(players[0], broken)
+            let_keepers_look(service)
+            assert kinds(players[0], game)[-2:] == ["timeout", "end"]
+            assert log_of(players[0], broken) == before
+            assert (tried.count(broken), tried.count(game)) == (1, 1)
+            assert metrics._keeper_failures._value.get() == 1
+            service.clock.pass_by(HOUR - 1)
+            let_keepers_look(service)
+            assert tried.count(broken) == 1
+        service.clock.pass_by(1)
+        let_keepers_look(service)
+        assert kinds(players[0], broken)[-2:] == ["timeout", "end"]
+
+
+# --- lists and checks -------------------------------------------------------------------------------------------------
+
+
+def test_waiting_games_in_the_order_of_their_deadlines(service: Inside, players: tuple[Player, Player]) -> None:
+    alice, bob = players
+    games = {}
+    for hours in (5, 2, None, 9, 3):
+        agreement = UNTIMED if hours is None else Agreement(TimeControl(hours * HOUR, 0, 0, 0))
+        games[hours] = begin(alice, bob, agreement=agreement)
+    mine = [hours for hours, game in games.items() if alice.course(game).actor == 0]
+    assert len(mine) >= 2
+    expected = [games[hours] for hours in sorted(mine, key=lambda hours: hours or 99)]
+    invited = [
+        bob.new(invite=entry_kinds.Invite("alice"), agreement=Agreement(expires=log_time(service.clock())[:11] + time))
+        for time in ("20:00:00Z", "15:00:00Z")
+    ]
+    expected += invited[::-1]
+    path = "/v1/me/games?waiting=true&order=deadline"
+    found = service.ask("GET", path, token=alice.token).json
+    assert [each["game"] for each in found["games"]] == expected
+    paged, cursor = [], ""
+    while cursor is not None:
+        page = service.ask("GET", f"{path}&limit=1{cursor and f'&after={cursor}'}", token=alice.token).json
+        paged += [each["game"] for each in page["games"]]
+        cursor = page["next"]
+    assert paged == expected
+    for wrong in ("order=deadline", "waiting=true&order=size", "waiting=true&order=deadline&status=playing"):
+        assert service.ask("GET", f"/v1/me/games?{wrong}", token=alice.token).status == 400
+
+
+def test_the_check_of_a_database_computes_deadlines_again(service: Inside, players: tuple[Player, Player]) -> None:
+    import sqlite3
+
+    game = begin(*players, agreement=AN_HOUR)
+    waiting = players[0].new(agreement=Agreement(expires="2026-12-01T00:00:00Z"))
+    assert admin.check(service.data).faults == ()
+    connection = sqlite3.connect(service.data / "hkoji.sqlite3")
+    try:
+        for each in (game, waiting):
+            ((true,),) = connection.execute("SELECT deadline FROM game WHERE game = ?", (each,)).fetchall()
+            for wrong in (None, "2026-11-20T12:59:59Z", "2030-01-01T00:00:00Z"):
+                connection.execute("UPDATE game SET deadline = ? WHERE game = ?", (wrong, each))
+                connection.commit()
+                (fault,) = admin.check(service.data).faults
+                assert (fault.name, "deadline" in fault.reason) == (each, True)
+            connection.execute("UPDATE game SET deadline = ? WHERE game = ?", (true, each))
+            connection.execute("UPDATE game SET agreement = '{}' WHERE game = ?", (each,))
+            connection.commit()
+            (fault,) = admin.check(service.data).faults
+            assert (fault.name, "agreement" in fault.reason) == (each, True)
+            connection.execute("UPDATE game SET agreement = (SELECT json_extract(text, '$.body.agreement') FROM entry"
+                               " WHERE entry.game = game.game AND seq = 0) WHERE game = ?", (each,))  # fmt: skip
+            connection.commit()
+            assert admin.check(service.data).faults == ()
+    finally:
+        connection.close()

@@ -1,0 +1,122 @@
+"""Players whose clients talk to a real service in this process, with one clock that the test moves for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+from hkoji_server.service import keeper
+
+from hkoji.client import Client, Home
+from hkoji.client.identity import create
+from hkoji.client.transport import HttpAnswer, Transport
+from hkoji.game.agreement import Agreement
+from hkoji.game.time_control import parse_time_control
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from tests.support import chance
+from tests.support.commands import Commands
+from tests.support.service_in_process import Inside, inside
+from tests.support.shell import Done, run
+
+URL = "http://inside"
+DAY = 86400
+NEVER_OUT = 10**7
+"""So that time can pass between two requests although the service notes it only with the second one."""
+
+
+class InsideTransport(Transport):
+    """A transport to a service in this process. `asked` has the requests."""
+
+    def __init__(self, world: TimedWorld) -> None:
+        super().__init__(URL)
+        self._world = world
+
+    @property
+    def exposed(self) -> bool:
+        return False
+
+    def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
+        self._world.asked.append(f"{method} {path}")
+        answer = self._world.service.ask(method, path, token=token, raw=body or b"")
+        wait = answer.headers.get("retry-after")
+        made = HttpAnswer(answer.status, answer.body, retry_after=int(wait) if wait else None)
+        return self._world.tamper(method, path, made)
+
+
+@dataclass
+class TimedWorld:
+    """The service, and the time that passes for it and for the players."""
+
+    service: Inside
+    asked: list[str] = field(default_factory=list)
+
+    def tamper(self, method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
+        """Returns an answer as players get it. Tests replace this to make the service dishonest."""
+        return answer
+
+    def pass_by(self, seconds: int) -> None:
+        """Lets time pass for the service and the players."""
+        self.service.clock.pass_by(seconds)
+        chance.NOON += seconds
+
+    def let_keepers_look(self) -> None:
+        """Gives the service the time to end games."""
+        self.service.runner.run(asyncio.sleep(0.5))
+
+
+@dataclass
+class TimedPlayer(Commands):
+    """A player, with a new client for each command."""
+
+    world: TimedWorld
+    name: str
+    path: Path
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def client(self) -> Client:
+        return Client(Home(self.path), connect=lambda _: InsideTransport(self.world), say=self.said.append)
+
+    def folder(self, game: str) -> Path:
+        return self.path / "games" / game
+
+    def __call__(self, *words: str) -> Done:
+        """The command line."""
+        return run(*words, seat=self)
+
+
+@contextmanager
+def timed_world(folder: Path) -> Iterator[TimedWorld]:
+    """A service that allows short clocks, for the duration of a block."""
+    before = chance.NOON
+    with (
+        patch.object(keeper, "PACE", 0.02),
+        inside(folder / "data", outage_after=NEVER_OUT, shortest_clock=1) as service,
+    ):
+        try:
+            yield TimedWorld(service)
+        finally:
+            chance.NOON = before
+
+
+def timed_player(world: TimedWorld, name: str, folder: Path) -> TimedPlayer:
+    """A registered player."""
+    player = TimedPlayer(world, name, folder / name)
+    create(Home(player.path), name, None, random.Random(name).randbytes(32))
+    player.client.register(URL)
+    return player
+
+
+def timed_game(host: TimedPlayer, guest: TimedPlayer, clock: str = "3d/14d", ruleset: Ruleset | None = None) -> str:
+    """A game up to the host's first decision."""
+    agreement = Agreement(parse_time_control(clock), rated=clock != "none")
+    game = host.client.new(ruleset or Hanamikoji(), None, agreement).game
+    guest.join(game)
+    host.position(game)
+    return game
