@@ -45,6 +45,8 @@ class Table:
     host_key: PrivateKey | None = None
     """The host's key, if it is not one of the table's own."""
     agreement: Agreement = UNTIMED
+    at: str = AT
+    """The time of record of the first entry, and of those after it that are not given a later one."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -56,7 +58,7 @@ class Table:
         if self.deal:
             seed, terms = self.deal[1], DuplicateTerms.bind(*self.deal)
         offered = referee.offer(
-            self.game, self.ruleset, seed, signer=self.server, at=AT, agreement=self.agreement, terms=terms
+            self.game, self.ruleset, seed, signer=self.server, at=self.at, agreement=self.agreement, terms=terms
         )
         self.lines: list[Line] = list(offered.lines)
         self.refereed = offered.refereed
