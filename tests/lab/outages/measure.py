@@ -36,7 +36,7 @@ from hkoji_server.store.postgres.store import open_postgres
 
 from hkoji.log.private_key import PrivateKey
 from tests.lab.outages.judgement import judged
-from tests.lab.outages.planted import PLANTED
+from tests.lab.outages.planted import ON_POSTGRES, PLANTED
 from tests.lab.outages.players import Company
 from tests.lab.outages.service import TimedProcess
 from tests.lab.outages.simulated_time import DatabaseTime, SimulatedTime
@@ -55,6 +55,7 @@ _ANSWERED: Final = (0.8, 2.5, 6.0, 6.0)
 FOUND_BY: Final = {
     "decisions of any age are written": "one waits before a transaction",
     "outages are recorded without the lock": "one stops within a transaction, then both",
+    "outages begin after the last beat": "both stand still",
     "heads wait for nothing": "one waits before its commit",
     "the clock is trusted": "a clock goes wrong by an hour",
 }
@@ -168,7 +169,7 @@ def main() -> int:
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder)
         database = None
-        if given.postgres:
+        if given.postgres or given.planted in ON_POSTGRES:
             server = stack.enter_context(cluster())
             database = migrated(server.url(server.create()))
         only = (FOUND_BY[given.planted],) if given.planted else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -12,6 +13,7 @@ from hkoji_server.store import game_statements, outages
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite import append
 from hkoji_server.store.sqlite import store as sqlite_store
+from sqlalchemy import null
 
 from hkoji.game.clock import Outage, format_time, parse_time
 
@@ -20,12 +22,8 @@ def _any_age() -> None:
     """A decision of any age is written."""
     from hkoji_server.store.postgres import statements
 
-    for module in (append, sqlite_store, game_statements):
-        patch.object(module, "is_old", lambda *_: False).start()
-    age = " AND CAST(%(b_at)s::VARCHAR AS TIMESTAMP WITH TIME ZONE) >= clock_timestamp() - interval '60 seconds'"
-    for which, statement in statements._APPENDS.items():
-        assert age in statement, statement
-        patch.dict(statements._APPENDS, {which: statement.replace(age, "")}).start()
+    for module in (append, sqlite_store, game_statements, statements):
+        patch.object(module, "latest", lambda _: datetime(9000, 1, 1, tzinfo=UTC)).start()
 
 
 def _recorded_without_lock() -> None:
@@ -52,6 +50,16 @@ def _recorded_without_lock() -> None:
     patch.object(SqlStore, "close_gap", close_gap).start()
 
 
+def _begins_after_the_beat() -> None:
+    """An outage begins after the time that was noted last, whatever was taken since then."""
+    real = outages.func.max
+
+    def newest(column: Any) -> Any:  # Any: SQL
+        return null() if column.name == "updated" else real(column)
+
+    patch.object(outages.func, "max", newest, create=True).start()
+
+
 def _nothing_drained() -> None:
     """A head has the time now, whatever is still being written."""
 
@@ -72,6 +80,9 @@ def _clock_trusted() -> None:
 PLANTED: Final[dict[str, Callable[[], None]]] = {
     "decisions of any age are written": _any_age,
     "outages are recorded without the lock": _recorded_without_lock,
+    "outages begin after the last beat": _begins_after_the_beat,
     "heads wait for nothing": _nothing_drained,
     "the clock is trusted": _clock_trusted,
 }
+ON_POSTGRES: Final = ("outages are recorded without the lock", "the clock is trusted")
+"""These can do harm on PostgreSQL only. A file has one writer, and its processes have one clock."""
