@@ -29,10 +29,13 @@ class ShownHead(NamedTuple):
 
 @dataclass
 class Company:
-    """Two players who play one game after another until `over`, and an observer who asks for heads of their games."""
+    """Two players who play one game after another until `over`, and observers who ask for heads of their games.
+
+    There is one observer for each process.
+    """
 
     wires: Wires
-    observing: Wires
+    observing: tuple[Wires, ...]
     players: tuple[Seated, Seated]
     seed_of: Callable[[str], str]
     rng: random.Random
@@ -43,10 +46,10 @@ class Company:
     async def play(self) -> None:
         """Plays and observes."""
         try:
-            await asyncio.gather(self._play(), self._observe())
+            await asyncio.gather(self._play(), *map(self._observe, self.observing))
         finally:
-            self.wires.close()
-            self.observing.close()
+            for wires in (self.wires, *self.observing):
+                wires.close()
 
     async def _play(self) -> None:
         while not self.over.is_set():
@@ -59,12 +62,12 @@ class Company:
                 await table.go_on()
                 await asyncio.sleep(self.rng.uniform(0, 2 * _BETWEEN_MOVES))
 
-    async def _observe(self) -> None:
+    async def _observe(self, wires: Wires) -> None:
         while not self.over.is_set():
             await asyncio.sleep(self.rng.uniform(0.5, 1.5) * _BETWEEN_HEADS)
             if self.tables:
                 request = got(f"/v1/games/{self.tables[-1].game}/head")
-                reply = await self.observing.once(request, self.rng.randrange(2))
+                reply = await wires.once(request)
                 if reply is not None and reply.status == 200:
                     shown = json.loads(reply.body)
                     self.heads.append(ShownHead(shown["text"], shown["sig"]))

@@ -15,6 +15,7 @@ HOUR: Final = 3600
 _MINUTES: Final = (20, 300)
 """The seconds, in simulated time, for which something stands still."""
 _OUTAGE: Final = (OUTAGE_AFTER + 20, OUTAGE_AFTER + 150)
+_LONG: Final = 250
 _REACHED: Final = 3.0
 _QUIET: Final = (0.3, 1.0)
 
@@ -43,6 +44,8 @@ class Tormentor:
             "one waits in a transaction": lambda: self._wait("in a transaction"),
             "one waits before its commit": lambda: self._wait("before a commit"),
             "one waits after its commit": lambda: self._wait("after a commit"),
+            "one waits long before a transaction": lambda: self._wait("before a transaction", _LONG),
+            "one waits long before its commit": lambda: self._wait("before a commit", _LONG),
             "one stops within a transaction, then both": self._stop_within,
             "one stops while it records": lambda: self._record("stop"),
             "one is killed while it records": lambda: self._record("kill"),
@@ -102,10 +105,10 @@ class Tormentor:
             process.kill()
         self._pass(self._rng.uniform(*_OUTAGE))
 
-    def _wait(self, point: str) -> None:
-        """One process waits about two minutes at a point, while the other goes on."""
+    def _wait(self, point: str, seconds: int | None = None) -> None:
+        """One process waits at a point, by default one or two minutes, while the other goes on."""
         one = self._pair()[0]
-        seconds = self._rng.choice((50, 130, 130, 250))
+        seconds = seconds or self._rng.choice((50, 130))
         self._simulated.order(one.number, POINTS.index(point), ACTIONS.index("wait"), seconds)
         if self._reached(one):
             self._pass(seconds + 30)

@@ -14,7 +14,7 @@ STRIKES = (
     "both stand still",
     "one stops within a transaction, then both",
     "one is killed while it records",
-    "one waits before its commit",
+    "one waits long before its commit",
     "a clock goes wrong by an hour",
 )
 
