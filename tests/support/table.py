@@ -8,19 +8,23 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 import pytest
 
 from hkoji import errors, referee
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.clock import Outage, format_time, parse_time
 from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import DuplicateTerms
+from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.entry_kinds.key_changes import Rekey, Revoke, Revoked
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
+from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import Line, format_log, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_revocation, proof_message
@@ -45,9 +49,13 @@ class Table:
     host_key: PrivateKey | None = None
     """The host's key, if it is not one of the table's own."""
     agreement: Agreement = UNTIMED
+    now: str = AT
+    """The time at which the host decides."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
+        self.gifts: tuple[GivenTime, ...] = ()
+        self.outages: tuple[Outage, ...] = ()
         self.server = self.host_key or PrivateKey.from_seed(self.bytes(32))
         self.keys = (PrivateKey.from_seed(self.bytes(32)), PrivateKey.from_seed(self.bytes(32)))
         self.every_key = list(self.keys)
@@ -115,7 +123,9 @@ class Table:
     def revoke(self, seat: int, *, signed: bool = False) -> PrivateKey:
         """Gives a seat a new key by an entry of the service; `signed` adds the old key's own revocation."""
         new = PrivateKey.from_seed(self.bytes(32))
-        self._keep(referee.revoke(self.refereed, self.revoking(seat, new, signed=signed), signer=self.server, at=AT))
+        self._keep(
+            referee.revoke(self.refereed, self.revoking(seat, new, signed=signed), signer=self.server, at=self.now)
+        )
         self._change(seat, new)
         return new
 
@@ -154,13 +164,74 @@ class Table:
         submission = self.entry(actor, entry_kinds.Move(shown, tuple(o.commitment(self.game) for o in openings)))
         return Submission(submission.entry, submission.sig, openings)
 
-    def send(self, submission: Submission, at: str = AT) -> tuple[Line, ...]:
-        """Gives a submission to the host and keeps the resulting lines."""
-        accepted = referee.accept(self.refereed, submission, signer=self.server, at=at)
+    def send(self, submission: Submission, at: str = "") -> tuple[Line, ...]:
+        """Gives a submission to the host, at the time `at` or now, and keeps the resulting lines."""
+        accepted = referee.accept(
+            self.refereed,
+            submission,
+            signer=self.server,
+            at=at or self.now,
+            gifts=self.gifts,
+            outages=self.outages,
+        )
         self._keep(accepted)
         return accepted.lines
 
-    def unseal(self, at: str = AT) -> Table:
+    # --- time -----------------------------------------------------------------------------------------------------
+
+    def wait(self, seconds: int) -> Self:
+        """Lets time pass."""
+        self.now = format_time(parse_time(self.now) + seconds)
+        return self
+
+    def fail(self, seconds: int) -> Self:
+        """Lets time pass in which the service takes no entries: an outage."""
+        begin = self.wait(1).now
+        self.outages = (*self.outages, Outage(begin, self.wait(seconds).now))
+        return self
+
+    def give(self, seconds: int) -> Self:
+        """Gives the seat that owes the next entry time, by its opponent."""
+        assert self.course.actor is not None
+        giver = 1 - self.course.actor
+        said = make_gift(game=self.game, head=self.course.head, name=self.names[giver], seconds=seconds)
+        given = GivenTime(said.head, seconds, self.keys[giver].sign(sshsig.GIVE, said.message))
+        self.gifts = (*self.gifts, given)
+        return self
+
+    def deadline(self) -> str | None:
+        """Until when the entry that is due can come."""
+        return referee.deadline(self.refereed, gifts=self.gifts, outages=self.outages)
+
+    def time_out(self) -> Self:
+        """Ends the game in which the time of the seat that owes the next entry is over."""
+        self._keep(
+            referee.timeout(self.refereed, signer=self.server, at=self.now, gifts=self.gifts, outages=self.outages)
+        )
+        return self
+
+    def call_off(self) -> Self:
+        """Lets both players call the game off."""
+        said = [make_annul(game=self.game, head=self.course.head, name=name) for name in self.names]
+        host, guest = (key.sign(sshsig.ANNUL, each.message) for key, each in zip(self.keys, said, strict=True))
+        self._keep(
+            referee.annul(
+                self.refereed,
+                (host, guest),
+                signer=self.server,
+                at=self.now,
+                gifts=self.gifts,
+                outages=self.outages,
+            )
+        )
+        return self
+
+    def lapse(self, reason: str) -> Self:
+        """Ends an open game without a guest."""
+        self._keep(referee.lapse(self.refereed, reason, signer=self.server, at=self.now))
+        return self
+
+    def unseal(self, at: str = AT) -> Self:
         """Publishes the seed that stays sealed at the end of a duplicate game."""
         self._keep(referee.unseal(self.refereed, signer=self.server, at=at))
         return self
@@ -180,14 +251,14 @@ class Table:
         for seat in (1, 0):
             self.reveal_seed(seat)
 
-    def begin(self) -> Table:
+    def begin(self) -> Self:
         """Plays up to the first decision."""
         self.open()
         self.join()
         self.reveal_seeds()
         return self
 
-    def play(self, moves: int | None = None) -> Table:
+    def play(self, moves: int | None = None) -> Self:
         """Plays this many random legal moves (None: to the end)."""
         played = 0
         while self.course.stage is Stage.PLAY and played != moves:

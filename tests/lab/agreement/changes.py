@@ -493,11 +493,11 @@ def finished(rng: random.Random, game: Game | None = None) -> Table:
     running = table.course.actor is not None
     if isinstance(table, TimedTable) and running and rng.random() < 0.4:
         if rng.random() < 0.4:
-            table.annul()
+            table.call_off()
         else:
             deadline = table.deadline()
             assert deadline is not None
-            table.wait(max(0, parse_time(deadline) - parse_time(table.now)) + rng.choice([1, 86400])).timeout()
+            table.wait(max(0, parse_time(deadline) - parse_time(table.now)) + rng.choice([1, 86400])).time_out()
     elif not isinstance(table, TimedTable) and running and rng.random() < 0.3:
         call_off(table)
     elif table.course.stage is Stage.PLAY and rng.random() < 0.8:
