@@ -28,7 +28,6 @@ from hkoji.game.submission import Submission
 from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
-from hkoji.log.game_statements import make_annul
 from hkoji.log.line import sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
@@ -145,8 +144,7 @@ def pass_time(table: Table, rng: random.Random) -> None:
     assert deadline is not None
     if rng.random() < 0.2 and table.now < deadline:
         seconds = rng.choice([1, 500, 200_000])
-        table.wait(1).lose(0, seconds)
-        table.wait(seconds)
+        table.fail(seconds)
     deadline = table.deadline()
     assert deadline is not None
     left = parse_time(deadline) - parse_time(table.now)
@@ -499,19 +497,10 @@ def finished(rng: random.Random, game: Game | None = None) -> Table:
             assert deadline is not None
             table.wait(max(0, parse_time(deadline) - parse_time(table.now)) + rng.choice([1, 86400])).time_out()
     elif not isinstance(table, TimedTable) and running and rng.random() < 0.3:
-        call_off(table)
+        table.call_off()
     elif table.course.stage is Stage.PLAY and rng.random() < 0.8:
         table.send(table.entry(rng.randrange(2), entry_kinds.Resign()))
     return play_on(table, rng)
-
-
-def call_off(table: Table) -> None:
-    """Lets both players call off a game without a clock."""
-    said = [make_annul(game=table.game, head=table.course.head, name=name) for name in table.names]
-    host, guest = (key.sign(sshsig.ANNUL, each.message) for key, each in zip(table.keys, said, strict=True))
-    accepted = referee.annul(table.refereed, (host, guest), signer=table.server, at=AT)
-    table.refereed = accepted.refereed
-    table.lines.extend(accepted.lines)
 
 
 def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:

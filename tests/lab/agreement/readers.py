@@ -36,7 +36,6 @@ from hkoji.rules.events import SEATS, Event, Seat, project
 from hkoji.rules.information import information_json
 from hkoji.rules.protocol import Ruleset, State
 from tests.support.table import AT, Table
-from tests.support.timed_table import TimedTable
 
 DOCUMENTED = (
     errors.InvalidError,
@@ -86,9 +85,7 @@ def offered(table: Table, submission: Submission, keys: Sequence[PrivateKey] = (
 
 def circumstances(table: Table) -> Circumstances:
     """What the referee is told beside a submission: the time, and the gifts and outages that the service knows of."""
-    if not isinstance(table, TimedTable):
-        return {"at": AT, "gifts": (), "outages": ()}
-    return {"at": table.now, "gifts": tuple(table.gifts), "outages": tuple(table.outages)}
+    return {"at": table.now, "gifts": table.gifts, "outages": table.outages}
 
 
 def assert_accepted(table: Table, submission: Submission, accepted: Accepted) -> None:

@@ -77,18 +77,12 @@ def spend(table: TimedTable) -> None:
     if rng.random() < 0.15:
         table.give(rng.choice([1, 3600]))
     for _ in range(rng.choice([0, 0, 0, 1, 2])):
-        fail(table, rng.choice([1, 500, 5000, 2 * DAY]))
+        table.fail(rng.choice([1, 500, 5000, 2 * DAY]))
     deadline = table.deadline()
     assert deadline is not None
     left = parse_time(deadline) - parse_time(table.now)
     if left > 0:
         table.wait(rng.choice([0, 1, left // 9, rng.randrange(left + 1), left]))
-
-
-def fail(table: TimedTable, seconds: int) -> TimedTable:
-    """Lets time pass in which the service takes no entries."""
-    table.wait(1).lose(0, seconds)
-    return table.wait(seconds)
 
 
 def decide(table: TimedTable, moves: int) -> TimedTable:
@@ -115,11 +109,11 @@ def timed_tables() -> tuple[TimedTable, ...]:
     resigned.send(resigned.entry(0, entry_kinds.Resign()))
     off = decide(ready(timed(22, control(2), GeishasRoad("random", "random"))), 5)
     off.give(DAY)
-    fail(off, 7000).wait(50).call_off()
+    off.fail(7000).wait(50).call_off()
     silent = overdue(ready(timed(23, control(3))))
     lost = decide(ready(timed(24, control(4))), 3)
     lost.give(600)
-    overdue(fail(lost, 900)).time_out()
+    overdue(lost.fail(900)).time_out()
     silent.time_out()
     untimed, at_once = timed(25, None), ready(timed(30, control(1)))
     untimed.begin().play(3)
