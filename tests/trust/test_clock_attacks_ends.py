@@ -1,4 +1,4 @@
-"""Attacks on what is agreed, and on games that nobody has joined: other agreements, joins too late, lapses too early."""
+"""Attacks on what is agreed, and on games that nobody has joined: false agreements, late joins, early lapses."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def test_another_agreement_for_the_host(service: HostileService, alice: LocalPla
     who=SERVICE,
     found=CLIENT,
     named=SERVICE,
-    file=NOBODY,
+    file=SERVICE,
 )
 @others
 def test_another_agreement_for_the_guest(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer, other: Agreement
 ) -> None:
-    """The host's `open` names the hash of the offer."""
+    """The host's `open` names the hash of the offer, so the receipt for it contradicts the false one."""
     game = alice.client.new(Hanamikoji(), agreement=ASKED).course.setup.game
     offer, opened = service.games[game].lines
     entry = make_entry(
@@ -107,7 +107,7 @@ def test_another_agreement_for_the_guest(
             with pytest.raises(TrustError, match="entry 1 of the log does not hold"):
                 bob.join(game)
     assert (on_disk(bob), sent(service)) == (before, count)
-    assert proven(service, bob, game) == set()
+    assert proven(service, bob, game) == {"server"}
     assert bob.join(game).course.setup.agreement == ASKED
 
 
