@@ -120,13 +120,20 @@ def lied_to(
 
     In their place others who are shown the `honest` log accept it, and their evidence names nobody.
     """
-    lied, (*seats,) = staged(honest, folder / "lied to")
-    told_true, (*others,) = staged(honest, folder / "told the truth")
+    victims = tuple(victims)
+    service, seats = staged(honest, folder / "lied to")
     for number in victims:
-        refuse(lied, seats[number], honest.game, forged, reason)
-        assert proven(lied, seats[number], honest.game) == set(proof)
-        assert others[number].position(honest.game).course.head == honest.course.head
-        assert proven(told_true, others[number], honest.game) == set()
+        refuse(service, seats[number], honest.game, forged, reason)
+        assert proven(service, seats[number], honest.game) == set(proof)
+    accepted(folder / "told the truth", honest, victims)
+
+
+def accepted(folder: Path, honest: Table, seats: Iterable[int] = EVERYBODY) -> None:
+    """Checks that players and spectator accept the table's log, and that their evidence names nobody."""
+    service, players = staged(honest, folder)
+    for number in seats:
+        assert players[number].position(honest.game).course.head == honest.course.head
+        assert proven(service, players[number], honest.game) == set()
 
 
 # --- a stranger's command line ----------------------------------------------------------------------------------------

@@ -11,13 +11,11 @@ from unittest.mock import patch
 import pytest
 
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.client import game_time
 from hkoji.errors import ConflictError, TrustError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import Agreement
 from hkoji.log import sshsig
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
-from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import (
     HostileService,
@@ -36,7 +34,6 @@ from tests.support.timed_table import RATED, TimedTable, later, timed_game
 from tests.trust.clock_lies import (
     due_of,
     found,
-    holds,
     judged,
     lied_to,
     refuse,
@@ -50,7 +47,6 @@ from tests.trust.clock_lies import (
 from tests.trust.test_attacks import BOTH, CLIENT, NOBODY, SERVICE, TOGETHER
 from tests.trust.test_attacks_together import both_games
 
-OVERDUE = "the client, which says that the game is overdue"
 WARNS = "the client, which warns"
 
 
@@ -149,53 +145,6 @@ def test_a_move_dated_late(service: HostileService, alice: LocalPlayer, bob: Loc
         assert "later than it is by the clock of this machine" in warning
     assert proven(service, alice, game) == set()
     assert not refused_by(alice)
-
-
-# --- timeouts ---------------------------------------------------------------------------------------------------------
-
-
-@attack("a timeout where no clock runs", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
-@pytest.mark.parametrize("seat", [0, 1])
-def test_a_timeout_without_a_clock(tmp_path: Path, seat: int) -> None:
-    """The players have agreed to play without one, or nobody has joined yet; with a clock that runs it is true."""
-    free = TimedTable(seed=3, agreement=UNTIMED).begin().play(2)
-    waiting = TimedTable(seed=3)
-    waiting.open()
-    long = later(AT, 10**8)
-    for name, table in (("free", free), ("waiting", waiting)):
-        number = len(table.lines)
-        forged = goes_on(table, number, (entry_kinds.Timeout(seat), "server"), at=long)
-        found(tmp_path / name, table, forged, number)
-        lied_to(tmp_path / name, table, forged, f"entry {number} (of the log does not hold|that does not hold)")
-    timed = timed_game(3).play(2)
-    timed.now = long
-    holds(tmp_path / "true", timed.time_out())
-    lied_to(tmp_path / "true", timed, timed.lines, "", victims=())
-
-
-@attack(
-    "a gift of time is left out, and a timeout written",
-    who=SERVICE,
-    found="the two players, who know of the gift",
-    named=NOBODY,
-    file=NOBODY,
-)
-def test_a_gift_that_is_ignored(tmp_path: Path) -> None:
-    """The log does not show the gift, so the timeout is true by the log: nobody can be convicted."""
-    ignored, honest = timed_game(3).play(2), timed_game(3).play(2)
-    due = due_of(ignored)
-    for table in (ignored, honest):
-        table.now = later(due, 1)
-    honest.give(60)
-    assert due_of(honest) == later(due, 60)
-    honest.play(1)
-    assert honest.lines[-1].entry.kind == "credit"
-    for name, table in (("ignored", ignored.time_out()), ("honest", honest)):
-        holds(tmp_path / name, table)
-        service, seats = staged(table, tmp_path / name / "seats")
-        for player in seats:
-            assert player.position(table.game).course.head == table.course.head
-            assert proven(service, player, table.game) == set()
 
 
 # --- heads ------------------------------------------------------------------------------------------------------------
@@ -297,7 +246,7 @@ def test_a_late_move_is_taken(tmp_path: Path, ruleset: Ruleset) -> None:
     who=TOGETHER,
     found=CLIENT,
     named=SERVICE,
-    file=SERVICE,
+    file="the service; by a spectator's file nobody",
 )
 def test_a_late_move_is_taken_without_a_head(tmp_path: Path) -> None:
     """A player has the view of it. A spectator has the move and its receipt only, which prove nothing."""
@@ -313,7 +262,7 @@ def test_a_late_move_is_taken_without_a_head(tmp_path: Path) -> None:
 
 
 @attack(
-    "a late move that the player's client refuses, shown to others",
+    "a friend's late move is taken, and the file that proves it must not show your cards",
     who=TOGETHER,
     found=CLIENT,
     named=SERVICE,
@@ -351,33 +300,3 @@ def test_a_late_seed_is_taken(tmp_path: Path, seat: int) -> None:
     forged = retimed(table, number, later(table.now, 1))
     found(tmp_path / "log", table, forged, number)
     lied_to(tmp_path / "x", table, forged, f"an entry {number} that does not hold: it came at {later(table.now, 1)}")
-
-
-@attack("a friend is never timed out", who=SERVICE, found=OVERDUE, named=NOBODY, file=NOBODY)
-def test_a_friend_who_is_never_timed_out(tmp_path: Path) -> None:
-    """A game that stands still convicts nobody; a move that is taken later does."""
-    table = until_owes(timed_game(3), 1)
-    number, due = len(table.lines), due_of(table)
-    service, (alice, *_) = staged(table, tmp_path / "x")
-    for seconds, overdue in ((0, False), (120, False), (121, True), (10**6, True)):
-        now = later(due, seconds)
-        with (
-            lying(service, head_of(at=now)),
-            patch.object(game_time, "utc_now", lambda now=now: now),
-            alice.client.game(table.game) as held,
-        ):
-            position, time = held.look()
-        assert (position.course.seq, time.overdue) == (number - 1, overdue)
-        assert proven(service, alice, table.game) == set()
-    table.now = due
-    table.play(1)
-    service.games[table.game] = Game(table.refereed, list(table.lines))
-    late = retimed(table, number, later(due, 10**6 + 1))
-    refuse(service, alice, table.game, late, f"an entry {number} that does not hold: it came at")
-    assert proven(service, alice, table.game) == {"server"}
-    other = until_owes(timed_game(3), 1)
-    other.now = later(due, 121)
-    other.time_out()
-    told_true, (alice, *_) = staged(other, tmp_path / "true")
-    assert alice.position(other.game).course.outcome == Outcome("timeout", 0)
-    assert proven(told_true, alice, other.game) == set()

@@ -118,6 +118,7 @@ def test_a_gift_that_was_not_given(tmp_path: Path, lie: str) -> None:
     "place", ["a second one", "after the join", "after the chance", "after a resignation", "without a clock"]
 )
 def test_a_credit_in_a_wrong_place(tmp_path: Path, place: str) -> None:
+    bodies: tuple[entry_kinds.EntryBody, ...]
     match place:
         case "a second one":
             table, number = given()
