@@ -22,6 +22,7 @@ from hkoji.errors import (
     TrustError,
 )
 from hkoji.game.clock import parse_time
+from hkoji.game.course import Course
 from tests.support import chance
 from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, timed_game, timed_player, timed_world
 
@@ -316,11 +317,8 @@ def test_a_late_entry_that_the_service_has_taken_is_refused_and_proved(
     game = timed_game(alice, bob, "3d")
     action = first_move(alice, game)
     world.pass_by(3 * DAY + 60)
-    from hkoji.game import course as courses
-
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(courses.Course, "deadline", lambda *_: None)  # a service that forgives
-        alice.world.service.ask("GET", "/healthz")
+        patched.setattr(Course, "deadline", lambda *_: None)  # a service that forgives
         with pytest.raises(TrustError):
             alice.move(game, action)
     before = (bob.folder(game) / "log.jsonl").read_bytes()
