@@ -199,6 +199,7 @@ class LocalService:
             refereed, lines = self._game(game)
             course = refereed.course
             summary = summarise(course, lines[0], lines[-1])
+            summary |= {"deadline": referee.deadline(refereed), "overdue": False}
             owes = player == summary["to_move"]
             if course.stage is Stage.OPEN or not game.startswith(prefix) or status not in (None, course.status):
                 continue
