@@ -308,7 +308,7 @@ def _helping(
     if course.actor is None:
         return None, ()
     since = course.clock.settled(refereed.at).due(course.clock.control, course.actor).since
-    lost = tuple(each for each in sorted(outages) if each.begin >= since and (at is None or each.until <= at))
+    lost = tuple(each for each in sorted(outages) if each.begin > since and (at is None or each.until <= at))
     given = [gift for gift in gifts if gift.head in course.clock.heads]
     return max(given, key=lambda gift: gift.seconds, default=None), lost
 

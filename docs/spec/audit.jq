@@ -211,8 +211,7 @@ def timed:
 
         | if $kind == "open" or $kind == "join" then .keys[$by] = $body.key
         elif $kind == "rekey" or $kind == "revoke" then .keys[$body.name // $by] = $body.key else . end
-        | if $kind == "open" then .invited = (.invited or $body.invite != null)
-            | if .players == [] then .players = [$by] else . end
+        | if $kind == "open" then if .players == [] then .players = [$by] | .invited = ($body.invite != null) else . end
         elif $kind == "join" and (.players | length) == 1 then .players += [$by]
             | if $clock then . + {runs: true, since: $times[$n], turn: null, spent: 0}
                 | .left = [$clock.bank, $clock.bank] | .reserve = .left else . end

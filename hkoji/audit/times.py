@@ -260,7 +260,8 @@ class TimedLog:
 
     def _invited(self, number: int) -> bool:
         opened = (each.body for each in self._timed[:number] if isinstance(each.body, entry_kinds.Open))
-        return any(body.invite is not None for body in opened)
+        first = next(opened, None)
+        return first is not None and first.invite is not None
 
     def reserves(self) -> tuple[int, int] | None:
         """What is left of both reserves in seconds, after the last turns that have ended; None if no clock has run."""

@@ -14,13 +14,14 @@ import os
 import platform
 import sys
 
-from scripts.bench import audits, command, moves, postgres, rules, scale, stats, store, views
+from scripts.bench import agreement, audits, command, moves, postgres, rules, scale, stats, store, views
 
 BENCHMARKS = {
     "rules": rules.run,
     "audit": audits.run,
     "store": store.run,
     "moves": moves.run_all,
+    "agreement": agreement.run,
     "postgres": postgres.run,
     "views": views.run,
     "command": command.run,

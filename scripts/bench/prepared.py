@@ -1,7 +1,8 @@
 """Games prepared for a benchmark: refereed and signed beforehand, so that only their moves remain to be made.
 
-All are Hanamikoji up to the first decision, and the moves are those of the first round. The service's entries at its
-end carry the service's time, so later moves cannot be signed ahead.
+All are Hanamikoji up to the first decision, and the moves are those of the first round. They are signed ahead, although
+each entry states the time of record of the one before it: that of the first is far in the future, and no later one is
+earlier.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import NamedTuple
 from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import Append, NewGame, Store
 
+from hkoji import referee
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.course import Stage
 from hkoji.game.submission import Submission
 from hkoji.log.private_key import PrivateKey
@@ -42,13 +45,14 @@ class Prepared(NamedTuple):
     moves: tuple[Move, ...]
 
 
-def prepare(number: int, signer: PrivateKey, *, first: int = 0) -> list[Prepared]:
+def prepare(number: int, signer: PrivateKey, *, first: int = 0, agreement: Agreement = UNTIMED) -> list[Prepared]:
     """So many games of a service whose key is `signer`, each between its own players."""
-    return [_prepare(seed, signer) for seed in range(first, first + number)]
+    return [_prepare(seed, signer, agreement) for seed in range(first, first + number)]
 
 
-def _prepare(seed: int, signer: PrivateKey) -> Prepared:
-    table = Table(seed=seed, names=(f"host-{seed}", f"guest-{seed}"), host_key=signer)
+def _prepare(seed: int, signer: PrivateKey, agreement: Agreement) -> Prepared:
+    names = (f"host-{seed}", f"guest-{seed}")
+    table = Table(seed=seed, names=names, host_key=signer, agreement=agreement, at=NEVER_OLD)
     new = NewGame(
         summarise(table.refereed, created=table.refereed.at),
         table.lines[0],
@@ -75,7 +79,7 @@ def _append(table: Table, step: Callable[[], object]) -> Append:
     before = table.refereed
     step()
     after = table.refereed
-    old, new = (summarise(refereed, created="") for refereed in (before, after))
+    old, new = (summarise(refereed, created="", deadline=referee.deadline(refereed)) for refereed in (before, after))
     return Append(
         game=table.game,
         seq=old.seq,

@@ -13,7 +13,7 @@ from pathlib import Path
 from scripts.bench.timing import report, speeds
 from tests.support.service import Player, begin, play, serving
 
-_HELLO = """
+HELLO = """
 import sys, uvicorn
 from fastapi import FastAPI
 app = FastAPI()
@@ -32,7 +32,7 @@ def run(database: str | None = None) -> None:
         tempfile.TemporaryDirectory(prefix="hkoji-bench-") as name,
         serving(Path(name) / "data", log_level="error", database=database) as s,
     ):
-        (Path(name) / "hello.py").write_text(_HELLO)
+        (Path(name) / "hello.py").write_text(HELLO)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         hello = subprocess.Popen([sys.executable, str(Path(name) / "hello.py"), str(port)])

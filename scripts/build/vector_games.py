@@ -80,20 +80,20 @@ def timed_tables() -> dict[str, Table]:
     road_credited = _with_credits(TimedTable(GeishasRoad("random", "random"), 32, agreement=weekends))
     timed_out = TimedTable(seed=33, agreement=Agreement(parse_time_control("3d/14d"), rated=True))
     _play_timed(timed_out, 5)
-    timed_out.give(7200)
+    timed_out.give_time(7200)
     timed_out.now = later(timed_out.deadline() or AT, 121)
-    timed_out.timeout()
+    timed_out.time_out()
     lapsed = TimedTable(seed=34, agreement=UNTIMED._replace(expires=later(AT, DAY)))
     lapsed.open()
-    lapsed.wait(DAY + 1).lapse()
+    lapsed.wait(DAY + 1).lapse("expired")
     declined = TimedTable(seed=35, agreement=weekends)
     declined.open(entry_kinds.Invite("bob", None))
     declined.wait(60).lapse("declined")
     annulled = TimedTable(GeishasRoad(), 36, agreement=Agreement(parse_time_control("/30d+1d^45d")))
     _play_timed(annulled, 6)
-    annulled.give(DAY)
+    annulled.give_time(DAY)
     annulled.wait(3600).lose(-1800, 0)
-    annulled.annul()
+    annulled.call_off()
     return {
         "timed.jsonl": credited,
         "road-timed.jsonl": road_credited,
@@ -110,7 +110,7 @@ def _with_credits(table: TimedTable) -> TimedTable:
     while table.course.stage is Stage.PLAY:
         helped = table.random.randrange(4)
         if helped & 1:
-            table.give(table.random.choice((60, 7200, 172800)))
+            table.give_time(table.random.choice((60, 7200, 172800)))
         table.wait(3600)
         if helped & 2:
             table.lose(-2400, -table.random.choice((0, 600, 1200)))

@@ -121,7 +121,7 @@ def test_what_tidying_has_removed(tmp_path: Path, run: Run) -> None:
         service.ask("POST", "/v1/offers", offer_of(), alice.token)
     code, out, err = run("admin", "tidy", "--data", data)
     assert (code, err) == (0, "")
-    assert [line.split()[-1] for line in out.splitlines()[-5:]] == ["Removed:", "1", "1", "0", "0"]
+    assert [line.split()[-1] for line in out.splitlines()[-6:]] == ["Removed:", "1", "1", "0", "0", "0"]
     assert json.loads(run("admin", "tidy", "--data", data, "--json")[1])["offers"] == 0
     assert run("admin", "tidy", "--data", data, "--lang", "it")[1].splitlines()[1].split() == [
         "proposte",
@@ -129,6 +129,21 @@ def test_what_tidying_has_removed(tmp_path: Path, run: Run) -> None:
         "aperte",
         "0",
     ]
+
+
+def test_an_outage_that_is_recorded_by_hand(tmp_path: Path, run: Run) -> None:
+    data = tmp_path / "data"
+    with inside(data):
+        pass
+    begin_, until = "2026-11-20T13:00:00Z", "2026-11-20T14:00:00Z"
+    code, out, err = run("admin", "outage", begin_, until, "--data", data)
+    assert (code, err) == (0, "")
+    assert begin_ in out
+    assert until in out
+    assert run("admin", "outage", until, begin_, "--data", data)[0] == 2
+    assert run("admin", "outage", "2026-11-20T15:00:00Z", "2099-01-01T00:00:00Z", "--data", data)[0] == 2
+    made = run("admin", "outage", "2026-11-20T15:00:00Z", "2026-11-20T16:00:00Z", "--data", data, "--json")
+    assert json.loads(made[1]) == {"from": "2026-11-20T15:00:00Z", "until": "2026-11-20T16:00:00Z"}
 
 
 def test_what_does_not_hold_ends_with_code_8(served: Path, tmp_path: Path, run: Run) -> None:

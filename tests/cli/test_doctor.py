@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,11 @@ def test_a_host_who_is_well(data: Path, tmp_path: Path) -> None:
             assert secret[0] not in shown
 
 
+def later(seconds: int) -> str:
+    """The time so many seconds after `NOW`."""
+    return datetime.fromtimestamp(NOW + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def broken(data: Path, statement: str) -> None:
     with closing(sqlite3.connect(data / "hkoji.sqlite3")) as database:
         database.execute(statement)
@@ -249,6 +255,9 @@ def test_each_fault_of_a_service_is_reported(data: Path, tmp_path: Path, monkeyp
     (tmp_path / "copies" / ".hkoji.sqlite3.1.part").touch()  # the partial file of a killed copy
     assert wrong(backups=tmp_path / "copies") == {"backups": "fail"}
     assert wrong(now=NOW - 100) == {"backups": "warn", "clock": "fail"}
+    broken(data, f"UPDATE beat SET at = '{later(61)}'")
+    assert wrong() == {"backups": "warn", "clock": "fail"}
+    broken(data, f"UPDATE beat SET at = '{later(60)}'")
     (data / "hkoji.sqlite3").chmod(0o640)
     assert wrong() == {"backups": "warn", "permissions": "warn"}
     data.chmod(0o755)

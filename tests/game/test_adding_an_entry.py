@@ -65,10 +65,10 @@ def test_it_has_no_effect_on_the_clock(remark: type[EntryBody], seat: int) -> No
     actor, due = table.course.actor, table.deadline()
     assert actor is not None
     assert due is not None
-    table.wait(30).give(10)
+    table.wait(30).give_time(10)
     table.send(table.entry(seat, remark.parse({"text": "are you there?"})))
     assert (table.course.actor, table.deadline()) == (actor, later(due, 10))
-    table.gifts.clear()
+    table.gifts = ()
     assert table.deadline() == due
     for at, ok in ((due, False), (later(due, 1), True)):
         timeout = follow(table.server, table.lines[-1], Timeout(actor), at=at)

@@ -19,7 +19,7 @@ import pytest
 from hkoji_server import admin
 from hkoji_server.service.database_check import CheckTally, DatabaseFault
 
-from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
+from hkoji.errors import ExistsError, HkojiError, IllegalError, NotFoundError, StorageError, UsageError
 from hkoji.game import entry_kinds
 from hkoji.log.canonical import encode_base64
 from hkoji.log.private_key import PrivateKey
@@ -324,8 +324,36 @@ def test_what_is_removed_and_the_codes_are_counted(data: Path) -> None:
     codes = [admin.invite(data, 3), admin.invite(data)]
     assert admin.revoke_keys(data, "alice") not in {code["code"] for code in codes}
     assert (admin.stats(data)["codes"], admin.check(data).count) == (3, 0)
-    assert admin.tidy(data) == {"offers": 1, "logins": 0, "challenges": 0, "codes": 0}
+    assert admin.tidy(data) == {"offers": 1, "logins": 0, "challenges": 0, "codes": 0, "statements": 0}
     assert admin.stats(data)["games"] == {"total": 4, "cancelled": 1, "finished": 1, "open": 1, "playing": 1}
+    assert admin.check(data).count == 0
+
+
+@pytest.mark.parametrize(
+    ("begin_", "until", "error"),
+    [
+        ("2026-11-20T13:00:00Z", "2026-11-20T13:00:00Z", UsageError),
+        ("2026-11-20T13:00:00Z", "2099-01-01T00:00:00Z", UsageError),
+        ("2026-11-20T13:00:00Z", "tomorrow", UsageError),
+        ("2026-11-20", "2026-11-20T13:00:00Z", UsageError),
+        ("2026-11-20T11:00:00Z", "2026-11-20T12:00:01Z", IllegalError),
+        ("2026-11-20T12:00:00Z", "2026-11-20T13:00:00Z", IllegalError),
+    ],
+)
+def test_outages_that_cannot_be_are_not_recorded(data: Path, begin_: str, until: str, error: type[HkojiError]) -> None:
+    before = dumped(data / FILE)
+    with pytest.raises(error):
+        admin.outage(data, begin_, until)
+    assert dumped(data / FILE) == before
+
+
+def test_an_outage_that_the_operator_states_counts_and_touches_no_other(data: Path) -> None:
+    lost = {"from": "2026-11-20T12:00:01Z", "until": "2026-11-20T13:00:00Z"}
+    assert admin.outage(data, lost["from"], lost["until"]) == lost
+    before = dumped(data / FILE)
+    with pytest.raises(IllegalError):
+        admin.outage(data, "2026-11-20T13:00:00Z", "2026-11-20T14:00:00Z")
+    assert dumped(data / FILE) == before
     assert admin.check(data).count == 0
 
 

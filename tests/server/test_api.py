@@ -25,6 +25,7 @@ from schemathesis.specs.openapi.checks import (
 from hkoji.game import entry_kinds
 from hkoji.log.private_key import PrivateKey
 from tests.lab.fuzz.api_hooks import hasten
+from tests.server.test_game_statements import a_wish, state
 from tests.support.service import Player, Service, begin, offer_of, play, serving
 from tests.support.service_in_process import Inside, inside
 
@@ -120,6 +121,10 @@ def test_real_answers_are_as_documented(service: Service, players: tuple[Player,
         ("get", "/v1/me/games"): service.ask("GET", "/v1/me/games?waiting=true", token=guest.token),
         ("get", "/v1/games/{game}"): service.ask("GET", f"/v1/games/{game}"),
         ("get", "/v1/games/{game}/view"): service.ask("GET", f"/v1/games/{game}/view", token=host.token),
+        ("get", "/v1/games/{game}/head"): service.ask("GET", f"/v1/games/{game}/head"),
+        ("get", "/v1/games/{game}/clock"): service.ask("GET", f"/v1/games/{game}/clock"),
+        ("get", "/v1/outages"): service.ask("GET", "/v1/outages"),
+        ("post", "/v1/games/{game}/statements"): state(host, game, a_wish(host, game)),
         ("post", "/v1/games/{game}/entries"): mover.send(mover.make_move(mover.course(game), move_of(mover, game))),
     }
     document = service.ask("GET", "/openapi.json").json

@@ -305,7 +305,7 @@ def test_a_gift_moves_the_time_until_which_a_game_can_be_called_off(
     wishes = [a_wish(player, game) for player in players]
     answers = [state(player, game, wish) for player, wish in zip(players, wishes, strict=True)]
     assert [answer.status for answer in answers] == [201, 201]
-    annul = read_line(answers[1].json["lines"][0]).entry.body
+    annul: Any = read_line(answers[1].json["lines"][0]).entry.body
     assert (annul["gift"]["seconds"], annul["seat"]) == (HOUR, players.index(mover))
     verify(mover, game)
 

@@ -121,7 +121,9 @@ def draft(table: Table) -> list[Draft]:
         if each.kind == "annul":
             each.callers = (_owner(table, 0, number), _owner(table, 1, number))
         if each.kind in ("credit", "annul") and each.body["gift"]:
-            helped = each.body.get("seat", table.course.setup.seat_of(drafts[number - 1].value["by"]))
+            author = table.course.setup.seat_of(drafts[number - 1].value["by"])
+            helped = each.body["seat"] if each.kind == "annul" else author
+            assert helped is not None
             each.giver = _owner(table, 1 - helped, number)
             each.given_at = heads.index(each.body["gift"]["head"])
     return drafts

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Self
+from dataclasses import dataclass
 
-from hkoji import referee
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, format_time, parse_time
@@ -14,11 +12,10 @@ from hkoji.game.submission import Submission
 from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
-from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.table import AT, Table
+from tests.support.table import Table
 
 MINUTES = TimeControl(60, 120, 0, 120)
 """60 seconds a turn, and 120 in reserve."""
@@ -33,29 +30,13 @@ def later(at: str, seconds: int) -> str:
 
 @dataclass
 class TimedTable(Table):
-    """A table at which `now` is the time. `gifts` and `outages` are all that the service knows of."""
+    """A table with a clock, whose players write the true time into their entries."""
 
     agreement: Agreement = RATED
-    now: str = AT
-    gifts: list[GivenTime] = field(default_factory=list)
-    outages: list[Outage] = field(default_factory=list)
-
-    def wait(self, seconds: int) -> Self:
-        """Time passes."""
-        self.now = later(self.now, seconds)
-        return self
 
     def entry(self, seat: int, content: entry_kinds.EntryBody, **changes: object) -> Submission:
         """A signed submission of `seat`, written now; `changes` replace fields of the entry."""
         return super().entry(seat, content, **{"at": self.now, **changes})
-
-    def send(self, submission: Submission, at: str = "") -> tuple[Line, ...]:
-        """Gives a submission to the host, by default now."""
-        accepted = referee.accept(
-            self.refereed, submission, signer=self.server, at=at or self.now, gifts=self.gifts, outages=self.outages
-        )
-        self._keep(accepted)
-        return accepted.lines
 
     def gift(self, seconds: int, head: str = "", seat: int | None = None, key: PrivateKey | None = None) -> GivenTime:
         """A gift of `seat`, by default of the opponent of who must act, at the last head by default."""
@@ -65,43 +46,21 @@ class TimedTable(Table):
         statement = make_gift(game=self.game, head=head, name=self.names[giver], seconds=seconds)
         return GivenTime(head, seconds, (key or self.keys[giver]).sign(sshsig.GIVE, statement.message))
 
-    def give(self, seconds: int) -> GivenTime:
-        """Whoever need not act gives time to whoever must."""
-        given = self.gift(seconds)
-        self.gifts.append(given)
-        return given
+    def give_time(self, seconds: int) -> GivenTime:
+        """Whoever need not act gives time to whoever must; returns the gift."""
+        self.give(seconds)
+        return self.gifts[-1]
 
     def lose(self, begin: int, until: int) -> Outage:
         """The service has taken no entries from `begin` to `until`, in seconds after now."""
         lost = Outage(later(self.now, begin), later(self.now, until))
-        self.outages.append(lost)
+        self.outages = (*self.outages, lost)
         return lost
-
-    def deadline(self) -> str | None:
-        """Until when the next entry is in time."""
-        return referee.deadline(self.refereed, gifts=self.gifts, outages=self.outages)
-
-    def timeout(self) -> None:
-        """The service ends the game, because the time of who must act is over."""
-        self._keep(
-            referee.timeout(self.refereed, signer=self.server, at=self.now, gifts=self.gifts, outages=self.outages)
-        )
-
-    def lapse(self, reason: str = "expired") -> None:
-        """The service ends the game, because nobody has joined."""
-        self._keep(referee.lapse(self.refereed, reason, signer=self.server, at=self.now))
 
     def calls_off(self, seat: int, key: PrivateKey | None = None) -> bytes:
         """A player's signature that the game is to be called off at the last head."""
         statement = make_annul(game=self.game, head=self.course.head, name=self.names[seat])
         return (key or self.keys[seat]).sign(sshsig.ANNUL, statement.message)
-
-    def annul(self) -> None:
-        """Both players call the game off."""
-        sigs = self.calls_off(0), self.calls_off(1)
-        self._keep(
-            referee.annul(self.refereed, sigs, signer=self.server, at=self.now, gifts=self.gifts, outages=self.outages)
-        )
 
     def last_body(self) -> entry_kinds.EntryBody:
         """The body of the last entry."""

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from hkoji import referee
-from hkoji.errors import ClockError, ConflictError, HkojiError, NotFoundError, StorageError
+from hkoji.errors import ClockError, ConflictError, HkojiError, StorageError
 from hkoji.game.clock import format_time, parse_time
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.log.private_key import Signer
@@ -34,6 +34,9 @@ _MOST: Final = 50
 """How many games are looked at together."""
 _PUT_OFF: Final = 3600.0
 """For how many seconds this process leaves a game alone that it could not end."""
+
+_PUT_OFF_BRIEFLY: Final = 60.0
+"""The same if the store has failed, perhaps only now."""
 
 
 class Keeper:
@@ -58,12 +61,15 @@ class Keeper:
         self._slack = slack
         self._failed = failed
         self._put_off: dict[str, float] = {}
+        self._store_failed = False
+        """Whether the store has failed for one game of this look."""
 
     async def look(self) -> int:
         """Ends all games whose time is over, and returns how many this process has ended.
 
         Raises `ClockError` and `StorageError`: then it has not looked at all games.
         """
+        self._store_failed = False
         ended = 0
         while True:
             at = await self._time.now()
@@ -83,12 +89,15 @@ class Keeper:
     async def _end_or_put_off(self, game: str, before: str) -> bool:
         try:
             return await self._end(game, before)
-        except (ClockError, StorageError):
+        except ClockError:
             raise
-        except NotFoundError:
-            return False
         except Exception as error:  # whatever it is, other games must not wait for it
-            self._put_off[game] = self._sources.elapsed() + _PUT_OFF
+            pause = _PUT_OFF
+            if isinstance(error, StorageError):
+                if self._store_failed:  # then it is not the game
+                    raise
+                self._store_failed, pause = True, _PUT_OFF_BRIEFLY
+            self._put_off[game] = self._sources.elapsed() + pause
             self._failed()
             reason = str(error) if isinstance(error, HkojiError) else type(error).__name__
             log.error("could not end a game whose time is over", game=game, reason=reason)

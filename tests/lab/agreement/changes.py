@@ -20,22 +20,24 @@ from typing import Any
 from hkoji import referee
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
+from hkoji.game.clock import parse_time
 from hkoji.game.commitments import Opening, entropy_commit, hidden_commit
 from hkoji.game.course import Stage
 from hkoji.game.submission import Submission
+from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
 from hkoji.log.line import sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import proof_message
-from hkoji.rules.events import Outcome
 from hkoji.rules.protocol import Ruleset
 from tests.lab.agreement.readers import play_on
 from tests.support.drafts import Draft, draft, seal
-from tests.support.forgery import append
 from tests.support.rules import GAMES, Game, choose
 from tests.support.table import AT, Table
+from tests.support.timed_table import TimedTable
 
 Json = dict[str, Any]  # JSON that need not be an entry's
 
@@ -44,7 +46,17 @@ STRANGER = PrivateKey.from_seed(bytes(range(32)))
 NEW = tuple(PrivateKey.from_seed(bytes([number]) * 32) for number in range(1, 9))
 _CANNOT = (HkojiError, TypeError, ValueError, LookupError, AttributeError)
 """The errors raised where a text cannot express a value."""
-TIMES = (AT, "2026-11-20T11:59:59Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2028-02-29T23:59:59Z")
+TIMES = (
+    *(AT, "2026-11-20T11:59:59Z", "2000-01-01T00:00:00Z", "8999-12-31T23:59:59Z", "2028-02-29T23:59:59Z"),
+    *("1999-12-31T23:59:59Z", "9000-01-01T00:00:00Z"),
+)
+AGREEMENTS: tuple[Agreement | None, ...] = (
+    None,
+    Agreement(TimeControl(60, 3600, 0, 3600), "2026-11-20T15:00:00Z", rated=True),
+    Agreement(TimeControl(86400, 0, 0, 0, "67", "+01:00")),
+    Agreement(TimeControl(0, 600, 60, 1200), rated=True),
+)
+"""None is a game without a clock and without times of its own."""
 NAMES = ("alice", "bob", "carol", "server", "0-", "a_b-c", "x" * 32, "host", "guest")
 
 
@@ -96,9 +108,12 @@ class Try:
 def position(rng: random.Random, game: Game | None = None) -> Table:
     """A random game with random options and either dealer, somewhere between its offer and its end."""
     ruleset: Ruleset = rng.choice((game or rng.choice(GAMES)).rulesets)
-    table = Table(ruleset, rng.getrandbits(32), rng.choice([None, None, DEAL]))
+    seed, deal = rng.getrandbits(32), rng.choice([None, None, DEAL])
+    agreement = rng.choice(AGREEMENTS)
+    table = TimedTable(ruleset, seed, deal, agreement=agreement) if agreement else Table(ruleset, seed, deal)
     stages = rng.choice([0, 1, 2, 3, *[4] * 12])
     for _ in range(stages):
+        pass_time(table, rng)
         table.send(valid(table, rng).submission())
     if stages == 4:
         for _ in range(rng.choice([0, 1, 2, 3, 5, 8, 12, 14, 15, 16, 17, 18, 20, 30])):
@@ -106,10 +121,35 @@ def position(rng: random.Random, game: Game | None = None) -> Table:
                 break
             if rng.random() < 0.04:
                 change_key(table, rng)
+            pass_time(table, rng)
             table.send(valid(table, rng).submission())
+    pass_time(table, rng)
     if table.course.actor is not None and rng.random() < 0.1:
         change_key(table, rng)
     return table
+
+
+def pass_time(table: Table, rng: random.Random) -> None:
+    """Lets time pass at a table that has a clock, with gifts and outages; the entry that is due is in time."""
+    if not isinstance(table, TimedTable):
+        return
+    if table.course.clock is None:
+        table.wait(rng.randrange(600))
+        return
+    if table.course.actor is None:  # the game is over
+        return
+    if rng.random() < 0.3:
+        table.give(rng.choice([1, 600, 86400]))
+    deadline = table.deadline()
+    assert deadline is not None
+    if rng.random() < 0.2 and table.now < deadline:
+        seconds = rng.choice([1, 500, 200_000])
+        table.fail(seconds)
+    deadline = table.deadline()
+    assert deadline is not None
+    left = parse_time(deadline) - parse_time(table.now)
+    if left > 0:
+        table.wait(rng.choice([0, left // 9, rng.randrange(left + 1), left]))
 
 
 def change_key(table: Table, rng: random.Random) -> None:
@@ -320,6 +360,10 @@ def _at(rng: random.Random, _: Table, it: Try) -> None:
     it.value["at"] = rng.choice([*TIMES, "2026-02-29T00:00:00Z", "2026-11-20T12:00:00+00:00"])
 
 
+def _seen(rng: random.Random, table: Table, it: Try) -> None:
+    it.value["seen"] = rng.choice([*TIMES, it.value["at"], table.refereed.at, None])
+
+
 def _kind(rng: random.Random, _: Table, it: Try) -> None:
     it.value["kind"] = rng.choice([*entry_kinds.KINDS, "Move", "plan"])
 
@@ -398,6 +442,7 @@ MUTATIONS: dict[str, Mutation] = {
     "other commitments": _commits,
     "a comment": _ext,
     "another time": _at,
+    "another seen": _seen,
     "another kind": _kind,
     "another author": _author,
     "another key": _key,
@@ -443,23 +488,19 @@ def mutant(rng: random.Random, table: Table) -> tuple[str, Submission | None]:
 def finished(rng: random.Random, game: Game | None = None) -> Table:
     """A table at the end of its game, mostly a short one: then later entries seldom depend on a changed move."""
     table = position(rng, game)
-    if table.course.actor is not None and rng.random() < 0.3:
-        time_out(table)
+    running = table.course.actor is not None
+    if isinstance(table, TimedTable) and running and rng.random() < 0.4:
+        if rng.random() < 0.4:
+            table.call_off()
+        else:
+            deadline = table.deadline()
+            assert deadline is not None
+            table.wait(max(0, parse_time(deadline) - parse_time(table.now)) + rng.choice([1, 86400])).time_out()
+    elif not isinstance(table, TimedTable) and running and rng.random() < 0.3:
+        table.call_off()
     elif table.course.stage is Stage.PLAY and rng.random() < 0.8:
         table.send(table.entry(rng.randrange(2), entry_kinds.Resign()))
     return play_on(table, rng)
-
-
-def time_out(table: Table) -> None:
-    """Makes the seat that must act lose by a timeout."""
-    course, refereed = table.course, table.refereed
-    assert course.actor is not None
-    append(table, entry_kinds.Timeout(course.actor))
-    due = {(card.seq, card.part) for card in course.face_down}
-    openings = tuple(opening for opening in refereed.openings if (opening.seq, opening.part) in due)
-    seed = None if course.setup.terms.seals else refereed.seed
-    append(table, entry_kinds.End(openings, Outcome("timeout", 1 - course.actor), seed))
-    table.refereed = referee.resume(table.lines, refereed.seed, refereed.openings)
 
 
 def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
@@ -469,8 +510,9 @@ def retold(rng: random.Random, table: Table) -> tuple[bytes, str]:
     signed anew.
     """
     drafts = draft(table)
-    for each in drafts:
-        each.receipt = {"at": AT}
+    for each, line in zip(drafts, table.lines, strict=True):
+        assert line.receipt
+        each.receipt = {"at": line.receipt.receipt.at}
     players = [number for number, it in enumerate(drafts) if it.value["by"] != "server"]
     hiding = [number for number in players if "commit" in drafts[number].body]
     number = rng.choice(hiding if hiding and rng.random() < 0.5 else players)

@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Sequence
 from functools import reduce
+from typing import TypedDict
 
 from hkoji import errors
 from hkoji import referee as host
@@ -17,6 +18,7 @@ from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import audit
 from hkoji.client.line_checks import verify_game, verify_lines
 from hkoji.game import entry_kinds
+from hkoji.game.clock import Outage
 from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import parse_body
@@ -48,11 +50,19 @@ _OF_ACTIONS = ("C", "G")
 """Cards of one game that are letters of actions in another; a list of actions names them."""
 
 
+class Circumstances(TypedDict):
+    """The time, gifts and outages with which a submission is decided."""
+
+    at: str
+    gifts: tuple[entry_kinds.GivenTime, ...]
+    outages: tuple[Outage, ...]
+
+
 def offered(table: Table, submission: Submission, keys: Sequence[PrivateKey] = ()) -> Table | None:
     """The table after a submission; None if it is properly refused. A key of `keys` may have become a player's."""
     before = table.refereed
     try:
-        accepted = host.accept(before, submission, signer=table.server, at=AT)
+        accepted = host.accept(before, submission, signer=table.server, **circumstances(table))
     except DOCUMENTED as error:
         assert table.refereed is before
         assert_tells_no_cards(table, submission, error)
@@ -71,6 +81,11 @@ def offered(table: Table, submission: Submission, keys: Sequence[PrivateKey] = (
     )
     assert_accepted(table, submission, accepted)
     return after
+
+
+def circumstances(table: Table) -> Circumstances:
+    """What the referee is told beside a submission: the time, and the gifts and outages that the service knows of."""
+    return {"at": table.now, "gifts": table.gifts, "outages": table.outages}
 
 
 def assert_accepted(table: Table, submission: Submission, accepted: Accepted) -> None:
@@ -273,8 +288,16 @@ def refereed(log: bytes) -> list[str]:
         opening = tuple(by_seq.get(number, ()))
         kept.extend(opening)
         at = line.receipt.receipt.at if line.receipt else AT
+        gifts, outages = _credited(lines, number)
         try:
-            accepted = host.accept(refereed, Submission(line.entry, line.sig, opening), signer=signer, at=at)
+            accepted = host.accept(
+                refereed,
+                Submission(line.entry, line.sig, opening),
+                signer=signer,
+                at=at,
+                gifts=gifts,
+                outages=outages,
+            )
         except errors.HkojiError as error:
             wrong.append(f"entry {number} would have been refused: {error!r}")
             break
@@ -286,3 +309,12 @@ def refereed(log: bytes) -> list[str]:
             wrong.append(f"after entry {number} the referee writes {owed}, and the log has {after}")
             break
     return wrong
+
+
+def _credited(lines: Sequence[Line], number: int) -> tuple[tuple[entry_kinds.GivenTime, ...], tuple[Outage, ...]]:
+    """The gift and the outages that the log credits for an entry."""
+    if number + 1 < len(lines) and lines[number + 1].entry.kind == "credit":
+        body = parse_body("credit", lines[number + 1].entry.body)
+        assert isinstance(body, entry_kinds.Credit)
+        return (body.gift,) if body.gift else (), body.outages
+    return (), ()

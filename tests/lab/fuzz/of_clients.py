@@ -17,6 +17,7 @@ from hkoji.client.service import Service
 from hkoji.client.transport import HttpAnswer, Transport, parse_url
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, NetworkError
+from hkoji.game.agreement import UNTIMED
 from hkoji.game.position import read_position
 from hkoji.game.submission import Submission
 from hkoji.game.view import find_seat, replay_own, verify_view
@@ -83,7 +84,7 @@ def answers(data: bytes) -> None:
             case 2:
                 assert read_token(transport.said).isascii()
             case 3:
-                assert service.offer(Hanamikoji()).entry
+                assert service.offer(Hanamikoji(), UNTIMED).entry
             case 4:
                 for each in service.list_games(prefix="2714"):
                     assert is_hex(each["game"], 32)

@@ -21,6 +21,9 @@ from hkoji.log.line import Line, parse_log
 from tests.lab.fuzz.of_logs import AT, GAME, WORDS, known, lines_of
 from tests.lab.fuzz.target import Target, refusals, text
 
+TIMED: Final = ("timed.jsonl", "timeout.jsonl", "annulled.jsonl", "expired.jsonl")
+"""Games with entries about time."""
+
 # --- whole logs -------------------------------------------------------------------------------------------------------
 
 
@@ -76,7 +79,8 @@ def course(data: bytes) -> None:
                 value = json.loads(given)
             except (ValueError, RecursionError):
                 break
-            made = make_entry(at=at, body=value, by=by, game=GAME, kind=kind, prev=prev, seq=seq)
+            seen = at if seq else None
+            made = make_entry(at=at, body=value, by=by, game=GAME, kind=kind, prev=prev, seen=seen, seq=seq)
             prev = made.head
             lines.append(Line(made, b""))
     result = replay(lines)
@@ -102,7 +106,7 @@ def archive_seeds() -> list[bytes]:
 def course_seeds() -> list[bytes]:
     """Games as lines of author, kind and body."""
     made = []
-    for name in ("resigned.jsonl", "running.jsonl", "road-running.jsonl", "whole.jsonl", "duplicate-b.jsonl"):
+    for name in ("resigned.jsonl", "running.jsonl", "road-running.jsonl", "whole.jsonl", "duplicate-b.jsonl", *TIMED):
         entries = [each.entry for each in parse_log(known().logs[name])]
         made.append("\n".join(f"{each.by} {each.kind} {encode(each.body)}" for each in entries).encode())
     return made

@@ -11,6 +11,7 @@ from hkoji.game.entry_kinds import KINDS, parse_body
 from hkoji.game.submission import format_submission, parse_submission
 from hkoji.log.canonical import decode, encode
 from hkoji.log.entry import Entry, make_entry, parse_entry
+from hkoji.log.game_statements import make_annul, make_gift, make_head, parse_annul, parse_gift, parse_head
 from hkoji.log.line import (
     Line,
     format_line,
@@ -42,6 +43,8 @@ GAMES: Final = DATA / "vectors" / "games"
 AT: Final = "2026-11-20T12:00:00Z"
 GAME: Final = "27" * 16
 _KINDS: Final = sorted(KINDS)
+_GIFT: Final = f'{{"head":"{64 * "a"}","seconds":60,"sig":"U1NI"}}'
+_OUTAGE: Final = f'{{"from":"{AT}","until":"2026-11-20T12:05:00Z"}}'
 _BY: Final = ("server", "alice", "bob")
 
 WORDS: Final = (
@@ -49,7 +52,10 @@ WORDS: Final = (
     *('"at":', '"body":', '"by":', '"game":', '"kind":', '"prev":', '"seq":', '"v":1', '"ext":{}', "null", "true"),
     *('"dealer":', '"name":', '"seed_commit":', '"requires":', '"ruleset":', '"server_key":', '"entropy_commit":'),
     *('"invite":', '"key":', '"entropy":', '"first":', '"markers":', '"action":', '"commit":', '"openings":'),
-    *('"cards":', '"part":', '"salt":', '"result":', '"reason":', '"winner":', '"seed":', '"since":', '"deal":'),
+    *('"cards":', '"part":', '"salt":', '"result":', '"reason":', '"winner":', '"seed":', '"seen":', '"deal":'),
+    *('"agreement":', '"clock":', '"add":', '"bank":', '"cap":', '"rest":', '"zone":', '"expires":', '"rated":'),
+    *('"rematch":', '"series":', '"games":', '"id":', '"number":', '"gift":', '"outages":', '"head":', '"seconds":'),
+    *('"from":', '"until":', '"sigs":', '"seat":', "expired", "declined", "+01:00", "8999-12-31T23:59:59Z"),
     *("server/v1", "duplicate/v1", "hanamikoji", "geishas-road", "charm", "ssh-ed25519 ", AT, "0" * 64, "f" * 64, GAME),
     *(*KINDS, *_BY, "9007199254740991", "9007199254740992", "-0", "1.0", "1e9", "\\u0022", "\x7f", "\xff"),
 )
@@ -79,7 +85,7 @@ def entry(data: bytes) -> None:
     given = text(data)
     with refusals():
         read = parse_entry(given)
-        fields = {name: getattr(read, name) for name in ("at", "body", "by", "game", "kind", "prev", "seq")}
+        fields = {name: getattr(read, name) for name in ("at", "body", "by", "game", "kind", "prev", "seen", "seq")}
         assert make_entry(**fields) == read
         assert json.loads(given) == {**fields, "v": 1}
         _body(read.kind, read.body)
@@ -103,11 +109,20 @@ def body(data: bytes) -> None:
 
 
 def statement(data: bytes) -> None:
-    """A receipt, view, registration, login, or a statement about keys."""
-    number, rest = split_off(data, 7)
+    """A receipt, view, registration, login, or a statement about keys or about an entry of a game."""
+    number, rest = split_off(data, 10)
     given = text(rest)
     with refusals():
         match number:
+            case 7:
+                gift = parse_gift(given)
+                assert make_gift(game=gift.game, head=gift.head, name=gift.name, seconds=gift.seconds) == gift
+            case 8:
+                wish = parse_annul(given)
+                assert make_annul(game=wish.game, head=wish.head, name=wish.name) == wish
+            case 9:
+                last = parse_head(given)
+                assert make_head(at=last.at, game=last.game, head=last.head, seq=last.seq) == last
             case 4:
                 new = parse_new_key(given)
                 assert make_new_key(at=new.at, key=new.key, name=new.name, old=new.old, origin=new.origin) == new
@@ -210,12 +225,15 @@ def body_seeds() -> list[bytes]:
     """Bodies of every kind."""
     return [chosen(_KINDS.index(each.kind), encode(each.body)) for each in _entries()] + [
         chosen(_KINDS.index("cancel"), "{}"),
-        chosen(_KINDS.index("timeout"), '{"seat":0,"since":"2026-11-20T12:00:00Z"}'),
+        chosen(_KINDS.index("timeout"), '{"seat":0}'),
+        chosen(_KINDS.index("lapse"), '{"reason":"expired"}'),
+        chosen(_KINDS.index("credit"), f'{{"gift":{_GIFT},"outages":[]}}'),
+        chosen(_KINDS.index("annul"), f'{{"gift":null,"outages":[{_OUTAGE}],"seat":1,"sigs":["U1NI","U1NI"]}}'),
     ]
 
 
 def statement_seeds() -> list[bytes]:
-    """The test vectors' statements, and some about keys."""
+    """The test vectors' statements, and some about keys, gifts, wishes and heads."""
     forms = ("receipt", "view", "registration", "login")
     one, other = (PublicKey(bytes((number,)) * 32) for number in (7, 9))
     said = {"at": AT, "key": one, "name": "alice", "origin": "https://hanamikoji.example"}
@@ -224,6 +242,9 @@ def statement_seeds() -> list[bytes]:
         chosen(4, make_new_key(**said, old=other).text),  # type: ignore[arg-type] # fields by name
         chosen(5, make_revocation(**said).text),  # type: ignore[arg-type] # as above
         chosen(6, make_recovery(**said).text),  # type: ignore[arg-type] # as above
+        chosen(7, make_gift(game=GAME, head="ab" * 32, name="alice", seconds=3600).text),
+        chosen(8, make_annul(game=GAME, head="ab" * 32, name="alice").text),
+        chosen(9, make_head(at=AT, game=GAME, head="ab" * 32, seq=9).text),
     ]
 
 

@@ -64,7 +64,7 @@ class _Draft:
     def __init__(self, world: World, game: NaiveGame, choice: int) -> None:
         self.world, self.game, self.choice = world, game, choice
         self.keys = {device.name: device.key_in(game) for device in world.devices}
-        self.fields: Object = {"game": game.game, "prev": game.head, "seq": game.seq + 1}
+        self.fields: Object = {"game": game.game, "prev": game.head, "seen": game.at, "seq": game.seq + 1}
         self.openings: list[Object] = []
         self.address = game.game
         owner = game.to_move if game.to_move in self.keys else game.offered_to
@@ -128,6 +128,12 @@ def _stale(draft: _Draft) -> None:
     draft.send()
 
 
+def _another_time(draft: _Draft) -> None:
+    """An entry that states another time of record for the one before it."""
+    draft.fields["seen"] = ["2026-01-01T00:00:00Z", "2028-01-01T00:00:00Z"][draft.choice % 2]
+    draft.send()
+
+
 def _early(draft: _Draft) -> None:
     draft.fields["seq"] += 1 + draft.choice % 3
     draft.openings = []
@@ -138,6 +144,7 @@ def _another_for_an_old_place(draft: _Draft) -> None:
     at = draft.choice % len(draft.game.texts)
     draft.fields["seq"] = at
     draft.fields["prev"] = log.head_of(draft.game.texts[at - 1]) if at else log.GENESIS
+    draft.fields["seen"] = draft.game.at if at else None
     draft.openings = []
     draft.send()
 
@@ -207,7 +214,7 @@ def _servers_kind(draft: _Draft) -> None:
         ("end", {"openings": [], "result": {"reason": "charm", "winner": 0}, "seed": "0" * 64}),
         ("reveal", {"openings": []}),
         ("chance", {"first": 1}),
-        ("timeout", {"seat": 0, "since": "2026-11-20T12:00:00Z"}),
+        ("timeout", {"seat": 0}),
     ]
     draft.kind, draft.body = bodies[draft.choice % 4]
     draft.by = draft.game.names[draft.choice % 2] or draft.by
@@ -360,6 +367,7 @@ def _twice(draft: _Draft) -> None:
 
 _SORTS: Final[dict[str, Sort]] = {
     "stale head": _stale,
+    "another time": _another_time,
     "early": _early,
     "another for an old place": _another_for_an_old_place,
     "old entry": _old_entry,

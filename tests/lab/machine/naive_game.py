@@ -15,9 +15,11 @@ from tests.lab.machine.naive_log import Object
 from tests.support import naive_geishas_road, naive_hanamikoji
 
 REFEREES: Final[dict[str, Any]] = {"hanamikoji": naive_hanamikoji, "geishas-road": naive_geishas_road}
-SERVER_KINDS: Final = ("offer", "chance", "reveal", "timeout", "end", "unseal")
+SERVER_KINDS: Final = ("offer", "lapse", "chance", "credit", "reveal", "timeout", "annul", "end", "unseal")
 GROUPS: Final = {"1X": [True], "2XX": [False], "IXX": [True, False]}
 """Actions with hidden cards: for each group that opens together whether it counts at scoring."""
+NO_CLOCK: Final = {"clock": None, "expires": None, "rated": False, "rematch": None, "series": None}
+"""The agreement of a game in which nobody's time is ever over."""
 BODIES: Final = {
     "open": {"entropy_commit", "invite", "key"},
     "join": {"entropy_commit", "key"},
@@ -48,6 +50,7 @@ class NaiveGame:
     offered_to: str
     at: str
     server_key: str
+    agreement: Object = field(default_factory=lambda: dict(NO_CLOCK))
     texts: list[str] = field(default_factory=list)
     sigs: list[str] = field(default_factory=list)
     receipts: list[str] = field(default_factory=list)
@@ -80,8 +83,8 @@ class NaiveGame:
         )
         self.table = self.naive.new_game(starter, *options)
         dealer = {"name": "server/v1", "seed_commit": log.seed_commit(self.game, self.seed)}
-        body = {"dealer": dealer, "requires": [], "ruleset": self.ruleset, "server_key": self.server_key}
-        self._write("offer", body)
+        body = {"agreement": self.agreement, "dealer": dealer, "requires": [], "ruleset": self.ruleset}
+        self._write("offer", {**body, "server_key": self.server_key})
 
     # --- what it looks like ---------------------------------------------------------------------------------------
 
@@ -128,6 +131,9 @@ class NaiveGame:
         return {
             "game": self.game,
             "ruleset": self.ruleset,
+            "agreement": self.agreement,
+            "deadline": self.agreement["expires"] if self.stage == "join" else None,
+            "overdue": False,
             "status": self.status,
             "host": self.names[0],
             "guest": self.names[1],
@@ -152,6 +158,8 @@ class NaiveGame:
         if kind not in SERVER_KINDS:
             check_body(kind, body)
         if (entry["seq"], entry["prev"]) != (self.seq + 1, self.head):
+            raise Refused(409, "conflict")
+        if entry["seen"] != self.at:
             raise Refused(409, "conflict")
         if self.stage == "over":
             raise Refused(409, "game-over")
@@ -267,8 +275,8 @@ class NaiveGame:
         self.sigs.append(sig)
 
     def _write(self, kind: str, body: Object) -> None:
-        prev = self.head if self.texts else log.GENESIS
-        self._keep(log.entry_text(self.at, body, "server", self.game, kind, prev, len(self.texts)), "")
+        prev, seen = (self.head, self.at) if self.texts else (log.GENESIS, None)
+        self._keep(log.entry_text(self.at, body, "server", self.game, kind, prev, seen, len(self.texts)), "")
 
     def _go_on(self, kind: str) -> None:
         """Appends the automatic entries: chance, deals, draws, reveals and the end."""

@@ -41,9 +41,10 @@ def head_of(text: str) -> str:
     return digest(text)
 
 
-def entry_text(at: str, body: Object, by: str, game: str, kind: str, prev: str, seq: int) -> str:
-    """An entry."""
-    return canonical({"at": at, "body": body, "by": by, "game": game, "kind": kind, "prev": prev, "seq": seq, "v": 1})
+def entry_text(at: str, body: Object, by: str, game: str, kind: str, prev: str, seen: str | None, seq: int) -> str:
+    """An entry. `seen` is the time of record of the entry before; None in entry 0."""
+    value = {"at": at, "body": body, "by": by, "game": game, "kind": kind}
+    return canonical({**value, "prev": prev, "seen": seen, "seq": seq, "v": 1})
 
 
 def receipt_text(at: str, game: str, text: str, seq: int) -> str:

@@ -63,7 +63,7 @@ class NaiveService:
         at = _text(now)
         match method, *path.strip("/").split("/")[1:]:
             case "GET", "service":
-                return Expected(200, body={"name": "hkoji", "origin": self.origin, "key": self.key, "time": at})
+                return Expected(200, body=self._about(at))
             case "POST", "players":
                 return self._register(json.loads(body), at)
             case "POST", "players", name, "key":
@@ -94,7 +94,7 @@ class NaiveService:
                 del self.tokens[str(token)]
                 return Expected(204)
             case "POST", "offers":
-                return self._offer(json.loads(body)["ruleset"], me, at, drawn)
+                return self._offer(json.loads(body), me, at, drawn)
             case "GET", "me", "games":
                 if query.get("waiting") == "true":
                     return self._page(query, [game for game in self._listed(me) if game.to_move == me], me)
@@ -173,10 +173,13 @@ class NaiveService:
 
     # --- games ----------------------------------------------------------------------------------------------------
 
-    def _offer(self, ruleset: Object, me: str, at: str, drawn: Drawn) -> Expected:
+    def _about(self, at: str) -> Object:
+        return {"name": "hkoji", "origin": self.origin, "key": self.key, "time": at, "slack": 120}
+
+    def _offer(self, asked: Object, me: str, at: str, drawn: Drawn) -> Expected:
         game, seed = drawn[0].hex(), drawn[1].hex()
         assert game not in self.games
-        made = self.games[game] = NaiveGame(game, ruleset, seed, me, at, self.key)
+        made = self.games[game] = NaiveGame(game, asked["ruleset"], seed, me, at, self.key, asked["agreement"])
         return Expected(201, body={"game": game}, lines=_lines(made, 0))
 
     def _submit(self, address: str, raw: bytes, at: str) -> Expected:
@@ -292,7 +295,7 @@ def _read_submission(raw: bytes) -> tuple[str, str, list[Object], Object]:
         raise ValueError("a key too many")
     text, sig, openings = value["entry"], value["sig"], value.get("opening", [])
     entry: Any = json.loads(text, parse_float=_no_fraction)
-    if log.canonical(entry) != text or set(entry) != {"at", "body", "by", "game", "kind", "prev", "seq", "v"}:
+    if log.canonical(entry) != text or set(entry) != {"at", "body", "by", "game", "kind", "prev", "seen", "seq", "v"}:
         raise ValueError("not the one form")
     places = [(each["seq"], each["part"]) for each in openings]
     if places != sorted(set(places)):

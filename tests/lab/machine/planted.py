@@ -85,16 +85,16 @@ def _opening_dropped() -> Any:
 
 
 def _spectator_resigns() -> Any:
-    real_signer, real_author, real_verify = Course.signer, Course._check_author, sshsig.verify
+    real_signer, real_author, real_verify = Course.signer, course.verify_author, sshsig.verify
     real_resign = entry_kinds.Resign.apply
 
     def signer(self: Any, entry: Any, body: Any) -> Any:
         stranger = isinstance(body, entry_kinds.Resign) and self.setup.seat_of(entry.by) is None
         return self.setup.keys[0] if stranger and self.setup.keys[0] else real_signer(self, entry, body)
 
-    def author(self: Any, entry: Any, body: Any) -> None:
-        if not isinstance(body, entry_kinds.Resign):
-            real_author(self, entry, body)
+    def verify_author(place: Any, entry: Any, author: Any) -> None:
+        if entry.kind != "resign":
+            real_author(place, entry, author)
 
     def verify(sig: Any, key: Any, namespace: str, message: bytes, by: str) -> None:
         if b'"kind":"resign"' not in message:
@@ -108,7 +108,7 @@ def _spectator_resigns() -> Any:
 
     return _all(
         patch.object(Course, "signer", signer),
-        patch.object(Course, "_check_author", author),
+        patch.object(course, "verify_author", verify_author),
         patch.object(sshsig, "verify", verify),
         patch.object(entry_kinds.Resign, "apply", resign),
     )

@@ -2,7 +2,7 @@
 
     python -m tests.lab.timeouts.measure 200                 two minutes
     python -m tests.lab.timeouts.measure 200 --postgres      on its own PostgreSQL server
-    python -m tests.lab.timeouts.measure 60 --planted "the keeper overlooks gifts"      must find it
+    python -m tests.lab.timeouts.measure 60 --planted "gifts do not move the deadline"      must find it
 
 A real service with two workers has clocks of a few seconds. Every 0.3 s a worker is killed with SIGKILL, or the whole
 service, which then starts again at once, or so late that this is an outage; now and then it is left alone for some
@@ -37,8 +37,8 @@ from hkoji.log.private_key import PrivateKey
 from tests.lab.races.judgement import Ask, asking
 from tests.lab.timeouts.judgement import judged
 from tests.lab.timeouts.planted import PLANTED
-from tests.lab.timeouts.players import Pace, Pair
-from tests.lab.timeouts.service import SLACK, KilledService
+from tests.lab.timeouts.players import STORIES, Pace, Pair
+from tests.lab.timeouts.service import NARROW, SLACK, KilledService, Waits
 from tests.support.cluster import cluster
 from tests.support.service import Player
 from tests.support.timed_logs import stored
@@ -46,8 +46,27 @@ from tests.support.timed_tables import Seated, Wires
 
 _PAIRS: Final = 40
 _SHOWN: Final = 20
-_SLOWEST: Final = 0.25
+_STAGGER: Final = 0.1
 """The seconds between the first requests of two pairs, so that games do not all end together."""
+FOUND_BY: Final = {
+    "the store does not compare deadlines": "gifts",
+    "gifts do not move the deadline": "gifts",
+    "gifts are acknowledged and not kept": "gifts",
+    "late entries are taken": "late moves",
+    "timeouts come early": "nobody moves",
+}
+"""The story that shows each planted fault."""
+
+
+class Plan(NamedTuple):
+    """What to do. With only one story there are no offers beside the games, and the service is not killed."""
+
+    games: int
+    pairs: int = _PAIRS
+    fault: str | None = None
+    stories: tuple[str, ...] = STORIES
+    waits: Waits = Waits()
+    seed: int = 1
 
 
 class Done(NamedTuple):
@@ -57,28 +76,22 @@ class Done(NamedTuple):
     wrong: list[str]
 
 
-def run_out(
-    folder: Path,
-    games: int,
-    *,
-    database: str | None = None,
-    fault: str | None = None,
-    kills: bool = True,
-    pairs: int = _PAIRS,
-    seed: int = 1,
-) -> Done:
-    """Lets the time of so many games run out, and judges."""
-    rng = random.Random(seed)
+def run_out(folder: Path, plan: Plan, database: str | None = None) -> Done:
+    """Lets the time of games run out, and judges."""
+    rng = random.Random(plan.seed)
     data = folder / "data"
-    service = KilledService(data, database, fault, rng.getrandbits(32))
+    service = KilledService(data, database, plan.fault, rng.getrandbits(32), plan.waits)
     try:
         where = database or data / "hkoji.sqlite3"
         seed_of = partial(_seed, asking(where))
         server = service.ask("GET", "/v1/service").json["key"]
-        seated = [(_seat(service, f"host{n}", rng), _seat(service, f"guest{n}", rng)) for n in range(min(pairs, games))]
-        made = [Pair(Wires(lambda: (service.port,)), each, seed_of, random.Random(rng.random())) for each in seated]
-        pace = Pace(games)
-        if kills:
+        seated = [
+            (_seat(service, f"host{n}", rng), _seat(service, f"guest{n}", rng))
+            for n in range(min(plan.pairs, plan.games))
+        ]
+        made = [Pair(Wires(service.ports), each, seed_of, random.Random(rng.random())) for each in seated]
+        pace = Pace(plan.games, plan.stories, 0.3 if len(plan.stories) > 1 else 0)
+        if len(plan.stories) > 1:
             service.begin_to_kill()
         began = time.monotonic()
         uvloop.run(_play(made, pace))
@@ -108,7 +121,7 @@ def _seat(service: KilledService, name: str, rng: random.Random) -> Seated:
 
 async def _play(pairs: list[Pair], pace: Pace) -> None:
     async def play(number: int, pair: Pair) -> None:
-        await asyncio.sleep(number * _SLOWEST)
+        await asyncio.sleep(number * _STAGGER)
         try:
             await pair.play(pace)
         finally:
@@ -133,14 +146,10 @@ def main() -> int:
         if given.postgres:
             server = stack.enter_context(cluster())
             database = server.url(server.create())
-        done = run_out(
-            folder,
-            given.games,
-            database=database,
-            fault=given.planted,
-            kills=given.planted is None,
-            seed=given.seed,
-        )
+        plan = Plan(given.games, seed=given.seed)
+        if given.planted:
+            plan = plan._replace(fault=given.planted, stories=(FOUND_BY[given.planted],), waits=NARROW)
+        done = run_out(folder, plan, database)
     for what, count in sorted(done.counts.items()):
         print(f"  {what:36} {count:12,}")
     print(f"{len(done.wrong)} wrong; {time.monotonic() - began:,.0f} s in all")

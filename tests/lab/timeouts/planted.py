@@ -28,28 +28,31 @@ def _no_deadline_compared() -> None:
         patch.dict(statements._APPENDS, {which: statement.replace(compared, "")}).start()
 
 
-def _no_gifts_for_the_keeper() -> None:
-    """The keeper reads games without the gifts in them."""
-    real = HeldGames.read
-    end = Keeper._end
+def _gifts_move_nothing() -> None:
+    """A gift does not move the deadline of its game, and the keeper does not look at gifts."""
+    add, read, end = SqlStore.add_statement, HeldGames.read, Keeper._end
 
-    async def read(self: Any, game: str) -> Any:  # Any: as in the original, here and below
-        return (await real(self, game))._replace(statements=())
+    async def add_statement(self: Any, new: Any, **given: Any) -> bool:  # Any: as in the original, here and below
+        return await add(self, new, **{**given, "after": given["deadline"]})
 
-    async def ended(self: Any, game: str, before: str) -> bool:
-        with patch.object(HeldGames, "read", read):
+    async def read_less(self: Any, game: str) -> Any:
+        return (await read(self, game))._replace(statements=())
+
+    async def end_early(self: Any, game: str, before: str) -> bool:
+        with patch.object(HeldGames, "read", read_less):
             return await end(self, game, before)
 
-    patch.object(Keeper, "_end", ended).start()
+    patch.object(SqlStore, "add_statement", add_statement).start()
+    patch.object(Keeper, "_end", end_early).start()
 
 
 def _three_seconds_early() -> None:
-    """Each deadline is three seconds early."""
+    """The deadline of each game is three seconds early."""
     real = referee.deadline
 
-    def deadline(*given: Any, **named: Any) -> str | None:
-        due = real(*given, **named)
-        return None if due is None else format_time(parse_time(due) - 3)
+    def deadline(refereed: Any, **given: Any) -> str | None:
+        due = real(refereed, **given)
+        return due if due is None or refereed.course.joinable else format_time(parse_time(due) - 3)
 
     patch.object(referee, "deadline", deadline).start()
 
@@ -78,7 +81,7 @@ def _gift_not_kept() -> None:
 
 PLANTED: Final[dict[str, Callable[[], None]]] = {
     "the store does not compare deadlines": _no_deadline_compared,
-    "the keeper overlooks gifts": _no_gifts_for_the_keeper,
+    "gifts do not move the deadline": _gifts_move_nothing,
     "timeouts come early": _three_seconds_early,
     "late entries are taken": _late_is_taken,
     "gifts are acknowledged and not kept": _gift_not_kept,

@@ -32,9 +32,10 @@ _PATIENCE: Final = 150.0
 
 @dataclass
 class Pace:
-    """How many games are still to be begun."""
+    """How many games are still to be begun, with which stories."""
 
     left: int
+    stories: tuple[str, ...] = STORIES
     offers: float = 0.3
     """How many games there are beside them, in proportion, that nobody joins in time."""
     counts: Counter[str] = field(default_factory=Counter)
@@ -64,7 +65,7 @@ class Pair:
         return TimedTable(self.wires, self.players, self.seed_of, self.rng)
 
     async def _let_time_run_out(self, pace: Pace) -> None:
-        rng, table, story = self.rng, self._table(), self.rng.choice(STORIES)
+        rng, table, story = self.rng, self._table(), self.rng.choice(pace.stories)
         pace.counts[f"story: {story}"] += 1
         assert await table.offer(Agreement(rng.choice(CLOCKS)))
         await table.go_on()

@@ -20,7 +20,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 from hkoji_server.process import workers
@@ -46,7 +46,6 @@ _SETTINGS: Final[dict[str, Any]] = {  # Any: settings by name
     **UNLIMITED,
 }
 _PACE: Final = 0.3
-_LONG: Final = 3.0
 _WHOLE: Final = 0.12
 """How often the whole service is killed, and not one worker."""
 _AWAY: Final = 0.15
@@ -55,19 +54,48 @@ _KILLING: Final = 12.0
 _CALM: Final = 5.0
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 
+
+class Wait(NamedTuple):
+    """How often a decision waits before it is written, and for how many seconds: at least and at most."""
+
+    often: float
+    least: float
+    most: float
+
+
+class Waits(NamedTuple):
+    """The waits of timeouts, gifts and entries of players."""
+
+    timeouts: Wait = Wait(0.6, 0, 1.2)
+    gifts: Wait = Wait(0.6, 0, 3)
+    entries: Wait = Wait(0.1, 0, 3)
+
+
+NARROW: Final = Waits(timeouts=Wait(1, 1, 1.5), gifts=Wait(1, 2, 2.8), entries=Wait(0, 0, 0))
+"""With these a gift that came in time is often written between the decision on a timeout and its writing."""
+
 __all__ = ["forked_modules"]
 
 
 class KilledService:
     """The service on `data` or a PostgreSQL database. `counts` are the kills, by what was killed."""
 
-    def __init__(self, data: Path, database: str | None = None, fault: str | None = None, seed: int = 1) -> None:
+    def __init__(
+        self,
+        data: Path,
+        database: str | None = None,
+        fault: str | None = None,
+        seed: int = 1,
+        waits: Waits = Waits(),  # noqa: B008 # it is a value
+    ) -> None:
         self.port = _free_port()
         self.counts: Counter[str] = Counter()
-        self._given = (data, database, fault, self.port)
+        self._given = (data, database, fault, self.port, waits)
         self._rng = random.Random(seed)
         self._over = threading.Event()
         self._killer: threading.Thread | None = None
+        self.failure: BaseException | None = None
+        """Why it is no longer killed and started."""
         self._log = data.parent / "service.log"
         self.start()
 
@@ -75,6 +103,11 @@ class KilledService:
     def log(self) -> str:
         """What the service has logged."""
         return self._log.read_text() if self._log.exists() else ""
+
+    def ports(self) -> tuple[int, ...]:
+        """The port at which it is, or will be again."""
+        assert self.failure is None, self.failure
+        return (self.port,)
 
     def start(self) -> None:
         """Starts it, and waits until it serves."""
@@ -123,6 +156,13 @@ class KilledService:
             self._kill_all()
 
     def _kill_on(self) -> None:
+        try:
+            self._kill_until_over()
+        except BaseException as error:  # for those who wait for the service
+            self.failure = error
+            raise
+
+    def _kill_until_over(self) -> None:
         began = time.monotonic()
         while not self._over.wait(BETWEEN):
             if (time.monotonic() - began) % (_KILLING + _CALM) > _KILLING:
@@ -141,8 +181,9 @@ class KilledService:
             self.start()
 
     def _kill_all(self) -> None:
-        pids = [pid for pid in (self._process.pid,) if pid is not None] + _children(self._process.pid)
-        for pid in pids:
+        assert self._process.pid is not None
+        os.kill(self._process.pid, signal.SIGSTOP)  # it starts no other worker now
+        for pid in (*_children(self._process.pid), self._process.pid):
             os.kill(pid, signal.SIGKILL)
         self._process.join()
 
@@ -162,7 +203,7 @@ def _free_port() -> int:
         return port
 
 
-def _serve(data: Path, database: str | None, fault: str | None, port: int, log: Path, seed: int) -> None:
+def _serve(data: Path, database: str | None, fault: str | None, port: int, waits: Waits, log: Path, seed: int) -> None:
     out = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     os.dup2(out, 1)
     os.dup2(out, 2)
@@ -171,7 +212,7 @@ def _serve(data: Path, database: str | None, fault: str | None, port: int, log: 
     patch.object(multiprocessing, "get_context", lambda _: _fork()).start()
     patch.object(workers, "_SHORT_LIFE", 0.0).start()
     patch.object(keeper, "PACE", _PACE).start()
-    _wait_sometimes(random.Random(seed))
+    _let_wait(random.Random(seed), waits)
     from hkoji_server.app import serve
 
     serve(None if database else data, "127.0.0.1", port, database=database, **_SETTINGS)
@@ -181,26 +222,18 @@ def _fork() -> multiprocessing.context.ForkContext:
     return multiprocessing.context.ForkContext()
 
 
-def _wait_sometimes(rng: random.Random) -> None:
-    """Lets decisions wait between the look at the clock and the write: gifts often, timeouts and moves sometimes."""
+def _let_wait(rng: random.Random, waits: Waits) -> None:
+    """Lets decisions wait between the look at the clock and the write."""
     os.register_at_fork(after_in_child=lambda: rng.seed(os.getpid()))
-    real_write, real_give, real_append = keeper.write_own, GameStatements._give, Games._append
 
-    async def write_own(*given: Any, **named: Any) -> None:  # Any: unchanged arguments, here and below
-        if rng.random() < 0.5:
-            await asyncio.sleep(rng.random())
-        await real_write(*given, **named)
+    def waiting(real: Any, wait: Wait) -> Any:  # Any: a method and its arguments
+        async def late(*given: Any, **named: Any) -> Any:
+            if rng.random() < wait.often:
+                await asyncio.sleep(rng.uniform(wait.least, wait.most))
+            return await real(*given, **named)
 
-    async def give(self: Any, held: Any, new: Any, seat: Any) -> Any:
-        if rng.random() < 0.5:
-            await asyncio.sleep(rng.uniform(0, _LONG))
-        return await real_give(self, held, new, seat)
+        return late
 
-    async def append(self: Any, decision: Any) -> None:
-        if rng.random() < 0.1:
-            await asyncio.sleep(rng.uniform(0, _LONG))
-        await real_append(self, decision)
-
-    patch.object(keeper, "write_own", write_own).start()
-    patch.object(GameStatements, "_give", give).start()
-    patch.object(Games, "_append", append).start()
+    patch.object(keeper, "write_own", waiting(keeper.write_own, waits.timeouts)).start()
+    patch.object(GameStatements, "_give", waiting(GameStatements._give, waits.gifts)).start()
+    patch.object(Games, "_append", waiting(Games._append, waits.entries)).start()

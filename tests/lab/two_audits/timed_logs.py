@@ -14,14 +14,15 @@ from typing import Any
 
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import format_time, parse_time
+from hkoji.game.clock import parse_time
 from hkoji.game.time_control import TimeControl, parse_time_control
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.lab.two_audits.damaged_logs import Case
 from tests.support.drafts import Draft, draft, pins, seal
-from tests.support.table import AT, Table
+from tests.support.table import AT
+from tests.support.timed_table import TimedTable, later
 
 Times = list[str]
 """The time of record of each entry."""
@@ -49,12 +50,12 @@ def control(number: int) -> TimeControl:
     return parsed
 
 
-def timed(seed: int, clock: TimeControl | None, ruleset: Ruleset = SHORT) -> Table:
+def timed(seed: int, clock: TimeControl | None, ruleset: Ruleset = SHORT) -> TimedTable:
     """A table whose offer expires, with this clock."""
-    return Table(ruleset, seed, agreement=Agreement(clock, EXPIRES, rated=clock is not None))
+    return TimedTable(ruleset, seed, agreement=Agreement(clock, EXPIRES, rated=clock is not None))
 
 
-def ready(table: Table) -> Table:
+def ready(table: TimedTable) -> TimedTable:
     """The game up to its first decision."""
     table.wait(table.random.randrange(DAY)).open()
     table.wait(table.random.randrange(DAY)).join()
@@ -64,7 +65,7 @@ def ready(table: Table) -> Table:
     return table
 
 
-def spend(table: Table) -> None:
+def spend(table: TimedTable) -> None:
     """Lets the time of the seat that owes an entry pass, with gifts, outages and new keys on the way."""
     rng, actor = table.random, table.course.actor
     assert actor is not None
@@ -84,7 +85,7 @@ def spend(table: Table) -> None:
         table.wait(rng.choice([0, 1, left // 9, rng.randrange(left + 1), left]))
 
 
-def decide(table: Table, moves: int) -> Table:
+def decide(table: TimedTable, moves: int) -> TimedTable:
     """Plays random legal moves at random times, each in time; ends sooner with the game."""
     for _ in range(moves):
         if table.course.finished:
@@ -94,7 +95,7 @@ def decide(table: Table, moves: int) -> Table:
     return table
 
 
-def overdue(table: Table) -> Table:
+def overdue(table: TimedTable) -> TimedTable:
     """Lets the time of the seat that owes an entry run out."""
     deadline = table.deadline()
     assert deadline is not None
@@ -102,34 +103,43 @@ def overdue(table: Table) -> Table:
 
 
 @cache
-def timed_tables() -> tuple[Table, ...]:
+def timed_tables() -> tuple[TimedTable, ...]:
     """Games of every control, end and kind of entry about time."""
     resigned = decide(ready(timed(21, control(1))), 6)
     resigned.send(resigned.entry(0, entry_kinds.Resign()))
-    off = decide(ready(timed(22, control(2), GeishasRoad("random", "random"))), 5).give(DAY).fail(7000).wait(50)
-    silent = ready(timed(23, control(3)))
-    lost = overdue(decide(ready(timed(24, control(4))), 3).give(600).fail(900))
-    untimed = timed(25, None).begin().play(3).wait(900)
+    off = decide(ready(timed(22, control(2), GeishasRoad("random", "random"))), 5)
+    off.give(DAY)
+    off.fail(7000).wait(50).call_off()
+    silent = overdue(ready(timed(23, control(3))))
+    lost = decide(ready(timed(24, control(4))), 3)
+    lost.give(600)
+    overdue(lost.fail(900)).time_out()
+    silent.time_out()
+    untimed, at_once = timed(25, None), ready(timed(30, control(1)))
+    untimed.begin().play(3)
+    untimed.wait(900).call_off()
+    at_once.wait(60).call_off()
     expired, declined = timed(26, control(0)), timed(27, None)
-    expired.open(entry_kinds.Invite("bob", None))
-    declined.open(entry_kinds.Invite("bob", None))
-    expired.now = EXPIRES
+    for table, reason in ((expired, "expired"), (declined, "declined")):
+        table.open(entry_kinds.Invite("bob", None))
+        table.now = later(EXPIRES, 1)
+        table.lapse(reason)
     return (
         decide(ready(timed(20, control(0))), 99),
         resigned,
-        off.call_off(),
-        overdue(silent).time_out(),
-        lost.time_out(),
-        untimed.call_off(),
-        expired.wait(1).lapse("expired"),
-        declined.lapse("declined"),
+        off,
+        silent,
+        lost,
+        untimed,
+        expired,
+        declined,
         decide(ready(timed(28, control(2))), 5),
         decide(ready(timed(29, control(3))), 99),
-        ready(timed(30, control(1))).wait(60).call_off(),
+        at_once,
     )
 
 
-def timed_draft(table: Table) -> list[Draft]:
+def timed_draft(table: TimedTable) -> list[Draft]:
     """The lines of a table, for changing; each with its time of record in its receipt."""
     drafts = draft(table)
     for each, line in zip(drafts, table.lines, strict=True):
@@ -153,11 +163,6 @@ def retime(drafts: list[Draft], times: Times) -> None:
         if each.value["by"] == "server":
             each.value["at"] = at
         each.value["seen"] = times[number - 1] if number else None
-
-
-def later(at: str, seconds: int) -> str:
-    """The time so many seconds after another."""
-    return format_time(parse_time(at) + seconds)
 
 
 def _seconds(rng: random.Random) -> int:

@@ -1,6 +1,7 @@
 """The store on PostgreSQL, which any number of processes on any number of machines may share.
 
-It keeps the promises of the contract at READ COMMITTED, with locks on single rows only:
+It keeps the promises of the contract at READ COMMITTED, with locks on single rows, and one on the table of games while
+an outage is recorded:
 
 - *One append at a time for each game.* An append locks its game's row (`HOLD`), and so waits for any other append of
   that game. Then a statement that begins only now (`append_statement`) reads the current head, and changes it or
@@ -10,7 +11,7 @@ It keeps the promises of the contract at READ COMMITTED, with locks on single ro
 - *On disk.* A connection whose commits do not wait for the disk is not used (`connections.check_safe`).
 - *No stale reads.* Every read is a statement of its own on a server that takes writes, and sees all that was committed
   before it began. The rows that `history` reads in several statements are only ever added to, and are cut to the same
-  length.
+  length. It reads the deadline before them, and the statements about the game after them.
 - *Nothing is appended for a revoked key.* `append_statement` checks whether the key is revoked. An append that checked
   before a revocation was committed has its transaction number from `HOLD` by then. After that commit the revocation
   waits as `drained` does. So after `revoke_key` has returned, no further entry of that key appears, and no append needs
@@ -22,7 +23,8 @@ It keeps the promises of the contract at READ COMMITTED, with locks on single ro
   the decision is at most `OLDEST` seconds older than the call. A check before `HOLD` would not do.
 - *No T lies within an outage.* A recording locks the table (`ALONE`), which waits for all who hold a row of a game or
   are adding one, and keeps out the others, who wait in `HOLD` or `ENTER`. So it reads the newest T that there is. Those
-  that waited count the outages in a later statement, which sees the new one.
+  that waited count the outages in a later statement, which sees the new one. Whoever waits to be alone makes the
+  others wait too, and so gives up after 10 seconds.
 - *No gift is missed.* A gift holds the game's row, and an append compares the deadline in the row that it holds.
 - *No host opens more games than allowed.* The append that opens a game also locks the row of its host, after that of
   the game, and then counts the host's open games in a statement that begins only now. So of several such appends each

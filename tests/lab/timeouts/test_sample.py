@@ -1,0 +1,60 @@
+"""Games run out of time on a service that is killed, in a sample of what measure.py does. Planted faults are found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.lab.timeouts.measure import FOUND_BY, Plan, run_out
+from tests.lab.timeouts.planted import PLANTED
+from tests.lab.timeouts.service import NARROW
+
+
+@pytest.mark.parametrize("database", [None, "postgres"])
+def test_each_game_ends_by_one_timeout(tmp_path: Path, database: str | None, request: pytest.FixtureRequest) -> None:
+    url = request.getfixturevalue(database) if database else None
+    done = run_out(tmp_path, Plan(12, pairs=12, seed=3), url)
+    assert done.wrong == []
+    assert done.counts["kind timeout"] >= 12
+    assert done.counts["workers killed"] + done.counts["services killed"] > 5
+
+
+@pytest.mark.parametrize("database", [None, "postgres"])
+def test_a_gift_that_is_written_late_is_not_overlooked(
+    tmp_path: Path, database: str | None, request: pytest.FixtureRequest
+) -> None:
+    """The honest service, in the situation in which a fault of the store is found."""
+    url = request.getfixturevalue(database) if database else None
+    done = run_out(tmp_path, Plan(8, pairs=8, stories=("gifts",), waits=NARROW, seed=4), url)
+    assert done.wrong == []
+    assert done.counts["gifts acknowledged"] > 3
+
+
+FAULTS = {
+    "the store does not compare deadlines": "is not 1 s after",
+    "gifts do not move the deadline": "is not 1 s after",
+    "gifts are acknowledged and not kept": "is not 1 s after|was credited 0 s",
+    "late entries are taken": "is late",
+    "timeouts come early": "the deadline of the log",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_service_is_seen(tmp_path: Path, fault: str) -> None:
+    _see(fault, tmp_path, None)
+
+
+def test_on_postgresql_a_fault_of_the_store_is_seen(tmp_path: Path, postgres: str) -> None:
+    _see("the store does not compare deadlines", tmp_path, postgres)
+
+
+def _see(fault: str, folder: Path, database: str | None) -> None:
+    plan = Plan(8, pairs=8, fault=fault, stories=(FOUND_BY[fault],), waits=NARROW, seed=5)
+    done = run_out(folder, plan, database)
+    assert any(re.search(FAULTS[fault], complaint) for complaint in done.wrong), done.wrong
+
+
+def test_all_faults_are_tried() -> None:
+    assert set(FAULTS) == set(PLANTED) == set(FOUND_BY)

@@ -1,0 +1,133 @@
+"""Games with clocks of seconds at real services: workers, restarts, stopped processes. Both backends.
+
+What is asserted never depends on how long something takes: tests wait until it is there.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hkoji.audit.log_audit import audit
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
+from hkoji.game.commitments import entropy_commit
+from hkoji.game.time_control import TimeControl
+from hkoji.log.line import format_log
+from hkoji.log.public_key import parse_public_key
+from tests.server.test_game_statements import a_gift, state
+from tests.server.test_timed_games import kinds, log_of, move_of, owing, refused, verify
+from tests.support.service import Player, Service, begin, start
+from tests.support.times import now
+
+PATIENCE = 300
+SETTINGS = {"shortest_clock": "1", "slack": "1", "outage_after": "5"}
+WORKERS = ("--workers", "2")
+
+
+def until(seen: Callable[[], bool]) -> None:
+    """Waits until a condition is true."""
+    end = time.monotonic() + PATIENCE
+    while not seen():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def clock(seconds: int) -> Agreement:
+    return Agreement(TimeControl(seconds, 0, 0, 0))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:  # Any: arguments by name
+    """Where a service keeps its games."""
+    given = {"database": request.getfixturevalue("postgres")} if request.param == "postgres" else {}
+    return {"data": tmp_path / "data", "log_level": "error", "settings": SETTINGS, **given}
+
+
+@contextmanager
+def running(**given: Any) -> Iterator[Service]:  # Any: arguments of `start`
+    service = start(**given)
+    try:
+        yield service
+    finally:
+        if service.process.poll() is None:
+            service.stop()
+        assert service.process.returncode == 0
+
+
+def test_exactly_one_of_several_workers_ends_a_game(where: dict[str, Any]) -> None:  # Any: arguments by name
+    """Timeouts, an expired offer, and gifts, with two keepers."""
+    with running(**where, options=WORKERS) as service:
+        alice, bob = (Player(service, name).register() for name in ("alice", "bob"))
+        players = alice, bob
+        helped = begin(*players, agreement=clock(60))
+        giver = players[1 - players.index(owing(players, helped))]
+        assert state(giver, helped, a_gift(giver, helped, 3600)).status == 201
+        expiring = alice.new(agreement=Agreement(expires=now(10)))
+        body = entry_kinds.Join(entropy_commit(expiring, 1, bob.entropy), bob.key.public)
+        joining = bob.entry(expiring, bob.head(expiring), body)
+        over = [alice.new(agreement=clock(2)) for _ in range(8)]
+        for game in over:
+            bob.join(game)
+        late = bob.entry(over[0], bob.head(over[0]), entry_kinds.Seed(bob.entropy))
+        untimed = begin(*players)
+        until(lambda: all("end" in kinds(alice, game) for game in (*over, expiring)))
+        for game in over:
+            assert kinds(alice, game)[-3:] == ["join", "timeout", "end"]
+            timeout = alice.lines(game)[-2].entry
+            assert timeout.body == {"seat": 1}
+            verify(alice, game)
+        assert kinds(alice, expiring)[-2:] == ["lapse", "end"]
+        verify(alice, expiring)
+        for entry, game in ((late, over[0]), (joining, expiring)):
+            before = log_of(alice, game)
+            refused(bob.send(entry), 409, "time-over")
+            assert log_of(alice, game) == before
+        for game in (helped, untimed):
+            assert not {"timeout", "end"} & set(kinds(alice, game))
+        mover = owing(players, helped)
+        assert mover.send(move_of(mover, helped)).status == 201
+        assert "credit" in kinds(alice, helped)
+        verify(alice, helped)
+
+
+@pytest.mark.parametrize("how", ["stopped and started", "SIGSTOP and SIGCONT"])
+def test_the_time_in_which_no_process_took_entries_counts_for_nobody(
+    where: dict[str, Any], how: str
+) -> None:  # Any: arguments by name
+    service = start(**where)
+    try:
+        players = tuple(Player(service, name).register() for name in ("alice", "bob"))
+        game = players[0].new(agreement=clock(10))
+        players[1].join(game)
+        if how == "SIGSTOP and SIGCONT":
+            os.kill(service.process.pid, signal.SIGSTOP)
+            time.sleep(12)
+            os.kill(service.process.pid, signal.SIGCONT)
+        else:
+            service.stop()
+            time.sleep(12)
+            service = start(**where, port=service.port)
+            for player in players:
+                player.service = service
+        seed = players[1].entry(game, players[1].head(game), entry_kinds.Seed(players[1].entropy))
+        answer = players[1].send(seed)
+        assert answer.status == 201, answer
+        lines = players[0].lines(game)
+        assert [line.entry.kind for line in lines[-2:]] == ["seed", "credit"]
+        ((lost),) = service.ask("GET", "/v1/outages").json["outages"]
+        assert lines[-1].entry.body == {"gift": None, "outages": [lost]}
+        key = parse_public_key(service.ask("GET", "/v1/service").json["key"])
+        assert audit(format_log(lines), {"server": key}).findings == ()
+        assert lost["from"] < lost["until"] <= lines[-1].entry.at
+    finally:
+        if service.process.poll() is None:
+            service.stop()
+    assert service.process.returncode == 0
