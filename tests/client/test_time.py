@@ -158,14 +158,14 @@ def test_a_gift_that_the_giver_has_not_signed_is_not_counted(
     game = timed_game(alice, bob)
     give(bob, game, DAY)
 
-    def tamper(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
+    def tamper(path: str, answer: HttpAnswer) -> HttpAnswer:
         if not path.endswith("/clock"):
             return answer
         value = answer.json()
         value["gifts"][0]["seconds"] = 9 * DAY
         return answer._replace(body=json.dumps(value).encode())
 
-    world.tamper = tamper  # type: ignore[method-assign] # a dishonest service
+    world.tamper = tamper
     seen = look(alice, game)
     assert (seen.gifts, seen.reading.deadline) == ((), "2026-12-07T12:00:00Z")
     assert any("gift that does not hold" in said for said in alice.said)
