@@ -237,6 +237,7 @@ def operators(record: Recorder) -> None:
     withdrawn = ("--withdraw", listed[0]["digest"], *restored)
     record("operator", "admin", "invite", *withdrawn, title="admin invite --withdraw")
     record("operator", "admin", "tidy", *restored)
+    record("operator", "admin", "outage", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", *restored)
     record("operator", "admin", "check", *restored, code=None)
     record("operator", "admin", "stats", *restored)
     record("operator", "admin", "vacuum", *restored)
