@@ -165,7 +165,7 @@ class TimeKeeper:
             else:
                 gifts.append(gift)
         since = reading.since
-        outages = tuple(each for each in sorted(said.outages) if each.begin >= since)
+        outages = tuple(each for each in sorted(said.outages) if each.begin > since)
         largest = max(gifts, key=lambda gift: gift.seconds, default=None)
         credits = credited_seconds(clock.control, largest, outages)
         return found._replace(

@@ -21,8 +21,7 @@ from hkoji.errors import (
     TimeOverError,
     TrustError,
 )
-from hkoji.game.clock import parse_time
-from hkoji.game.course import Course
+from hkoji.game.clock import Pace, parse_time
 from tests.support import chance
 from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, timed_game, timed_player, timed_world
 
@@ -318,7 +317,7 @@ def test_a_late_entry_that_the_service_has_taken_is_refused_and_proved(
     action = first_move(alice, game)
     world.pass_by(3 * DAY + 60)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Course, "deadline", lambda *_: None)  # a service that forgives
+        patched.setattr(Pace, "is_late", lambda *_: False)  # a service that forgives
         with pytest.raises(TrustError):
             alice.move(game, action)
     before = (bob.folder(game) / "log.jsonl").read_bytes()
