@@ -14,6 +14,7 @@ import pytest
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage
 from hkoji.game.entry_kinds import Annul, Credit, EntryBody
 from hkoji.log import sshsig
@@ -23,9 +24,9 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.adversary import attack, follow
 from tests.support.forgery import pins
-from tests.support.framing import Story, head_of, story_on_the_clock
+from tests.support.framing import Story, head_of, shown, story_on_the_clock
 from tests.support.shell import run
-from tests.support.table import Table
+from tests.support.table import AT, Table
 from tests.support.timed_table import later
 from tests.trust.clock_lies import bare, names, scripted
 from tests.trust.test_attacks import AUDIT, NOBODY, PLAYER
@@ -70,6 +71,7 @@ def files(story: Story, number: int, made: Sequence[Line]) -> Iterator[EvidenceF
     lines, game = story.table.lines, story.table.game
     log = format_log((*bare(lines[:number]), *made))
     yield EvidenceFile(game, {}, log)
+    yield EvidenceFile(game, {}, log, story.views, (), story.heads)
     yield EvidenceFile(game, {}, log, story.views, tuple(lines), story.heads)
     yield EvidenceFile(game, {}, format_log(lines[:number]), story.views, tuple(made), story.heads)
     yield EvidenceFile(game, {}, story.table.text, story.views, tuple(made), story.heads)
@@ -115,6 +117,37 @@ def test_a_seen_that_was_never_sent(tmp_path: Path, number: int) -> None:
         on_the_command_line(tmp_path, story, made)
     taken = EvidenceFile(table.game, {}, format_log(table.lines[:7]), (), (receipted(table, false),))
     assert names(taken, table) == {"server"}
+
+
+@attack(
+    "a `seen` that was never sent, so that you have joined too late yourself",
+    who=PLAYER,
+    found=AUDIT,
+    named=NOBODY,
+    file=NOBODY,
+)
+@pytest.mark.parametrize("names_the_join", ["head", "view", "receipt", "nothing"])
+def test_a_seen_that_makes_a_join_late(names_the_join: str) -> None:
+    """The service has named the join; its time is in the receipt, which is not in the file, or not the only time."""
+    expires = later(AT, 3600)
+    table = Table(seed=3, agreement=Agreement(expires=expires))
+    table.open()
+    table.join()
+    join, head, view = table.lines[2], head_of(table), shown(table, 1)
+    for seen in (expires, later(expires, 1), later(expires, DAY)):
+        made_up = own(table, join, entry_kinds.Seed(table.entropy[1]), seen)
+        log = format_log((*bare(table.lines), made_up))
+        made = EvidenceFile(table.game, {}, log)
+        match names_the_join:
+            case "head":
+                made = made._replace(heads=(head,))
+            case "view":
+                made = made._replace(views=(view,))
+            case "receipt":
+                made = made._replace(refused=(join,))
+        assert names(made, table) == set()
+        sent = made._replace(refused=(*made.refused, receipted(table, made_up)))
+        assert names(sent, table) == ({"server"} if seen > expires or names_the_join == "receipt" else set())
 
 
 @attack(
