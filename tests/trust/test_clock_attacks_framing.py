@@ -5,6 +5,7 @@ The player has the public log, everything that the service has signed, and the o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage
-from hkoji.game.entry_kinds import Annul, Credit, EntryBody
+from hkoji.game.entry_kinds import Annul, Credit, EntryBody, parse_body
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_annul
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
@@ -183,6 +184,40 @@ def found_late(table: Table, place: int) -> bool:
     resigned = receipted(table, own(table, move, entry_kinds.Resign(), time_of(move)))
     faults = audit(format_log((*table.lines[:place], resigned)), pins(table)).findings
     return [(each.step, each.entry, each.signer) for each in faults] == [(AuditStep.TIMES, place - 1, "server")]
+
+
+@attack(
+    "logs with a `seen` that was never sent, compared with true ones",
+    who=PLAYER,
+    found=AUDIT,
+    named=NOBODY,
+)
+@pytest.mark.parametrize("lie", ["another time", "a time in an outage"])
+def test_a_seen_that_was_never_sent_in_an_archive(tmp_path: Path, lie: str) -> None:
+    """Bob adds an own entry to a copy of a log. If the service had taken it, it would be convicted."""
+    table = told_of(0).table
+    credits = [parse_body("credit", line.entry.body) for line in table.lines if line.entry.kind == "credit"]
+    outage = next(each.outages[0] for each in credits if isinstance(each, Credit) and each.outages)
+    other = table
+    if lie == "a time in an outage":
+        other = Table(seed=12, host_key=table.server).begin()
+        seen = later(outage.begin, 1)
+    else:
+        seen = later(time_of(table.lines[5]), 1)
+    made_up = own(other, other.lines[5 - (other is not table)], entry_kinds.Resign(), seen)
+    before = bare(other.lines[: made_up.entry.seq])
+    for name, last, signers in (("made up", made_up, set()), ("taken", receipted(other, made_up), {"server"})):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "a.jsonl").write_text(table.text)
+        lines = (*other.lines[: made_up.entry.seq], last) if signers else (*before, last)
+        (folder / "b.jsonl").write_text(format_log(lines))
+        done = run("audit", str(folder), f"--key=server={table.server.public.text}", "--json")
+        told = [json.loads(line) for line in done.out.splitlines()]
+        blamed = {each["signer"] for each in told if "contradiction" in each}
+        blamed |= {found["signer"] for each in told for found in each.get("findings", ())}
+        assert {each for each in blamed if each} == signers, told
+        assert done.code == 8 or not signers
 
 
 @attack(
