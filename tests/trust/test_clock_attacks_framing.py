@@ -5,6 +5,7 @@ The player has the public log, everything that the service has signed, and the o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,8 +15,9 @@ import pytest
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage
-from hkoji.game.entry_kinds import Annul, Credit, EntryBody
+from hkoji.game.entry_kinds import Annul, Credit, EntryBody, parse_body
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_annul
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
@@ -23,9 +25,9 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.adversary import attack, follow
 from tests.support.forgery import pins
-from tests.support.framing import Story, head_of, story_on_the_clock
+from tests.support.framing import Story, head_of, shown, story_on_the_clock
 from tests.support.shell import run
-from tests.support.table import Table
+from tests.support.table import AT, Table
 from tests.support.timed_table import later
 from tests.trust.clock_lies import bare, names, scripted
 from tests.trust.test_attacks import AUDIT, NOBODY, PLAYER
@@ -70,6 +72,7 @@ def files(story: Story, number: int, made: Sequence[Line]) -> Iterator[EvidenceF
     lines, game = story.table.lines, story.table.game
     log = format_log((*bare(lines[:number]), *made))
     yield EvidenceFile(game, {}, log)
+    yield EvidenceFile(game, {}, log, story.views, (), story.heads)
     yield EvidenceFile(game, {}, log, story.views, tuple(lines), story.heads)
     yield EvidenceFile(game, {}, format_log(lines[:number]), story.views, tuple(made), story.heads)
     yield EvidenceFile(game, {}, story.table.text, story.views, tuple(made), story.heads)
@@ -118,6 +121,37 @@ def test_a_seen_that_was_never_sent(tmp_path: Path, number: int) -> None:
 
 
 @attack(
+    "a `seen` that was never sent, so that you have joined too late yourself",
+    who=PLAYER,
+    found=AUDIT,
+    named=NOBODY,
+    file=NOBODY,
+)
+@pytest.mark.parametrize("names_the_join", ["head", "view", "receipt", "nothing"])
+def test_a_seen_that_makes_a_join_late(names_the_join: str) -> None:
+    """The service has named the join; its time is in the receipt, which is not in the file, or not the only time."""
+    expires = later(AT, 3600)
+    table = Table(seed=3, agreement=Agreement(expires=expires))
+    table.open()
+    table.join()
+    join, head, view = table.lines[2], head_of(table), shown(table, 1)
+    for seen in (expires, later(expires, 1), later(expires, DAY)):
+        made_up = own(table, join, entry_kinds.Seed(table.entropy[1]), seen)
+        log = format_log((*bare(table.lines), made_up))
+        made = EvidenceFile(table.game, {}, log)
+        match names_the_join:
+            case "head":
+                made = made._replace(heads=(head,))
+            case "view":
+                made = made._replace(views=(view,))
+            case "receipt":
+                made = made._replace(refused=(join,))
+        assert names(made, table) == set()
+        sent = made._replace(refused=(*made.refused, receipted(table, made_up)))
+        assert names(sent, table) == ({"server"} if seen > expires or names_the_join == "receipt" else set())
+
+
+@attack(
     "an entry of your own in the place of a `credit`, without which a move was late",
     who=PLAYER,
     found=AUDIT,
@@ -150,6 +184,40 @@ def found_late(table: Table, place: int) -> bool:
     resigned = receipted(table, own(table, move, entry_kinds.Resign(), time_of(move)))
     faults = audit(format_log((*table.lines[:place], resigned)), pins(table)).findings
     return [(each.step, each.entry, each.signer) for each in faults] == [(AuditStep.TIMES, place - 1, "server")]
+
+
+@attack(
+    "logs with a `seen` that was never sent, compared with true ones",
+    who=PLAYER,
+    found=AUDIT,
+    named=NOBODY,
+)
+@pytest.mark.parametrize("lie", ["another time", "a time in an outage"])
+def test_a_seen_that_was_never_sent_in_an_archive(tmp_path: Path, lie: str) -> None:
+    """Bob adds an own entry to a copy of a log. If the service had taken it, it would be convicted."""
+    table = told_of(0).table
+    credits = [parse_body("credit", line.entry.body) for line in table.lines if line.entry.kind == "credit"]
+    outage = next(each.outages[0] for each in credits if isinstance(each, Credit) and each.outages)
+    other = table
+    if lie == "a time in an outage":
+        other = Table(seed=12, host_key=table.server).begin()
+        seen = later(outage.begin, 1)
+    else:
+        seen = later(time_of(table.lines[5]), 1)
+    made_up = own(other, other.lines[5 - (other is not table)], entry_kinds.Resign(), seen)
+    before = bare(other.lines[: made_up.entry.seq])
+    for name, last, signers in (("made up", made_up, set()), ("taken", receipted(other, made_up), {"server"})):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "a.jsonl").write_text(table.text)
+        lines = (*other.lines[: made_up.entry.seq], last) if signers else (*before, last)
+        (folder / "b.jsonl").write_text(format_log(lines))
+        done = run("audit", str(folder), f"--key=server={table.server.public.text}", "--json")
+        told = [json.loads(line) for line in done.out.splitlines()]
+        blamed = {each["signer"] for each in told if "contradiction" in each}
+        blamed |= {found["signer"] for each in told for found in each.get("findings", ())}
+        assert {each for each in blamed if each} == signers, told
+        assert done.code == 8 or not signers
 
 
 @attack(
