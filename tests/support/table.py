@@ -64,7 +64,7 @@ class Table:
         if self.deal:
             seed, terms = self.deal[1], DuplicateTerms.bind(*self.deal)
         offered = referee.offer(
-            self.game, self.ruleset, seed, signer=self.server, at=AT, agreement=self.agreement, terms=terms
+            self.game, self.ruleset, seed, signer=self.server, at=self.now, agreement=self.agreement, terms=terms
         )
         self.lines: list[Line] = list(offered.lines)
         self.refereed = offered.refereed

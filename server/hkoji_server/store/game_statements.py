@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from hkoji.errors import ConflictError, NotFoundError
 from hkoji.messages.text import tell
-from hkoji_server.store.age import is_old
+from hkoji_server.store.age import latest
 from hkoji_server.store.statements import Row, outage_number
 from hkoji_server.store.tables import GAME, STATEMENT
 from hkoji_server.store.time_contract import KeptStatement, StaleDecisionError
@@ -40,9 +40,9 @@ def add_statement(
     """
     if _held_deadline(connection, new.game, new.head) != deadline:
         raise StaleDecisionError(new.game)
-    if connection.execute(select(outage_number())).scalar_one() != outages:
+    if connection.execute(select(outage_number())).scalar_one() > outages:
         raise StaleDecisionError(new.game)
-    if is_old(datetime.fromisoformat(new.at), clock()):
+    if clock() > latest(new.at):
         raise StaleDecisionError(new.game)
     same_head = select(*STATEMENT.c).where(STATEMENT.c.game == new.game, STATEMENT.c.head == new.head)
     about = [read_statement(tuple(row)) for row in connection.execute(same_head.where(STATEMENT.c.kind == new.kind))]

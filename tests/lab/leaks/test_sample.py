@@ -260,8 +260,8 @@ def everybodys_openings() -> Any:
 def a_time_that_depends_on_cards() -> Iterator[None]:
     true = decision.summarise
 
-    def summary(refereed: referee.RefereedGame, *, created: str) -> Any:
-        made = true(refereed, created=created)
+    def summary(refereed: referee.RefereedGame, **given: Any) -> Any:
+        made = true(refereed, **given)
         second = int(digest(refereed.course)[:6], 16) % 60
         return made._replace(updated=f"{made.updated[:17]}{second:02}Z")
 
