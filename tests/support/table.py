@@ -50,7 +50,7 @@ class Table:
     """The host's key, if it is not one of the table's own."""
     agreement: Agreement = UNTIMED
     now: str = AT
-    """The time at which the host decides."""
+    """The time at which the host decides; at first that of the offer."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)

@@ -55,7 +55,8 @@ def add_statement(
                 return False
             _remove(connection, kept)
     connection.execute(insert(STATEMENT).values(**asdict(new)))
-    _change_deadline(connection, new.game, deadline, after)
+    if after != deadline:
+        _change_deadline(connection, new.game, after)
     return True
 
 
@@ -63,7 +64,7 @@ def set_deadline(connection: Connection, game: str, head: str, old: str | None, 
     """Changes a deadline: see `TimeStore.set_deadline`."""
     if _held_deadline(connection, game, head) != old:
         raise StaleDecisionError(game)
-    _change_deadline(connection, game, old, new)
+    _change_deadline(connection, game, new)
 
 
 def remove_statement(connection: Connection, game: str, head: str, kind: str, name: str) -> bool:
@@ -73,12 +74,6 @@ def remove_statement(connection: Connection, game: str, head: str, kind: str, na
         columns.game == game, columns.head == head, columns.kind == kind, columns.name == name
     )
     return connection.execute(gone).rowcount == 1
-
-
-def remove_statements(connection: Connection, game: str, heads: tuple[str, ...]) -> int:
-    """Forgets statements about entries that have passed: see `TimeStore.remove_statements`."""
-    gone = delete(STATEMENT).where(STATEMENT.c.game == game, STATEMENT.c.head.not_in(heads))
-    return connection.execute(gone).rowcount
 
 
 def _held_deadline(connection: Connection, game: str, head: str) -> str | None:
@@ -93,9 +88,8 @@ def _held_deadline(connection: Connection, game: str, head: str) -> str | None:
     return deadline
 
 
-def _change_deadline(connection: Connection, game: str, old: str | None, new: str | None) -> None:
-    if new != old:
-        connection.execute(update(GAME).where(GAME.c.game == game).values(deadline=new))
+def _change_deadline(connection: Connection, game: str, new: str | None) -> None:
+    connection.execute(update(GAME).where(GAME.c.game == game).values(deadline=new, look_at=new))
 
 
 def _remove(connection: Connection, kept: KeptStatement) -> None:

@@ -107,8 +107,8 @@ class ReadStatements:
         self.deadline: Final = text(select(GAME.c.deadline).where(GAME.c.game == game))
         self.overdue: Final = text(
             select(GAME.c.game)
-            .where(GAME.c.deadline < bindparam("b_before"))
-            .order_by(GAME.c.deadline)
+            .where(GAME.c.look_at < bindparam("b_before"))
+            .order_by(GAME.c.look_at)
             .limit(bindparam("b_limit", type_=BigInteger))
             .offset(literal_column("0"))
         )
@@ -192,6 +192,15 @@ def advance_values(append: Append) -> Values:
     values.update(b_game=append.game, b_seq=append.seq, b_head=append.head, b_key=append.key)
     values.update(b_deadline=append.deadline, b_outages=append.outages)
     return values
+
+
+def moves_look(append: Append) -> bool:
+    """Returns whether an append has to set the time from which the keeper looks at the game.
+
+    A later deadline leaves that time as it is: then the keeper looks too early, and sets it.
+    """
+    old, new = append.deadline, append.summary.deadline
+    return old != new and (old is None or new is None or new < old)
 
 
 def outline_values(append: Append) -> Values:

@@ -48,7 +48,6 @@ _COMMANDS: Final = (
     "audit GAME --clock --json",
     "clock GAME",
     "clock GAME --json",
-    "clock GAME --offline",
     "move GAME 9",
     "move GAME TRIED",
     "move GAME TRIED --json",

@@ -32,7 +32,7 @@ from hkoji.errors import UnknownHandError
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Seat
 from tests.lab.leaks.chosen_deals import Dealt, chosen_deals
-from tests.lab.leaks.probes import ALWAYS, SOMETIMES, Eye
+from tests.lab.leaks.probes import ALWAYS, SOMETIMES, Eye, too_late
 from tests.lab.leaks.stories import OPENING, SEATS_OF, VIEWERS, Story, actor_of, decisions, finished_story, sample_story
 from tests.lab.leaks.telling import Person, Telling, arrive, chosen
 from tests.lab.leaks.worlds import TRUTH, Answer, Journal, Request, World, difference
@@ -117,7 +117,10 @@ class Scene:
         self.tally.early += not dealt
         self.tally.alike += dealt and self.tellings[viewer].events == self.story.events
         eyes = self.eye(viewer, TRUTH), self.eye(viewer, viewer)
-        for number, probe in enumerate((*ALWAYS, *self.chance.sample(SOMETIMES, _PROBES))):
+        probes = (*ALWAYS, *self.chance.sample(SOMETIMES, _PROBES))
+        if self.tellings[viewer].overdue or self.story.ended(self.step):
+            probes = (*probes, too_late)
+        for number, probe in enumerate(probes):
             seed = self.chance.getrandbits(64)
             requests = [probe(eye, random.Random(seed)) for eye in eyes]
             answers = []

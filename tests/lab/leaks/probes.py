@@ -223,7 +223,7 @@ def _withdrawn(eye: Eye, chance: random.Random) -> Request:
     return Request("withdrawal", "DELETE", f"/v1/games/{eye.game}/statements/annul", token)
 
 
-def _too_late(eye: Eye, chance: random.Random) -> Request:
+def too_late(eye: Eye, chance: random.Random) -> Request:
     """Tries a legal move when the time for it is over, or in place of the end that came instead."""
     telling = eye.telling
     if eye.legal and telling.overdue:
@@ -480,7 +480,7 @@ SOMETIMES: Final[tuple[Probe, ...]] = (
     outages,
     _stated,
     _withdrawn,
-    _too_late,
+    too_late,
     _nowhere,
     _account,
     _keys,

@@ -191,7 +191,7 @@ def sample_story(name: str, chance: random.Random) -> Story:
 
 def _end(chance: random.Random) -> tuple[str, Agreement]:
     """How a game that somebody has joined ends before its rules end it, and an agreement that goes with it."""
-    last = chance.choice(("resign 0", "resign 1", "annul", "timeout"))
+    last = chance.choice(("resign 0", "resign 1", "annul", "timeout", "timeout"))
     return last, Agreement(_SHORT) if last == "timeout" else chance.choice((UNTIMED, Agreement(_LONG)))
 
 

@@ -10,13 +10,13 @@ from hkoji.log.canonical import decode_base64
 from hkoji.log.public_key import PublicKey, parse_public_key
 from tests.lab.outages.players import ShownHead
 from tests.support.timed_logs import Stored, TimedEntry, archive_faults, clock_faults, later, outage_faults
-from tests.support.timed_tables import TimedTable, told_faults
+from tests.support.wired_tables import WiredTable, told_faults
 
 MARGIN = 120
 """How many seconds before a head an entry may be dated that it does not know."""
 
 
-def judged(kept: Stored, tables: Iterable[TimedTable], heads: Iterable[ShownHead], server: str) -> Iterator[str]:
+def judged(kept: Stored, tables: Iterable[WiredTable], heads: Iterable[ShownHead], server: str) -> Iterator[str]:
     """The faults found. `server` is the service's key."""
     for table in tables:
         entries = kept.games.get(table.game, [])

@@ -46,7 +46,7 @@ from tests.support.cluster import cluster
 from tests.support.loops import run
 from tests.support.service import Player
 from tests.support.timed_logs import stored
-from tests.support.timed_tables import Seated, Wires
+from tests.support.wired_tables import Seated, Wires
 
 _COMPANIES: Final = 4
 _SHOWN: Final = 20

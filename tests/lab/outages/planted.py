@@ -13,7 +13,8 @@ from hkoji_server.store import game_statements, outages
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite import append
 from hkoji_server.store.sqlite import store as sqlite_store
-from sqlalchemy import null
+from hkoji_server.store.time_contract import StaleDecisionError
+from sqlalchemy import func, null
 
 from hkoji.game.clock import Outage, format_time, parse_time
 
@@ -35,7 +36,7 @@ def _recorded_without_lock() -> None:
 
         def work(connection: Any) -> Any:
             if outages._last_beat(connection) != beat:
-                raise outages.StaleDecisionError
+                raise StaleDecisionError
             outage = Outage(begin, now)
             if beat is None or begin >= now:
                 outage = None  # type: ignore[assignment] # nothing to record
@@ -52,12 +53,12 @@ def _recorded_without_lock() -> None:
 
 def _begins_after_the_beat() -> None:
     """An outage begins after the time that was noted last, whatever was taken since then."""
-    real = outages.func.max
+    real = func.max
 
     def newest(column: Any) -> Any:  # Any: SQL
         return null() if column.name == "updated" else real(column)
 
-    patch.object(outages.func, "max", newest, create=True).start()
+    patch.object(func, "max", newest, create=True).start()
 
 
 def _nothing_drained() -> None:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import DAY, TimeControl
 from tests.support.pipes import got
-from tests.support.timed_tables import Seated, TimedTable, Wires
+from tests.support.wired_tables import Seated, WiredTable, Wires
 
 _AGREEMENT: Final = Agreement(TimeControl(30 * DAY, 10 * DAY, DAY, 20 * DAY))
 _BETWEEN_MOVES: Final = 0.25
@@ -40,7 +40,7 @@ class Company:
     seed_of: Callable[[str], str]
     rng: random.Random
     over: asyncio.Event = field(default_factory=asyncio.Event)
-    tables: list[TimedTable] = field(default_factory=list)
+    tables: list[WiredTable] = field(default_factory=list)
     heads: list[ShownHead] = field(default_factory=list)
 
     async def play(self) -> None:
@@ -53,7 +53,7 @@ class Company:
 
     async def _play(self) -> None:
         while not self.over.is_set():
-            table = TimedTable(self.wires, self.players, self.seed_of, self.rng)
+            table = WiredTable(self.wires, self.players, self.seed_of, self.rng)
             await table.offer(_AGREEMENT)
             self.tables.append(table)
             while not table.finished and not self.over.is_set():

@@ -1,4 +1,4 @@
-"""The points of a process's work at which it can wait, stop or end: around transactions, and while it records an outage.
+"""Where in its work a process can wait, stop or end: around transactions, and while it records an outage.
 
 A wait on SQLite is in the thread that writes, and on PostgreSQL in the task that appends. So the process goes on with
 everything else: it notes the time, and answers other requests.

@@ -12,6 +12,7 @@ from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite import append
 
 from hkoji import referee
+from hkoji.errors import TimeOverError
 from hkoji.game.clock import format_time, parse_time
 
 
@@ -64,7 +65,7 @@ def _late_is_taken() -> None:
     def verify(refereed: Any, body: Any, at: str, gifts: Any, outages: Any) -> Any:
         try:
             return real(refereed, body, at, gifts, outages)
-        except referee.TimeOverError:
+        except TimeOverError:
             return None
 
     patch.object(referee, "_verify_in_time", verify).start()

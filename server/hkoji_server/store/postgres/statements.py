@@ -43,6 +43,7 @@ from hkoji_server.store.statements import (
     advance_values,
     compiled,
     entry_values,
+    moves_look,
     no_more_outages,
     outline_values,
     same_place,
@@ -74,16 +75,13 @@ def _is_fresh() -> Any:
     return func.clock_timestamp() <= bindparam("b_latest", type_=DateTime(timezone=True))
 
 
-def _appends(*, outline: bool, openings: bool, single: bool, ends: bool) -> str:
+def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: bool) -> str:
     """Returns the statement of an append, which contains only the parts that the append has."""
     names = (*PLACE, *OUTLINE) if outline else PLACE
-    moved = (
-        update(GAME)
-        .where(*same_place(), _is_fresh())
-        .values({name: bindparam(f"s_{name}") for name in names})
-        .returning(GAME.c.game)
-        .cte("moved")
-    )
+    values: dict[str, Any] = {name: bindparam(f"s_{name}") for name in names}
+    if looks:
+        values["look_at"] = values["deadline"]
+    moved = update(GAME).where(*same_place(), _is_fresh()).values(values).returning(GAME.c.game).cte("moved")
     lines = (
         func.unnest(
             _list("e_seq", Integer),
@@ -129,26 +127,25 @@ HOLD_HOST: Final = _text(
     select(PLAYER.c.name).where(PLAYER.c.name == bindparam("b_host")).with_for_update(key_share=True)
 )
 _APPENDS: Final = {
-    which: _appends(outline=which[0], openings=which[1], single=which[2], ends=which[3])
-    for which in itertools.product((False, True), repeat=4)
+    which: _appends(outline=which[0], openings=which[1], single=which[2], ends=which[3], looks=which[4])
+    for which in itertools.product((False, True), repeat=5)
 }
 
 
 def append_statement(append: Append) -> str:
     """Returns the second statement of an append.
 
-    By whether it has an outline, openings, and exactly one line, and whether it ends the game.
+    By whether it has an outline, openings, and exactly one line, ends the game, and sets when the keeper looks at it.
     """
     ends = append.outline and append.summary.status in OVER
-    return _APPENDS[append.outline, bool(append.openings), len(append.lines) == 1, ends]
+    return _APPENDS[append.outline, bool(append.openings), len(append.lines) == 1, ends, moves_look(append)]
 
 
 def _adds_game() -> str:
     names = (*GameSummary._fields, "ended")
-    row = select(*(bindparam(f"s_{name}", type_=GAME.c[name].type) for name in names)).where(
-        no_more_outages(), _is_fresh()
-    )
-    game = insert(GAME).from_select(list(names), row).returning(GAME.c.game).cte("made")
+    given = [bindparam(f"s_{name}", type_=GAME.c[name].type) for name in names]
+    row = select(*given, bindparam("s_deadline", type_=Text)).where(no_more_outages(), _is_fresh())
+    game = insert(GAME).from_select([*names, "look_at"], row).returning(GAME.c.game).cte("made")
     secret = insert(SECRET).from_select(
         ["game", "seed", "offered_to"],
         select(game.c.game, bindparam("n_seed", type_=Text), bindparam("n_offered_to", type_=Text)),

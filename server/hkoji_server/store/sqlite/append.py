@@ -21,6 +21,7 @@ from hkoji_server.store.statements import (
     advance_values,
     compiled,
     entry_values,
+    moves_look,
     open_games_values,
     outline_values,
     same_place,
@@ -39,6 +40,9 @@ SET_OUTLINE: Final = compiled(
     update(GAME).where(GAME.c.game == bindparam("b_game")).values({name: bindparam(f"s_{name}") for name in OUTLINE}),
     DIALECT,
 )
+SET_LOOK: Final = compiled(
+    update(GAME).where(GAME.c.game == bindparam("b_game")).values(look_at=bindparam("s_deadline")), DIALECT
+)
 ADD_ENTRY: Final = compiled(insert(ENTRY), DIALECT)
 ADD_OPENING: Final = compiled(insert(OPENING), DIALECT)
 FORGET: Final = compiled(delete(STATEMENT).where(STATEMENT.c.game == bindparam("b_game")), DIALECT)
@@ -53,6 +57,7 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
     last = latest(append.at)
     place = advance_values(append)
     outline = outline_values(append) if append.outline else None
+    looks = moves_look(append)
     entries = [entry_values(line) for line in append.lines]
     openings = _opening_values(append)
 
@@ -71,6 +76,8 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
             if row != (append.seq, append.head):
                 raise ConflictError(append.game, seq=row[0], head=row[1])
             raise StaleDecisionError(append.game)
+        if looks:
+            execute(SET_LOOK, place)
         if outline:
             execute(SET_OUTLINE, outline)
             if append.summary.status in OVER:
