@@ -87,19 +87,23 @@ def test_a_timeout_without_a_clock(tmp_path: Path, seat: int) -> None:
 
 
 @attack(
-    "a gift of time is left out, and a timeout written",
+    "a gift of time or an outage is left out, and a timeout written",
     who=SERVICE,
-    found="the two players, who know of the gift",
+    found="the two players, who know of it",
     named=NOBODY,
     file=NOBODY,
 )
-def test_a_gift_that_is_ignored(tmp_path: Path) -> None:
-    """The log does not show the gift, so the timeout is true by the log: nobody can be convicted."""
+@pytest.mark.parametrize("what", ["gift", "outage"])
+def test_time_that_is_ignored(tmp_path: Path, what: str) -> None:
+    """The log does not show it, so the timeout is true by the log: nobody can be convicted."""
     ignored, honest = timed_game(3).play(2), timed_game(3).play(2)
     due = due_of(ignored)
     for table in (ignored, honest):
         table.now = later(due, 1)
-    honest.give(60)
+    if what == "gift":
+        honest.give(60)
+    else:
+        honest.lose(-70, -10)
     assert due_of(honest) == later(due, 60)
     honest.play(1)
     assert honest.lines[-1].entry.kind == "credit"
