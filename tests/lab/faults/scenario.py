@@ -10,8 +10,9 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
 from unittest.mock import patch
@@ -24,17 +25,19 @@ from hkoji_server.settings import Settings
 from hkoji.audit.log_audit import audit
 from hkoji.errors import StorageError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
 from hkoji.game.commitments import entropy_commit
+from hkoji.game.time_control import DAY, TimeControl
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
-from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.lab.faults.fault import BrokenError, Fault
+from tests.lab.faults.fault import CLOCKS_SET, BrokenError, Fault
 from tests.lab.faults.sqlite import OnSqlite
 from tests.support.ledger import Dump, Ledger, half_done, lines_told, lost, openings_told
-from tests.support.service import Answer, Player
+from tests.support.service import Answer, Player, offer_of
 from tests.support.service_in_process import drawn
 
 _TRIES: Final = 4
+_AGREEMENT: Final = Agreement(TimeControl(3 * DAY, 14 * DAY, 0, 14 * DAY), rated=True)
 _LOGINS: Final = 12  # with a clock that jumps most challenges have expired
 
 
@@ -52,6 +55,10 @@ class Kept(Protocol):
     @property
     def settings(self) -> Settings:
         """The settings of a service on it."""
+
+    @property
+    def clock(self) -> Callable[[], datetime] | None:
+        """The clock of the service, if the database has one that must agree with it."""
 
     def watched(self, fault: Fault) -> AbstractContextManager[None]:
         """Lets `fault` choose the call that fails."""
@@ -108,7 +115,7 @@ class Scenario:
         for _ in range(_TRIES):
             app = create_app(
                 self.kept.settings,
-                ClockAndEntropy(self.fault.clock, self.entropy),
+                ClockAndEntropy(self.fault.clock, self.entropy, self.fault.elapsed),
                 address="http://inside",
             )
             lifespan = app.router.lifespan_context(app)
@@ -220,7 +227,10 @@ class Scenario:
         if answer is not None:
             document = answer.json
             Problem.model_validate(document)
-            expected = (503, "storage") if self.fault.kind in self.kept.kinds else (500, "internal")
+            if self.fault.kind in self.kept.kinds:
+                expected = (503, "storage")
+            else:
+                expected = (503, "clock") if self.fault.kind in CLOCKS_SET else (500, "internal")
             if (answer.status, document["code"]) != expected or not document.get("hint"):
                 self.complaints.append(f"the failure is reported as {answer.status} {document}")
         with self._quiet():
@@ -304,8 +314,7 @@ class Scenario:
         self._renewed[token] = player.token
 
     def _offer(self, player: Player) -> str:
-        asked = {"ruleset": Hanamikoji().to_json()}
-        answer = self.ask("POST", "/v1/offers", asked, player.token)
+        answer = self.ask("POST", "/v1/offers", offer_of(agreement=_AGREEMENT), player.token)
         assert answer.status == 201, answer
         self.ledger.add(lines_told([answer.json["line"]]))
         return str(answer.json["game"])
@@ -340,7 +349,7 @@ class Scenario:
 def run_on(kept: Kept, kind: str = "", at: int = 0) -> Scenario:
     """The scenario, with the `at`th call of a kind failing."""
     random.seed(1)
-    scenario = Scenario(kept, Fault(kind, at))
+    scenario = Scenario(kept, Fault(kind, at, begin=kept.clock))
     scenario.run()
     return scenario
 
