@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from unittest.mock import patch
 
+from hkoji_server import app as app_module
 from hkoji_server.app import create_app
 from hkoji_server.routes.problems import Problem
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings
 
 from hkoji.audit.log_audit import audit
@@ -98,6 +100,7 @@ class Scenario:
             stack.enter_context(patch("gc.freeze"))
             stack.enter_context(patch("gc.collect"))
             stack.enter_context(self.kept.watched(self.fault))
+            stack.enter_context(patch.object(app_module, "beat_at_intervals", self._beat))
             self.start()
             try:
                 self._play()
@@ -119,6 +122,7 @@ class Scenario:
                 address="http://inside",
             )
             lifespan = app.router.lifespan_context(app)
+            self._beaten = asyncio.Event()
             try:
                 self._runner.run(lifespan.__aenter__())
             except StorageError:
@@ -128,8 +132,22 @@ class Scenario:
                 self.complaints.append(f"the start fails with {type(error).__name__}: {error}")
             else:
                 self._app, self._lifespan = app, lifespan
+                self._runner.run(self._beaten.wait())  # so that the first request does not come in the midst of it
                 return
         raise AssertionError("it does not start")
+
+    async def _beat(self, time: ServiceTime, outage_after: int) -> None:
+        """The service's own beat, which tells when it has noted the time, or has failed to."""
+        beaten = self._beaten
+
+        async def pause(seconds: float) -> None:
+            beaten.set()
+            await asyncio.sleep(seconds)
+
+        try:
+            await beat_at_intervals(time, outage_after, pause=pause)
+        finally:
+            beaten.set()
 
     def stop(self) -> None:
         """Stops the service. An exception during the stop is a complaint."""
