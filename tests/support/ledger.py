@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,7 @@ _QUERIES: Final = {
     "opening": (3, "SELECT game, seq, part, cards, salt FROM opening ORDER BY game, seq, part"),
     "game": (1, "SELECT game, seq, head, status, host, guest, to_move FROM game"),
     "secret": (1, "SELECT game, offered_to, seed FROM secret"),
+    "statement": (4, "SELECT game, head, kind, name, seconds, sig FROM statement"),
     "player": (1, "SELECT name, text, sig FROM player"),
     "token": (1, "SELECT digest, name FROM token"),
     "challenge": (1, "SELECT digest, expires FROM challenge"),
@@ -165,6 +167,7 @@ def half_done(dump: Dump, sent: Callable[[str], bool] = lambda _: True) -> Itera
                 opening = dump["opening"].get((game, seq, part))
                 if opening is None or _commitment(game, seq, part, *opening) != commitment:
                     yield f"the opening of entry {seq}, part {part}, of {game} is missing or another"
+        yield from _gifts(game, texts, dump["statement"])
     if strays := set(dump["opening"]) - committed:
         yield f"openings without entries: {sorted(strays)}"
     if len(dump["service"]) > 1:
@@ -185,6 +188,18 @@ def _chain(game: str, texts: list[str], sent: Callable[[str], bool]) -> Iterator
     kinds = [_entry(text)["kind"] for text in texts]
     if kinds[-1] in ("resign", "cancel"):
         yield f"{game} stops at a {kinds[-1]}, and what the server owes is missing"
+
+
+def _gifts(game: str, texts: list[str], statements: dict[Row, Row]) -> Iterator[str]:
+    """A gift that is kept is credited in the transaction of the entry that it was for, and no other is."""
+    given = {head: row[0] for (of, head, kind, _), row in statements.items() if (of, kind) == (game, "give")}
+    entries = [*map(_entry, texts), None]
+    for entry, then in pairwise(entries):
+        assert entry is not None
+        seconds = given.get(entry["prev"]) if entry["kind"] in ("seed", "move") else None
+        gift = then["body"]["gift"] if then is not None and then["kind"] == "credit" else None
+        if (gift and (gift["head"], gift["seconds"])) != (seconds and (entry["prev"], seconds)):
+            yield f"after entry {entry['seq']} of {game} the gift {gift} is credited, and {seconds} s were given"
 
 
 _STATUSES = {"cancel": "cancelled", "end": "finished", "join": "playing", "open": "open"}

@@ -132,7 +132,8 @@ def clock_faults(
                 yield f"the timeout of {entry.at} is not after {clock.deadline()}, the deadline of the log"
             credits = taken + _seconds(clock, _within(clock, outages, entry.at))
             if entry.at <= later(clock.deadline(credits), slack):
-                yield f"the timeout of {entry.at} is not {slack} s after {clock.deadline(credits)}, with {credits} s more"
+                due = clock.deadline(credits)
+                yield f"the timeout of {entry.at} is not {slack} s after {due}, with {credits} s more"
             clock.take(entry.kind, None, entry.at, 0, None)
         else:
             clock.take(entry.kind, seats.get(entry.by), entry.at, 0, owes)

@@ -34,7 +34,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from tests.lab.faults.fault import CLOCKS_SET, BrokenError, Fault
 from tests.lab.faults.sqlite import OnSqlite
-from tests.support.ledger import Dump, Ledger, half_done, lines_told, lost, openings_told
+from tests.support.ledger import Dump, Fact, Ledger, half_done, lines_told, lost, openings_told
 from tests.support.service import Answer, Player, offer_of
 from tests.support.service_in_process import drawn
 
@@ -310,6 +310,7 @@ class Scenario:
         result = audit(log, {"server": key, "alice": alice.key.public, "bob": bob.key.public})
         assert result.ok, result.findings
         assert result.finished
+        assert log.count(b'\\"kind\\":\\"credit\\"') == 2, log
         times = [json.loads(json.loads(line)["receipt"]["text"])["at"] for line in log.splitlines()]
         assert times == sorted(times), times
         assert self.ask("POST", "/v1/logout", token=bob.token).status == 204
@@ -341,6 +342,15 @@ class Scenario:
         submission = player.entry(game, player.head(game), body)
         self._accepted(player, submission)
 
+    def _give(self, player: Player, game: str, head: str) -> None:
+        """Gives time twice, for the same entry; the second time it is there already."""
+        wanted: tuple[int, ...] = (201, 200)
+        for _ in range(2):
+            answer = player.give(game, head, 3600)
+            assert answer.status in wanted, answer
+            self.ledger.add([Fact("statement", (game, head, "give", player.name), (3600,))])
+            wanted = (200,)
+
     def _accepted(self, player: Player, submission: Any) -> None:  # Any: a Submission
         self.ledger.sending(submission.entry.text)
         first = player.send(submission)
@@ -353,6 +363,8 @@ class Scenario:
         for player in self.players:
             if self.ask("GET", f"/v1/games/{game}/view", token=player.token).json["legal"]:
                 course = player.course(game)
+                if kind in ("2", "3"):
+                    self._give(next(each for each in self.players if each is not player), game, course.head)
                 legal = course.state.legal_actions()
                 chosen = next((action for action in legal if action.startswith(kind)), legal[0])
                 submission = player.make_move(course, chosen)

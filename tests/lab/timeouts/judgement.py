@@ -21,8 +21,8 @@ def judged(
     for table, joined in (*((each, True) for each in tables), *((each, False) for each in offers)):
         entries = kept.games.get(table.game, [])
         faults = list(told_faults(table, entries))
-        joined = joined or any(entry.kind == "join" for entry in entries)
-        faults += _timed_out(entries) if joined else _expired(entries)
+        entered = joined or any(entry.kind == "join" for entry in entries)
+        faults += _timed_out(entries) if entered else _expired(entries)
         faults += clock_faults(entries, kept.outages, table.gifts, slack)
         yield from (f"{table.game}: {fault}" for fault in faults)
     known = {table.game for table in (*tables, *offers)}
