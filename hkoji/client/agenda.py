@@ -52,7 +52,7 @@ def urgency(summary: dict[str, Any]) -> tuple[str, str]:  # Any: JSON
 
 
 class GameHolder(Protocol):
-    """What lists need of a client: its files, its service, its games, and a way to say something to its player."""
+    """What the agenda needs of a `Client`."""
 
     @property
     def home(self) -> Home:
@@ -60,13 +60,13 @@ class GameHolder(Protocol):
 
     @property
     def say(self) -> Callable[[str], None]:
-        """Takes remarks for people."""
+        """Gets remarks for people."""
 
     def service(self) -> Service:
         """Returns the player's service."""
 
     def game(self, game: str) -> AbstractContextManager[ClientGame]:
-        """Returns a game, held for the duration of a block."""
+        """Gives a game, and locks it."""
 
     def kept_game(self, game: str) -> KeptGame:
         """Returns a game as it is kept here."""

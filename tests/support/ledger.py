@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -129,9 +128,13 @@ def openings_told(game: str, openings: Iterable[dict[str, Any]], since: int = 0)
 
 
 def lost(dump: Dump, facts: Iterable[Fact]) -> Iterator[str]:
-    """The acknowledged facts that are missing or changed."""
+    """The acknowledged facts that are missing or changed. A gift may be in the log instead."""
     for fact in facts:
         found = dump[fact.table].get(fact.key)
+        if found is None and fact.table == "statement":
+            texts = [row[0] for key, row in sorted(dump["entry"].items()) if key[0] == fact.key[0]]
+            if _credited(texts, fact.key[1], fact.row[0]):
+                continue
         if not fact.there:
             if found is not None:
                 yield f"{fact.table} {fact.key} was used up and is there again"
@@ -191,15 +194,23 @@ def _chain(game: str, texts: list[str], sent: Callable[[str], bool]) -> Iterator
 
 
 def _gifts(game: str, texts: list[str], statements: dict[Row, Row]) -> Iterator[str]:
-    """A gift that is kept is credited in the transaction of the entry that it was for, and no other is."""
-    given = {head: row[0] for (of, head, kind, _), row in statements.items() if (of, kind) == (game, "give")}
-    entries = [*map(_entry, texts), None]
-    for entry, then in pairwise(entries):
-        assert entry is not None
-        seconds = given.get(entry["prev"]) if entry["kind"] in ("seed", "move") else None
-        gift = then["body"]["gift"] if then is not None and then["kind"] == "credit" else None
-        if (gift and (gift["head"], gift["seconds"])) != (seconds and (entry["prev"], seconds)):
-            yield f"after entry {entry['seq']} of {game} the gift {gift} is credited, and {seconds} s were given"
+    """A gift that is kept is for the entry that is due, or stands behind the entry that it was for."""
+    for (of, head, kind, name), row in statements.items():
+        if (of, kind) == (game, "give") and head != _head(texts[-1]) and not _credited(texts, head, row[0]):
+            yield f"the {row[0]} s that {name} has given at {head} of {game} are not in the log with the next entry"
+
+
+def _credited(texts: list[str], head: str, seconds: int) -> bool:
+    """Whether a gift at a head was credited, or the next entry was one that needs none."""
+    entries = [*map(_entry, texts), {"kind": None}]
+    number = next((number for number, text in enumerate(texts) if _entry(text)["prev"] == head), None)
+    if number is None:
+        return False
+    if entries[number]["kind"] not in ("seed", "move"):
+        return True
+    then = entries[number + 1]
+    gift = then["body"]["gift"] if then["kind"] == "credit" else None
+    return gift is not None and (gift["head"], gift["seconds"]) == (head, seconds)
 
 
 _STATUSES = {"cancel": "cancelled", "end": "finished", "join": "playing", "open": "open"}

@@ -1,7 +1,7 @@
 """Compares what the `hkoji` command prints for a viewer and keeps on their disk in two worlds: it must be the same.
 
 The command is the real one, with its own client and home, in the same folder in both worlds; only the connection is a
-function call. A world gives it the current time, on which nothing here may depend.
+function call, and the time is the world's.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tests.lab.leaks.comparison import Leak, Scene
 from tests.lab.leaks.telling import Person
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Request, World
 from tests.support.shell import run
+from tests.support.time_by_hand import client_time
 
 _COMMANDS: Final = (
     "show GAME",
@@ -43,6 +44,10 @@ _COMMANDS: Final = (
     "wait GAME --timeout 0",
     "audit GAME --json",
     "audit GAME",
+    "audit GAME --clock",
+    "audit GAME --clock --json",
+    "clock GAME",
+    "clock GAME --json",
     "move GAME 9",
     "move GAME TRIED",
     "move GAME TRIED --json",
@@ -71,6 +76,8 @@ class _Called(Transport):
         answer = await self._world.ask(request)
         if answer.status == 200 and "/view" in request.path:
             self._world.allow_view(answer.json["view"]["text"])
+        if answer.status == 200 and request.path.endswith("/head"):
+            self._world.allow_head(answer.json["text"])
         return HttpAnswer(answer.status, answer.body)
 
 
@@ -133,7 +140,8 @@ def _run(
     shown = []
     for command in commands:
         words = command.replace("GAME", eye.game).split()
-        done = run(*words, seat=reader)
+        with client_time(eye.telling.now):
+            done = run(*words, seat=reader)
         shown.append(world.named(f"{done.code}\n{done.out}\n{done.err}".encode()))
     # This test wrote the key file, which differs each time it is written.
     kept = [file for file in sorted(home.rglob("*")) if file.is_file() and file.name != "id_ed25519"]

@@ -32,7 +32,7 @@ from hkoji.errors import UnknownHandError
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Seat
 from tests.lab.leaks.chosen_deals import Dealt, chosen_deals
-from tests.lab.leaks.probes import ALWAYS, SOMETIMES, Eye
+from tests.lab.leaks.probes import ALWAYS, SOMETIMES, Eye, too_late
 from tests.lab.leaks.stories import OPENING, SEATS_OF, VIEWERS, Story, actor_of, decisions, finished_story, sample_story
 from tests.lab.leaks.telling import Person, Telling, arrive, chosen
 from tests.lab.leaks.worlds import TRUTH, Answer, Journal, Request, World, difference
@@ -102,7 +102,7 @@ class Scene:
         seat = SEATS_OF[viewer]
         state = self.story.position(self.step)
         legal: tuple[str, ...] = ()
-        if seat is not None and actor_of(state) == seat and not self.story.steps[self.step].startswith("resign"):
+        if seat is not None and actor_of(state) == seat and not self.story.ended(self.step):
             try:
                 legal = state.project(seat).legal_actions()
             except UnknownHandError:
@@ -117,7 +117,10 @@ class Scene:
         self.tally.early += not dealt
         self.tally.alike += dealt and self.tellings[viewer].events == self.story.events
         eyes = self.eye(viewer, TRUTH), self.eye(viewer, viewer)
-        for number, probe in enumerate((*ALWAYS, *self.chance.sample(SOMETIMES, _PROBES))):
+        probes = (*ALWAYS, *self.chance.sample(SOMETIMES, _PROBES))
+        if self.tellings[viewer].overdue or self.story.ended(self.step):
+            probes = (*probes, too_late)
+        for number, probe in enumerate(probes):
             seed = self.chance.getrandbits(64)
             requests = [probe(eye, random.Random(seed)) for eye in eyes]
             answers = []
@@ -145,6 +148,8 @@ async def _ask(world: World, request: Request) -> Answer:
     answer = await world.ask(request)
     if request.name == "view" and answer.status == 200:
         world.allow_view(answer.json["view"]["text"])
+    if request.name == "head" and answer.status == 200:
+        world.allow_head(answer.json["text"])
     return answer
 
 
@@ -201,7 +206,7 @@ class Comparison:
             key = PrivateKey.from_seed(bytes.fromhex(chosen(world.session, TRUTH, "key of late")))
             late = Person("late", key)
             await arrive(world, late, known=True)
-            world.clock.pass_by(90_000)
+            await world.pass_time(90_000, absent=True)
             token = late.token
         return token
 
@@ -224,21 +229,19 @@ class Comparison:
             tellings[name] = await Telling(story, world, name, events, self.deals).begin()
         early = self.chance.random() < 0.3 or len(story.opening) < len(OPENING)
         for number, step in enumerate(story.steps):
-            passed = self.chance.randint(1, 500)
+            passed = self.chance.randint(11, 500)  # a signed head is shown again for ten seconds
             told: dict[str, tuple[Seat, Answer | None]] = {}
             for name, telling in tellings.items():
-                telling.world.clock.pass_by(passed)
+                await telling.world.pass_time(passed)
                 told[name] = await telling.step(step)
             self._compare_taken(told, f"{story.name}, {step}", tally)
-            if number < len(OPENING) - 1 and not early:
+            if (number < len(OPENING) - 1 and not early) or tally.states >= states:
                 continue
             scene = self.scene = Scene(story, number, tellings, self.past, self.expired, self.chance, tally)
             for viewer in VIEWERS:
                 await scene.compare(viewer)
                 if self.look is not None and self.chance.randrange(self.every) == 0:
                     tally.leaks.extend(await self.look(scene, viewer))
-            if tally.states >= states:
-                break
         for world in self.worlds.values():
             tally.leaks.extend(Leak("a secret in the log", line) for line in world.leaked())
 

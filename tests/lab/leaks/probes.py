@@ -14,11 +14,14 @@ from typing import Final
 
 from hkoji.errors import NotationError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
 from hkoji.game.commitments import Opening
 from hkoji.game.submission import Submission, format_submission
+from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
+from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_new_key, make_recovery, make_revocation
@@ -127,7 +130,18 @@ def _games(eye: Eye, chance: random.Random) -> Request:
 
 
 def _own_games(eye: Eye, chance: random.Random) -> Request:
-    query = chance.choice(("", "?waiting=true", "?waiting=false&limit=1", "?status=playing", "?status=finished"))
+    query = chance.choice(
+        (
+            "",
+            "?waiting=true",
+            "?waiting=true&order=deadline",
+            "?waiting=true&order=deadline&limit=1",
+            "?order=deadline",
+            "?waiting=false&limit=1",
+            "?status=playing",
+            "?status=finished",
+        )
+    )
     return Request("own games", "GET", f"/v1/me/games{query}", chance.choice((eye.token, eye.token, None, eye.expired)))
 
 
@@ -165,6 +179,68 @@ def _nowhere(eye: Eye, chance: random.Random) -> Request:
     return Request("nothing there", method, path, eye.token)
 
 
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+def clock(eye: Eye, chance: random.Random) -> Request:
+    return Request("clock", "GET", f"/v1/games/{eye.game}/clock", chance.choice((None, eye.token)))
+
+
+def signed_head(eye: Eye, chance: random.Random) -> Request:
+    return Request("head", "GET", f"/v1/games/{eye.game}/head", chance.choice((None, eye.token)))
+
+
+def outages(eye: Eye, chance: random.Random) -> Request:
+    return Request("outages", "GET", "/v1/outages", chance.choice((None, eye.token)))
+
+
+def _stated(eye: Eye, chance: random.Random) -> Request:
+    """Tries a statement about another entry, in another's name, with another key, or by who has no seat."""
+    telling = eye.telling
+    kind = chance.choice(("give", "annul"))
+    name = chance.choice((telling.host.name, telling.guest.name, telling.stranger.name))
+    person = eye.me if name == eye.me.name else Person(name, chance.choice((_FOREIGN, eye.me.key)))
+    earlier = [entry.head for entry in telling.entries[:-1]]
+    own = person is eye.me and eye.seat is not None  # about the last entry it could be taken
+    head = chance.choice(earlier or ["0" * 64]) if own else telling.head
+    seconds = chance.choice((60, 86_400))
+    made = (
+        make_gift(game=eye.game, head=head, name=name, seconds=seconds).text
+        if kind == "give"
+        else make_annul(game=eye.game, head=head, name=name).text
+    )
+    value: dict[str, object] = {"head": head, "kind": kind, "name": name}
+    value["sig"] = person.sign(made, sshsig.GIVE if kind == "give" else sshsig.ANNUL)
+    if kind == "give" or chance.random() < 0.1:
+        value["seconds"] = chance.choice((seconds, seconds, 0))
+    body = json.dumps(value).encode()
+    return Request(f"statement, {kind}", "POST", f"/v1/games/{eye.game}/statements", None, body)
+
+
+def _withdrawn(eye: Eye, chance: random.Random) -> Request:
+    """Tries to withdraw a wish without a login, or without a seat."""
+    token = chance.choice((None, eye.expired, eye.telling.stranger.token if eye.seat is None else "0" * 64))
+    return Request("withdrawal", "DELETE", f"/v1/games/{eye.game}/statements/annul", token)
+
+
+def too_late(eye: Eye, chance: random.Random) -> Request:
+    """Tries a legal move when the time for it is over, or in place of the end that came instead."""
+    telling = eye.telling
+    if eye.legal and telling.overdue:
+        return _post("late", eye, _attempt(eye, chance, chance.choice(eye.legal)))
+    ended = [entry for entry in telling.entries if entry.kind in ("timeout", "lapse")]
+    if not ended or eye.seat is None:
+        return clock(eye, chance)
+    entry = ended[0]
+    seen = telling.world.times[entry.prev]
+    bodies: tuple[entry_kinds.EntryBody, ...] = (
+        entry_kinds.Move("3ABC"),
+        entry_kinds.Seed("0" * 64),
+        entry_kinds.Join("0" * 64, eye.me.key.public),
+    )
+    return _post("late", eye, _written(eye, chance.choice(bodies), prev=entry.prev, seen=seen, seq=entry.seq))
+
+
 # --- what needs no game -----------------------------------------------------------------------------------------------
 
 
@@ -179,7 +255,10 @@ def _account(eye: Eye, chance: random.Random) -> Request:
         case 2:
             return Request("logout", "POST", "/v1/logout", chance.choice((None, eye.expired)))
         case 3:
-            offer = json.dumps({"ruleset": eye.telling.story.ruleset.to_json()}).encode()
+            story = eye.telling.story
+            agreement = chance.choice((story.agreement, Agreement(TimeControl(60, 0, 0, 0))))
+            value = {"agreement": agreement.to_json(), "ruleset": story.ruleset.to_json()}
+            offer = json.dumps(value).encode()
             return Request("offer", "POST", "/v1/offers", token, offer)
         case 4:
             return Request("offer", "POST", "/v1/offers", token, b'{"ruleset":{"name":"whist","version":1}}')
@@ -328,7 +407,8 @@ def _misplaced(eye: Eye, chance: random.Random) -> Request:
         {"prev": "0" * 64},
         {"seq": telling.seq + 2},
         {"seq": max(0, telling.seq)},
-        {"seq": 0},
+        {"seq": 0, "seen": None},
+        {"seen": "2026-11-20T11:59:59Z"},
         {"game": "0" * 32},
         {"by": telling.host.name if eye.viewer != "host" else telling.guest.name},
         {"by": "server"},
@@ -337,7 +417,9 @@ def _misplaced(eye: Eye, chance: random.Random) -> Request:
     kinds: tuple[tuple[str, dict[str, object]], ...] = (
         ("rekey", {}),
         ("unseal", {"seed": "0" * 64}),
-        ("timeout", {"seat": 0, "since": "2026-11-20T12:00:00Z"}),
+        ("timeout", {"seat": 0}),
+        ("lapse", {"reason": "expired"}),
+        ("credit", {"gift": None, "outages": [{"from": "2026-11-20T12:00:01Z", "until": "2026-11-20T12:00:02Z"}]}),
         ("seed", {"entropy": "0" * 64}),
         ("chance", {"first": 0}),
     )
@@ -393,6 +475,12 @@ SOMETIMES: Final[tuple[Probe, ...]] = (
     _past,
     _player,
     _service,
+    clock,
+    signed_head,
+    outages,
+    _stated,
+    _withdrawn,
+    too_late,
     _nowhere,
     _account,
     _keys,

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.time_control import DAY, TimeControl
 from hkoji.rules.events import DECISIONS, Act, Deal, Decision, Event, Reveal, Seat
 from hkoji.rules.protocol import DECISION_DUE, Due, Ruleset, State
 from tests.support.redistribution import redistribute
@@ -21,7 +23,14 @@ from tests.support.rules import GAMES, folds, random_game
 
 VIEWERS: Final = ("host", "guest", "outside")
 SEATS_OF: Final[dict[str, Seat | None]] = {"host": 0, "guest": 1, "outside": None}
+STEPS_OF_TIME: Final = ("gift", "wish", "withdraw", "annul", "outage", "late", "timeout", "lapse")
+OF_CLOCK: Final = ("outage", "late", "timeout", "lapse")
+"""Those for which the clock of the service must pass."""
 OPENING: Final = ("offer", "open", "join", "seed 1", "seed 0")
+_LONG: Final = TimeControl(30 * DAY, 300 * DAY, DAY, 360 * DAY, "67", "+05:45")
+"""Nobody's time is over as long as the worlds last."""
+_SHORT: Final = TimeControl(DAY // 12, 1200, 60, 1800)
+"""For games that end by the clock: longer than a turn of any story."""
 _RULESETS: Final = {game.name: game.rulesets for game in GAMES if game.name != "showdown"}
 
 
@@ -37,9 +46,15 @@ class Story:
     opening: tuple[str, ...]
     events: tuple[Event, ...]
     last: str | None = None
-    """`cancel`, `resign 0` or `resign 1`."""
+    """`cancel`, `resign 0`, `resign 1`, `annul`, `timeout` or `lapse`."""
     new_keys: tuple[tuple[int, str], ...] = ()
     """The decisions before which their seats change their keys, and how: `rekey` or `lost`."""
+    agreement: Agreement = UNTIMED
+    """What is agreed but for the time at which the offer expires."""
+    expires_in: int | None = None
+    """The seconds from the offer to that time."""
+    times: tuple[tuple[int, str], ...] = ()
+    """The decisions before which something happens to the time: `gift`, `wish`, `withdraw` or `outage`."""
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
@@ -47,10 +62,21 @@ class Story:
         changes = dict(self.new_keys)
         steps = list(self.opening)
         for number in range(len(self.decisions)):
+            steps += [f"{kind} {number}" for before, kind in self.times if before == number]
             if number in changes:
                 steps.append(f"{changes[number]} {number}")
             steps.append(f"move {number}")
+        if self.last in ("timeout", "lapse"):
+            steps.append("late")
         return (*steps, *((self.last,) if self.last else ()))
+
+    def ended(self, step: int) -> bool:
+        """Whether this step has ended the game otherwise than by its rules."""
+        return self.last is not None and self.steps[step] == self.last
+
+    def passes_time(self) -> bool:
+        """Whether the clock of the service must pass in this story."""
+        return any(step.split()[0] in OF_CLOCK for step in self.steps)
 
     @cached_property
     def places(self) -> tuple[int, ...]:
@@ -123,9 +149,15 @@ def sample_story(name: str, chance: random.Random) -> Story:
     if chance.random() < 0.1:
         opening = OPENING[: chance.randint(1, len(OPENING) - 1)]
         last = None
-        if duplicate and opening[-1] != "offer":
-            last = "cancel" if opening[-1] == "open" else f"resign {chance.randrange(2)}"
-        return Story(name, ruleset, duplicate, invited, opening, (), last)
+        agreement, expires_in = UNTIMED, None
+        if duplicate and opening[-1] == "open":
+            last = chance.choice(("cancel", "lapse"))
+            expires_in = DAY // 12 if last == "lapse" else None
+        elif duplicate and opening[-1] != "offer":
+            last, agreement = _end(chance)
+        elif opening[-1] not in ("offer", "open"):
+            agreement = chance.choice((UNTIMED, Agreement(_LONG)))
+        return Story(name, ruleset, duplicate, invited, opening, (), last, (), agreement, expires_in)
     events = random_game(ruleset, chance.getrandbits(64)).events
     states = tuple(folds(ruleset, events))
     places = [at for at, event in enumerate(events) if isinstance(event, DECISIONS)]
@@ -134,13 +166,45 @@ def sample_story(name: str, chance: random.Random) -> Story:
     count = most if chance.random() < 0.7 else chance.randint(0, most)
     events = events[: places[count]] if count < len(places) else events
     over = count == len(places)
-    last = f"resign {chance.randrange(2)}" if duplicate and not over and chance.random() < 0.5 else None
+    last, agreement = None, chance.choice((UNTIMED, Agreement(_LONG, rated=True), Agreement(_LONG)))
+    if duplicate and not over and chance.random() < 0.7:
+        last, agreement = _end(chance)
     new_keys: list[tuple[int, str]] = []
     while chance.random() < 0.2 and count:
         number = chance.randrange(count)
         if number not in dict(new_keys):
             new_keys.append((number, chance.choice(("rekey", "lost"))))
-    return Story(name, ruleset, duplicate, invited, OPENING, events, last, tuple(sorted(new_keys)))
+    return Story(
+        name,
+        ruleset,
+        duplicate,
+        invited,
+        OPENING,
+        events,
+        last,
+        tuple(sorted(new_keys)),
+        agreement,
+        chance.choice((None, 20 * DAY)),
+        _times(chance, count, timed=agreement.clock is not None),
+    )
+
+
+def _end(chance: random.Random) -> tuple[str, Agreement]:
+    """How a game that somebody has joined ends before its rules end it, and an agreement that goes with it."""
+    last = chance.choice(("resign 0", "resign 1", "annul", "timeout", "timeout"))
+    return last, Agreement(_SHORT) if last == "timeout" else chance.choice((UNTIMED, Agreement(_LONG)))
+
+
+def _times(chance: random.Random, count: int, *, timed: bool) -> tuple[tuple[int, str], ...]:
+    """What happens to the time before some of `count` decisions."""
+    kinds = [*(("gift", "gift") if timed else ()), "wish", "outage"]
+    found: list[tuple[int, str]] = []
+    while count and chance.random() < 0.6:
+        number, kind = chance.randrange(count), chance.choice(kinds)
+        if (number, kind) not in found:
+            found.append((number, kind))
+            found += [(number, "withdraw")] if kind == "wish" and chance.random() < 0.5 else []
+    return tuple(sorted(found, key=lambda each: each[0]))
 
 
 def finished_story(name: str, chance: random.Random) -> Story:

@@ -15,6 +15,7 @@ from hkoji_server.store.contract import NewGame
 
 from hkoji import referee
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
 from hkoji.game.commitments import Opening, entropy_commit, seed_commit
 from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.submission import Submission, format_submission
@@ -26,8 +27,9 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from hkoji.rules.events import Act, Event, Seat
 from tests.lab.leaks.chosen_deals import Dealt, dealt
-from tests.lab.leaks.stories import SEATS_OF, Story, decisions
+from tests.lab.leaks.stories import SEATS_OF, STEPS_OF_TIME, Story, decisions
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Request, World
+from tests.support.timed_table import later
 from tests.support.times import now
 
 
@@ -93,6 +95,9 @@ class Telling:
     made: list[tuple[Seat, Submission]] = field(default_factory=list)
     """The players' submissions that were accepted."""
 
+    overdue: bool = False
+    """Whether time has run out, and nothing has ended the game yet."""
+
     async def begin(self) -> Telling:
         """Host, guest and a stranger register and log in."""
         session, name = self.world.session, self.story.name
@@ -104,6 +109,11 @@ class Telling:
             people.append(person)
         self.host, self.guest, self.stranger = people
         return self
+
+    @property
+    def last_at(self) -> str:
+        """The time of record of the last entry."""
+        return self.world.times[self.head]
 
     @property
     def seats(self) -> tuple[Person, Person]:
@@ -119,6 +129,10 @@ class Telling:
             from tests.lab.leaks.new_keys import change_key
 
             return await change_key(self, kind, int(detail))
+        if kind in STEPS_OF_TIME:
+            from tests.lab.leaks.time_steps import pass_through
+
+            return await pass_through(self, kind, int(detail or 0))
         seat, submission = self._submission(kind, int(detail) if detail else 0)
         return seat, await self.send(seat, submission)
 
@@ -171,7 +185,8 @@ class Telling:
             line = await self._add_duplicate()
         else:
             self.world.draws.use(f"offer of {self.story.name}", secret=self.viewer is not None)
-            body = json.dumps({"ruleset": self.story.ruleset.to_json()}).encode()
+            value = {"agreement": self._agreement().to_json(), "ruleset": self.story.ruleset.to_json()}
+            body = json.dumps(value).encode()
             answer = await self.world.ask(Request("offer", "POST", "/v1/offers", self.host.token, body))
             assert answer.status == 201, answer
             line = parse_entry(answer.json["line"]["entry"])
@@ -194,10 +209,23 @@ class Telling:
         seed = self._drawn("seed", known=False)
         terms = DuplicateTerms.bind(deal, seed)
         self.world.allow(terms.seed_commit, f"seed commitment of {game[:8]}")
-        offered = referee.offer(game, self.story.ruleset, seed, signer=self.world.key, at=self.now(), terms=terms)
+        offered = referee.offer(
+            game,
+            self.story.ruleset,
+            seed,
+            signer=self.world.key,
+            at=self.now(),
+            agreement=self._agreement(),
+            terms=terms,
+        )
         summary = summarise(offered.refereed, created=offered.refereed.at)
-        await self.world.store.add_game(NewGame(summary, offered.lines[0], seed, self.host.name, now(), outages=0))
+        outages = len(await self.world.store.outages())
+        await self.world.store.add_game(NewGame(summary, offered.lines[0], seed, self.host.name, now(), outages))
         return offered.lines[0].entry
+
+    def _agreement(self) -> Agreement:
+        expires = self.story.expires_in
+        return self.story.agreement._replace(expires=None if expires is None else later(self.now(), expires))
 
     def _submission(self, kind: str, number: int) -> tuple[Seat, Submission]:
         match kind:

@@ -20,14 +20,18 @@ import structlog
 from hkoji_server.routes import games as api
 from hkoji_server.routes import models
 from hkoji_server.service import decision, game_views
+from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
+from hkoji_server.service.signed_heads import SignedHeads
 from hkoji_server.service.view_cache import OwnView
 from starlette.responses import Response
 
 from hkoji import referee
 from hkoji.errors import ForbiddenError, IllegalError
 from hkoji.game.course import Course
+from hkoji.log import sshsig
+from hkoji.log.game_statements import SignedHead, make_head
 from hkoji.rules.protocol import State
 from tests.lab.leaks.commands import look
 from tests.lab.leaks.comparison import Comparison, Tally, comparing
@@ -55,6 +59,7 @@ def test_nothing_leaks(worlds: Comparison, monkeypatch: pytest.MonkeyPatch) -> N
     assert tally.alike < tally.states / 20
     asked = {name.split(",")[0].split(":")[0].split()[0] for name in tally.kinds}
     assert asked >= {"view", "game", "log", "games", "own", "illegal", "opening", "misplaced", "intruding", "hkoji"}
+    assert asked >= {"clock", "head", "outages", "statement", "withdrawal"}
     assert {name.rpartition(": ")[2] for name in tally.kinds} >= {
         "200",
         "304",
@@ -260,8 +265,8 @@ def everybodys_openings() -> Any:
 def a_time_that_depends_on_cards() -> Iterator[None]:
     true = decision.summarise
 
-    def summary(refereed: referee.RefereedGame, *, created: str) -> Any:
-        made = true(refereed, created=created)
+    def summary(refereed: referee.RefereedGame, **given: Any) -> Any:
+        made = true(refereed, **given)
         second = int(digest(refereed.course)[:6], 16) % 60
         return made._replace(updated=f"{made.updated[:17]}{second:02}Z")
 
@@ -291,6 +296,33 @@ def one_more_header() -> Any:
     return planted()
 
 
+def a_deadline_that_depends_on_cards() -> Any:
+    true = GameStatements.clock
+
+    async def clock(self: GameStatements, game: str) -> Any:
+        made = await true(self, game)
+        course = (await self._held.read(game)).refereed.course
+        return made._replace(deadline=f"2027-01-01T00:00:{int(digest(course)[:6], 16) % 60:02}Z")
+
+    return patch.object(GameStatements, "clock", clock)
+
+
+def a_head_that_depends_on_cards() -> Any:
+    """The time of a signed head depends on the deck."""
+    true = SignedHeads.head
+
+    async def head(self: SignedHeads, game: str) -> Any:
+        made = (await true(self, game)).statement
+        history = await self._store.history(game)
+        assert history is not None
+        refereed = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
+        at = f"{made.at[:17]}{int(digest(refereed.course)[:6], 16) % 60:02}Z"
+        told = make_head(at=at, game=game, head=made.head, seq=made.seq)
+        return SignedHead(told, self._signer.sign(sshsig.HEAD, told.message))
+
+    return patch.object(SignedHeads, "head", head)
+
+
 PLANTED: Final[dict[Plant, set[str]]] = {
     more_in_the_position: {"view", "game"},
     a_hash_without_salt: {"view", "game"},
@@ -305,6 +337,8 @@ PLANTED: Final[dict[Plant, set[str]]] = {
     another_status: {"illegal"},
     everybodys_openings: {"view"},
     one_more_header: {"game"},
+    a_deadline_that_depends_on_cards: {"clock"},
+    a_head_that_depends_on_cards: {"head"},
     a_time_that_depends_on_cards: {"game", "games", "own games"},  # last, because the game stays in the lists
 }
 

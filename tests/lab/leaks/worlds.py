@@ -29,6 +29,7 @@ from hkoji.log.line import entry_namespace, make_receipt
 from hkoji.log.private_key import PrivateKey
 from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Clock
+from tests.support.time_by_hand import time_by_hand
 
 TRUTH: Final = "truth"
 """The world with which the others are compared."""
@@ -36,6 +37,8 @@ ADDRESS: Final = "http://inside"
 _TOKEN: Final = re.compile(rb"[0-9a-f]{64}|U1NIU0lH[A-Za-z0-9+/]{64,}={0,2}")
 _RUN: Final = re.compile(r"[0-9a-f]{40,}")
 _SIZES: Final = (40, 64)
+_PACE: Final = 150
+"""The seconds between two times that the service notes; after 180 it would count as absent."""
 _TIMED: Final = re.compile(r'"(ms|pid|request|timestamp)": ("[^"]*"|[0-9.]+)')
 
 
@@ -119,14 +122,18 @@ class World:
     secrets: set[str] = field(default_factory=set)
     """The secrets that no log may contain."""
     logged: list[str] = field(default_factory=list)
+    times: dict[str, str] = field(default_factory=dict)
+    """The time of record of each entry, by its head."""
 
     async def start(self) -> World:
         """Runs the application's start-up."""
         self.draws = Draws(self.session, self.name)
         settings = load(data=self.data, log_level=self.level, **UNLIMITED)
-        self.app: Application = create_app(settings, ClockAndEntropy(self.clock, self.draws), address=ADDRESS)
+        sources = ClockAndEntropy(self.clock, self.draws, self.clock.elapsed)
+        self.app: Application = create_app(settings, sources, address=ADDRESS)
         self._lifespan = self.app.router.lifespan_context(self.app)
-        await self._lifespan.__aenter__()
+        with time_by_hand() as self.by_hand:
+            await self._lifespan.__aenter__()
         self.store = SqliteStore(settings.file)  # forget it, as another process would
         identity = await self.store.identity()
         assert identity
@@ -138,6 +145,14 @@ class World:
         """Runs the application's shutdown."""
         self.store.close()
         await self._lifespan.__aexit__(None, None, None)
+
+    async def pass_time(self, seconds: int, *, absent: bool = False) -> None:
+        """Lets time pass; while the service is `absent` it notes no time, so after long it records an outage."""
+        while seconds > 0:
+            step = seconds if absent else min(_PACE, seconds)
+            self.clock.pass_by(step)
+            await self.by_hand.time.beat()
+            seconds -= step
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
@@ -195,6 +210,7 @@ class World:
         """Registers the head of an entry and the signatures over it and its receipt; `at` is the time of receipt."""
         place = f"{entry.seq} of {entry.game[:8]}"
         self.allow(entry.head, f"head {place}")
+        self.times[entry.head] = at
         sig = author.sign(entry_namespace(entry), entry.message)
         self.allow(encode_base64(sig), f"signature {place}")
         receipt = make_receipt(at=at, game=entry.game, head=entry.head, seq=entry.seq)
@@ -204,6 +220,11 @@ class World:
         """Registers the signature over this text of a view, which contains no more than the text."""
         sig = self.key.sign(sshsig.VIEW, text.encode() + b"\n")
         self.allow(encode_base64(sig), "signature of the view")
+
+    def allow_head(self, text: str) -> None:
+        """Registers the signature over this text of a signed head, which contains no more than the text."""
+        sig = self.key.sign(sshsig.HEAD, text.encode() + b"\n")
+        self.allow(encode_base64(sig), "signature of the head")
 
     def keep_secret(self, *texts: str) -> None:
         """Registers secrets that must not appear in a log."""

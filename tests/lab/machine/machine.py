@@ -12,15 +12,16 @@ from hypothesis.stateful import initialize, precondition, rule
 from hkoji import errors
 from hkoji.client import Position
 from hkoji.game.submission import Submission
-from tests.lab.machine import handmade_entries, handmade_reads
-from tests.lab.machine.operations import MOST_LIVE, STEPS, Operations, attempt, pick
+from tests.lab.machine import handmade_entries, handmade_reads, handmade_statements
+from tests.lab.machine.operations import MOST_LIVE, STEPS, attempt, pick
+from tests.lab.machine.operations_of_time import OperationsOfTime
 from tests.lab.machine.world import NAMES
 
 small = st.integers(0, 255)
 number = st.integers(0, 2**16 - 1)
 
 
-class Machine(Operations):
+class Machine(OperationsOfTime):
     """The rules."""
 
     @initialize(who=small, options=small, invited=small)
@@ -198,8 +199,74 @@ class Machine(Operations):
             self.device(often // 8).reread()
 
     @precondition(lambda self: self.live)
-    @rule(how=st.sampled_from([1, 1, 10, 61, 61, 3700, -1, -30, -4000]))
-    def pass_time(self, how: int) -> None:
-        """The clock moves forward or back; logins and challenges expire."""
+    @rule(how=st.sampled_from([1, 1, 10, 61, 61, 400, 3700]), absent=small)
+    def pass_time(self, how: int, absent: int) -> None:
+        """Time passes, perhaps while the service is stopped; logins, challenges, offers and turns come to their end."""
         STEPS["time"] += 1
-        self.world.clock.pass_by(how)
+        self.world.pass_time(how, absent=absent % 4 == 0)
+
+    @precondition(lambda self: any(game.deadline() for game in self.live))
+    @rule(which=small, off=st.sampled_from([-1, 0, 1, 119, 121, 300]))
+    def pass_to_a_deadline(self, which: int, off: int) -> None:
+        """Time passes to somebody's deadline, or a little before or after it."""
+        STEPS["deadline"] += 1
+        game = pick([game for game in self.live if game.deadline()], which)
+        self.world.pass_until(game.deadline() or "", off)
+
+    @precondition(lambda self: self.live)
+    @rule(how=st.sampled_from([-1, -29, 29, -30, 31, -61, -4000, 4000]), which=small, choice=number)
+    def set_clock(self, how: int, which: int, choice: int) -> None:
+        """Somebody sets the clock of the service; then something is tried, and mostly it is soon set right again."""
+        STEPS["clock"] += 1
+        self.world.set_clock(how)
+        self.world.beat()
+        if choice % 8 == 0:
+            STEPS["restart"] += 1
+            self.world.restart()
+        if choice % 3 == 0:
+            self.submit_by_hand(which, choice // 3, choice // 7)
+        elif choice % 3 == 1:
+            self.state_by_hand(which, choice // 3, choice // 7)
+        else:
+            self.step_on(which, choice)
+        if choice % 5:
+            self.world.set_right()
+
+    @precondition(lambda self: self.world.wrong)
+    @rule()
+    def set_right(self) -> None:
+        STEPS["clock set right"] += 1
+        self.world.set_right()
+
+    # --- statements and clocks ------------------------------------------------------------------------------------
+
+    @precondition(lambda self: any(game.actor is not None for game in self.live))
+    @rule(who=small, which=small, choice=small)
+    def give(self, who: int, which: int, choice: int) -> None:
+        """A player gives time, mostly one who may."""
+        game = pick([game for game in self.live if game.actor is not None], which)
+        device = self.device(who)
+        if choice % 5 and game.actor is not None:
+            device = self.device_of(game.names[1 - game.actor] or "", who)
+        self.give_time(device, game, 1 + choice * 20 + game.seq)
+
+    @precondition(lambda self: any(game.actor is not None for game in self.live))
+    @rule(who=small, which=small, often=small)
+    def call_off(self, who: int, which: int, often: int) -> None:
+        """A player wishes to call a game off, or wishes so no more."""
+        game = pick([game for game in self.live if game.actor is not None], which)
+        device = self.device_of(pick([name for name in game.names if name], who), who // 2)
+        self.wish(device if often % 4 else self.device(who), game, withdraw=often % 3 == 0)
+
+    @precondition(lambda self: self.games)
+    @rule(who=small, which=small)
+    def look_at_the_clock(self, who: int, which: int) -> None:
+        self.look_at_time(self.device(who), self.game(which))
+
+    @precondition(lambda self: self.games)
+    @rule(which=small, sort=small, choice=number)
+    def state_by_hand(self, which: int, sort: int, choice: int) -> None:
+        """Sends a handmade statement; see `handmade_statements`."""
+        name = pick(handmade_statements.SORTS, sort)
+        STEPS[f"raw: {name}"] += 1
+        handmade_statements.submit(self.world, self.game(which), name, choice)

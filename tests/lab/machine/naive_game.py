@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tests.lab.machine import naive_log as log
+from tests.lab.machine.game_time import GameTime
 from tests.lab.machine.naive_log import Object
 from tests.support import naive_geishas_road, naive_hanamikoji
 
@@ -18,8 +19,6 @@ REFEREES: Final[dict[str, Any]] = {"hanamikoji": naive_hanamikoji, "geishas-road
 SERVER_KINDS: Final = ("offer", "lapse", "chance", "credit", "reveal", "timeout", "annul", "end", "unseal")
 GROUPS: Final = {"1X": [True], "2XX": [False], "IXX": [True, False]}
 """Actions with hidden cards: for each group that opens together whether it counts at scoring."""
-NO_CLOCK: Final = {"clock": None, "expires": None, "rated": False, "rematch": None, "series": None}
-"""The agreement of a game in which nobody's time is ever over."""
 BODIES: Final = {
     "open": {"entropy_commit", "invite", "key"},
     "join": {"entropy_commit", "key"},
@@ -50,7 +49,9 @@ class NaiveGame:
     offered_to: str
     at: str
     server_key: str
-    agreement: Object = field(default_factory=lambda: dict(NO_CLOCK))
+    agreement: Object
+    outages: list[Object]
+    """All that the service knows; it adds to them."""
     texts: list[str] = field(default_factory=list)
     sigs: list[str] = field(default_factory=list)
     receipts: list[str] = field(default_factory=list)
@@ -70,10 +71,13 @@ class NaiveGame:
     """For each round the cards that each seat got, in order."""
     result: Object | None = None
     created: str = ""
+    said_until: str = ""
+    """No entry may come with a time of record before this one: signed heads have said so."""
     _moves: tuple[int, set[str]] = (-1, set())
 
     def __post_init__(self) -> None:
         self.created = self.at
+        self.time = GameTime(self.game, self.agreement, self.outages)
         self.naive = REFEREES[self.ruleset["name"]]
         starter = {"host": 0, "guest": 1, "random": None}[self.ruleset["first"]]
         options = (
@@ -125,15 +129,22 @@ class NaiveGame:
             self._moves = (self.seq, self.naive.moves(self.table))
         return self._moves[1]
 
-    def summary(self) -> Object:
-        """The game's row in a list."""
-        result = self.result
+    def deadline(self) -> str | None:
+        """Until when the entry that is due can come, or a guest, with all gifts and outages so far."""
+        if self.stage == "join":
+            found: str | None = self.agreement["expires"]
+            return found
+        return None if self.actor is None else self.time.deadline()
+
+    def summary(self, late: str) -> Object:
+        """The game's row in a list; with a deadline before `late` it is overdue."""
+        result, deadline = self.result, self.time.listed
         return {
             "game": self.game,
             "ruleset": self.ruleset,
             "agreement": self.agreement,
-            "deadline": self.agreement["expires"] if self.stage == "join" else None,
-            "overdue": False,
+            "deadline": deadline,
+            "overdue": deadline is not None and deadline < late,
             "status": self.status,
             "host": self.names[0],
             "guest": self.names[1],
@@ -175,13 +186,43 @@ class NaiveGame:
             raise Refused(403, "bad-signature")
         self._check_openings(entry, openings)
         self._check_turn(kind, seat)
-        before = len(self.texts)
+        before, at = len(self.texts), self.time.record(self.at, now)
         doing = {"open": self._open, "join": self._join, "seed": self._seed, "move": self._move, "rekey": self._rekey}
-        doing.get(kind, self._leave)(entry, openings, seat)
-        self.at = max(self.at, now)
+        doing.get(kind, self._leave)({**entry, "T": at}, openings, seat)
+        credit = self.time.credit(at) if kind in ("seed", "move") else None
+        self.at = at
         self._keep(text, sig)
+        if credit:
+            self._write("credit", credit)
         self._go_on(kind)
+        self._count(before, seat)
         return len(self.texts) - before
+
+    def end_by_service(self, kind: str, now: str, sigs: list[str] | None = None) -> int:
+        """The service writes `timeout`, `lapse` or `annul`. Returns the number of resulting lines."""
+        before, seat = len(self.texts), self.actor
+        self.at = self.time.record(self.at, now)
+        if kind == "lapse":
+            body: Object = {"reason": "expired"}
+        elif kind == "timeout":
+            body = {"seat": seat}
+        else:
+            body = {"gift": None, "outages": [], **(self.time.credit(self.at) or {}), "seat": seat, "sigs": sigs}
+        winner = 1 - seat if kind == "timeout" and seat is not None else None
+        self.result = {"reason": "timeout" if kind == "timeout" else "cancel", "winner": winner}
+        self._write(kind, body)
+        self._go_on(kind)
+        self._count(before, seat)
+        return len(self.texts) - before
+
+    def _count(self, first: int, seat: int | None) -> None:
+        """Tells the clocks what has happened from entry `first` on; `seat` wrote it."""
+        kinds = [json.loads(text)["kind"] for text in self.texts[first:]]
+        counting = [kind for kind in kinds if kind != "credit"]
+        for at, kind in enumerate(counting):
+            owes = self.actor if at == len(counting) - 1 else None
+            self.time.take(kind, seat if at == 0 else None, self.at, self.head, owes)
+        self.time.listed = self.deadline()
 
     def _check_openings(self, entry: Object, openings: list[Object]) -> None:
         commits = entry["body"].get("commit", [])
@@ -217,6 +258,8 @@ class NaiveGame:
             raise Refused(403, "forbidden")
         if body["entropy_commit"] == self.commits[0]:
             raise Refused(422, "illegal")
+        if self.agreement["expires"] is not None and entry["T"] > self.agreement["expires"]:
+            raise Refused(409, "time-over")
         self.names[1], self.keys[1], self.commits[1] = entry["by"], body["key"], body["entropy_commit"]
         self.stage = "seed 1"
 
@@ -226,6 +269,7 @@ class NaiveGame:
         assert seat is not None
         if log.entropy_commit(self.game, seat, entry["body"]["entropy"]) != self.commits[seat]:
             raise Refused(400, "bad-opening")
+        self._check_time(entry["T"])
         self.entropy[seat] = entry["body"]["entropy"]
         self.stage = "seed 0" if seat == 1 else "play"
 
@@ -239,11 +283,16 @@ class NaiveGame:
         action = shown[0] + "".join(each["cards"] for each in openings) if groups else shown
         if action not in self.moves():
             raise Refused(422, "illegal-action")
+        self._check_time(entry["T"])
         number = self.table["round"]
         for opening, counts in zip(openings, groups, strict=True):
             self.kept.append(opening)
             self.down.append({"opening": opening, "seat": seat, "round": number, "counts": counts})
         self.naive.decide(self.table, action)
+
+    def _check_time(self, at: str) -> None:
+        if self.time.is_late(at):
+            raise Refused(409, "time-over")
 
     def _rekey(self, entry: Object, _: list[Object], seat: int | None) -> None:
         assert seat is not None
@@ -270,6 +319,7 @@ class NaiveGame:
     # --- what the service adds ------------------------------------------------------------------------------------
 
     def _keep(self, text: str, sig: str) -> None:
+        assert self.at >= self.said_until, "a signed head says that no such entry comes"
         self.receipts.append(log.receipt_text(self.at, self.game, text, len(self.texts)))
         self.texts.append(text)
         self.sigs.append(sig)

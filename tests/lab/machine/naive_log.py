@@ -58,6 +58,12 @@ def proof_text(entry: Object) -> str:
     return canonical({**body, "game": entry["game"], "prev": entry["prev"], "seq": entry["seq"]})
 
 
+def statement_text(game: str, said: Object) -> str:
+    """The text of a gift of time, or of a wish to call a game off."""
+    more = {"seconds": said["seconds"]} if said["kind"] == "give" else {}
+    return canonical({"game": game, "head": said["head"], "name": said["name"], "v": 1, **more})
+
+
 def opening_commit(game: str, opening: Object) -> str:
     """The commitment that an opening opens."""
     return digest("hkoji.hidden.v1", game, opening["seq"], opening["part"], opening["cards"], opening["salt"])

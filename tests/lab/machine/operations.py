@@ -18,7 +18,9 @@ from hkoji import errors
 from hkoji.audit.log_audit import audit
 from hkoji.client import MadeMove, Position
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.submission import Submission
+from hkoji.game.time_control import TimeControl
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import parse_ruleset
@@ -46,12 +48,25 @@ RULESETS: Final = [
     for markers in ("choose", "random")
 ]
 
+AGREEMENTS: Final[list[tuple[Agreement, int | None]]] = [
+    (UNTIMED, None),
+    (Agreement(TimeControl(600, 3600, 0, 3600), rated=True), None),
+    (Agreement(TimeControl(3600, 0, 0, 0)), 3600),
+    (Agreement(TimeControl(0, 1200, 300, 2400), rated=True), None),
+    (Agreement(TimeControl(900, 1800, 60, 1860, "567", "-11:45")), None),  # the first day is a Friday
+    (UNTIMED, 400),
+    (Agreement(TimeControl(86_400, 0, 0, 0)), 86_400),
+]
+"""What is agreed, and the seconds after which the offer expires."""
+
 _BROKEN: Final = (errors.NetworkError, errors.TrustError)
 """The errors that a cut wire causes: the second when the client had to ask for a player's new key."""
-_REFUSALS: Final[dict[str, type[errors.HkojiError]]] = {
+REFUSALS: Final[dict[str, type[errors.HkojiError]]] = {
     "conflict": errors.ConflictError,
     "not-your-turn": errors.NotYourTurnError,
     "game-over": errors.GameOverError,
+    "time-over": errors.TimeOverError,
+    "clock": errors.ClockError,
     "forbidden": errors.ForbiddenError,
     "bad-signature": errors.ForbiddenError,
     "illegal": errors.IllegalError,
@@ -178,6 +193,10 @@ class Operations(RuleBasedStateMachine):
         """The last submission of the operation just run."""
         return next((each for each in reversed(device.trace) if each.entry), None)
 
+    def offered(self, device: Device) -> Asked | None:
+        """The last request for a new game of the operation just run."""
+        return next((each for each in reversed(device.trace) if each.path == "/v1/offers"), None)
+
     def start(self, who: int, options: int, invited: int) -> None:
         STEPS["new"] += 1
         device = self.device(who)
@@ -185,23 +204,25 @@ class Operations(RuleBasedStateMachine):
         key = pick([None, name, "carol"], invited // 8) if name else None
         invite = entry_kinds.Invite(name, self.device_of(key, 0).key.public if key in NAMES else None) if name else None
         ruleset: Ruleset = parse_ruleset(dict(pick(RULESETS, options)))
-        result = self.act(device, None, lambda: device.client.new(ruleset, invite))
+        agreement, expires_in = pick(AGREEMENTS, options // 16)
+        result = self.act(device, None, lambda: device.client.new(ruleset, invite, agreement, expires_in=expires_in))
         if isinstance(result, errors.HkojiError):
             self.check_refusal(device, result)
             return
         game = self.model.games[result.course.setup.game]
         assert (game.offered_to, game.ruleset) == (device.name, ruleset.to_json())
+        assert {**game.agreement, "expires": None} == agreement.to_json()
         self.check_position(device, game, result)
 
     def check_refusal(self, device: Device, error: errors.HkojiError) -> None:
         """Checks that an operation failed because the wire was cut or the service refused its submission."""
-        posted = self.posted(device)
+        posted = self.posted(device) or self.offered(device)
         if device.lost:
             assert isinstance(error, _BROKEN), error
             return
         assert posted is not None, error
         assert posted.expected.code is not None, error
-        assert isinstance(error, _REFUSALS[posted.expected.code]), (error, posted.expected.code)
+        assert isinstance(error, REFUSALS[posted.expected.code]), (error, posted.expected.code)
 
     def sit_down(self, who: int, game: NaiveGame) -> None:
         STEPS["join"] += 1
@@ -316,7 +337,8 @@ class Operations(RuleBasedStateMachine):
         if isinstance(result, Position):
             self.check_position(device, game, result)
         else:
-            assert device.lost, result
+            assert isinstance(result, errors.HkojiError)
+            self.check_refusal(device, result)
 
     def list_of(self, device: Device, *, waiting: bool) -> None:
         STEPS["list"] += 1

@@ -15,12 +15,16 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.lab.machine import (
+    expected,
+    game_time,
     handmade_entries,
     machine,
     naive_clock,
     naive_game,
     naive_log,
     naive_service,
+    naive_statements,
+    naive_time,
     operations,
     seen,
 )
@@ -29,7 +33,10 @@ from tests.lab.machine.planted import PLANTED
 from tests.support import naive_geishas_road, naive_hanamikoji
 
 Course = Callable[[machine.Machine, NaiveGame], None]
-MODEL = (naive_log, naive_clock, naive_game, naive_service, seen, naive_hanamikoji, naive_geishas_road)
+MODEL = (
+    *(naive_log, naive_clock, naive_time, game_time, naive_game, naive_statements, naive_service, expected, seen),
+    *(naive_hanamikoji, naive_geishas_road),
+)
 ALLOWED = {"__future__", "base64", "binascii", "collections", "copy", "cryptography", "dataclasses", "datetime"} | {
     "fractions", "hashlib", "hmac", "itertools", "json", "re", "struct", "typing", "urllib"
 }  # fmt: skip
@@ -71,7 +78,7 @@ def raw_sort(sort: str, choice: int = 0) -> Course:
 
 
 def retry(made: machine.Machine, game: NaiveGame) -> None:
-    made.world.clock.pass_by(10)
+    made.world.pass_time(10, absent=False)
     handmade_entries.submit(made.world, game, "old entry", 1)
 
 
@@ -79,7 +86,7 @@ def lost_move(made: machine.Machine, game: NaiveGame) -> None:
     """The move's request is lost: the submission is the second of two requests."""
     made.device(0).fault = ("request", 1)
     made.step_on(0, 0)
-    made.world.clock.pass_by(10)
+    made.world.pass_time(10, absent=False)
     made.step_on(0, 0)
 
 
@@ -90,12 +97,14 @@ def invitation(made: machine.Machine, _: NaiveGame) -> None:
 
 def old_login(made: machine.Machine, game: NaiveGame) -> None:
     token = made.device(0).home.token(made.device(0).client.server)
-    made.world.clock.pass_by(3600)
+    made.world.pass_time(3600, absent=False)
     made.world.ask("GET", f"/v1/games/{game.game}/view", token=token)
 
 
 def clock_back(made: machine.Machine, _: NaiveGame) -> None:
-    made.world.clock.pass_by(-60)
+    made.world.pass_time(20, absent=False)
+    made.step_on(0, 0)
+    made.world.set_clock(-29)
     made.step_on(0, 0)
 
 

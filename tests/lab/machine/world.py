@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,23 +22,32 @@ from hkoji_server.app import create_app
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import load as load_settings
 
-from hkoji.client import Client, Home
+from hkoji.client import Client, Home, Position
+from hkoji.client.game_time import GameTime, TimeKeeper
 from hkoji.client.identity import create, load
 from hkoji.client.transport import HttpAnswer, Transport
-from hkoji.errors import NetworkError
+from hkoji.errors import ClockError, NetworkError
 from hkoji.log.private_key import PrivateKey
 from tests.lab.machine import naive_log as log
+from tests.lab.machine.expected import Expected
 from tests.lab.machine.naive_game import NaiveGame
-from tests.lab.machine.naive_service import Expected, NaiveService
+from tests.lab.machine.naive_service import NaiveService
+from tests.lab.machine.naive_time import BACK, JUMP, NaiveTime, NotTrustedError
 from tests.support import service_in_process
 from tests.support.commands import Commands
 from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Clock, Inside
+from tests.support.time_by_hand import client_time, time_by_hand
 
 URL = "http://127.0.0.1:9"
 ORIGIN = "http://inside"
 TOKEN_LIFETIME = 3600
 CHALLENGE_LIFETIME = 60
+OUTAGE_AFTER = 180
+SLACK = 120
+OFFER_LIFETIME = 10**9
+PACE = 150
+"""The seconds after which the service notes the time again."""
 NAMES = ("alice", "bob", "carol")
 ANSWERS: Counter[int] = Counter()
 """The number of compared answers in this process, by status."""
@@ -70,13 +80,14 @@ class World:
         self.drawn: list[bytes] = []
         self._draw = service_in_process.drawn("service")
         self.runner = asyncio.Runner()
-        modules = ("hkoji.client.game", "hkoji.client.service", "hkoji.client.key_changes")
-        self._times = [patch(f"{module}.utc_now", self.time) for module in modules]
-        for each in self._times:
-            each.start()
+        self._times = ExitStack()
+        self._times.enter_context(client_time(self.time))
+        self.wrong = 0
+        """How many seconds the clock is off, which it will be set back by."""
         self._start()
         about = self.real.ask("GET", "/v1/service").json
-        self.model = NaiveService(about["key"], about["origin"], TOKEN_LIFETIME, CHALLENGE_LIFETIME)
+        time = NaiveTime(OUTAGE_AFTER)
+        self.model = NaiveService(about["key"], about["origin"], TOKEN_LIFETIME, CHALLENGE_LIFETIME, SLACK, time)
         self.checked: dict[str, int] = {}
         self.devices: list[Device] = []
         for name in NAMES:
@@ -89,13 +100,18 @@ class World:
             log_level="error",
             token_lifetime=TOKEN_LIFETIME,
             challenge_lifetime=CHALLENGE_LIFETIME,
+            slack=SLACK,
+            outage_after=OUTAGE_AFTER,
+            shortest_clock=1,
+            offer_lifetime=OFFER_LIFETIME,
             cached_games=1,  # so that games are often read from the database again
             **UNLIMITED,
         )
-        app = create_app(settings, ClockAndEntropy(self.clock, self._entropy), address=ORIGIN)
+        sources = ClockAndEntropy(self.clock, self._entropy, self.clock.elapsed)
+        app = create_app(settings, sources, address=ORIGIN)
         self._lifespan = app.router.lifespan_context(app)
         # The service freezes its objects when it starts, which is too slow for so many services.
-        with patch("hkoji_server.app.gc"):
+        with patch("hkoji_server.app.gc"), time_by_hand() as self.by_hand:
             self.runner.run(self._lifespan.__aenter__())
         self.real = Inside(app, self.runner, self.clock, settings.data)
 
@@ -119,20 +135,72 @@ class World:
         """Ends the service and starts it on the same database."""
         self.runner.run(self._lifespan.__aexit__(None, None, None))
         self._start()
+        self.model.time.restart()
+        if self.wrong > -BACK:  # a new process cannot know it, so this is the time now
+            self.wrong = 0
+
+    def pass_time(self, seconds: int, *, absent: bool) -> None:
+        """Time passes. If the service is `absent` it does nothing meanwhile, else it does what it does by itself."""
+        while seconds > 0:
+            step = seconds if absent else min(PACE, seconds)
+            self.clock.pass_by(step)
+            seconds -= step
+            if not absent:
+                self.beat()
+        if not absent:
+            self.keep()
+
+    def pass_until(self, time: str, off: int) -> None:
+        """Time passes until so many seconds after `time`, if that is to come within two days."""
+        left = (datetime.fromisoformat(time) - self.clock()) // timedelta(seconds=1) + off
+        if 0 < left <= 2 * 86_400:
+            self.pass_time(left, absent=False)
+
+    def set_clock(self, seconds: int) -> None:
+        """Somebody sets the clock forward or back."""
+        self.clock.jump(seconds)
+        if abs(seconds) >= JUMP:
+            self.wrong += seconds
+
+    def set_right(self) -> None:
+        """The clock is set right again."""
+        self.clock.jump(-self.wrong)
+        self.wrong = 0
+
+    def beat(self) -> None:
+        """The service notes the time."""
+        self._alike(self.by_hand.time.beat(), self.model.note)
+
+    def keep(self) -> None:
+        """The service ends games whose time is over."""
+        self._alike(self.by_hand.keeper.look(), self.model.keep)
+
+    def _alike(self, real: Coroutine[Any, Any, object], naive: Callable[[], object]) -> None:  # Any: of a coroutine
+        self._tell_time()
+        done: object = "clock"
+        with suppress(ClockError):
+            done = self.runner.run(real)
+        wanted: object = "clock"
+        with suppress(NotTrustedError):
+            wanted = naive()
+        assert done == wanted, f"the service did {done} and not {wanted} by itself"
+
+    def _tell_time(self) -> None:
+        self.model.time.wall, self.model.time.elapsed = self.clock(), self.clock.elapsed()
 
     def close(self) -> None:
         """Closes everything."""
         with suppress(Exception):
             self.runner.run(self._lifespan.__aexit__(None, None, None))
         self.runner.close()
-        for each in self._times:
-            each.stop()
+        self._times.close()
 
     def ask(self, method: str, path: str, body: bytes = b"", token: str | None = None) -> tuple[HttpAnswer, Expected]:
         """Sends a request to service and model, and compares the answers."""
         self.drawn.clear()
         answer = self.real.ask(method, path, raw=body, token=token)
         ANSWERS[answer.status] += 1
+        self._tell_time()
         expected = self.model.answer(method, path, body, token, self.clock(), self.drawn)
         try:
             self._compare(expected, answer.status, answer.headers, answer.body)
@@ -149,10 +217,14 @@ class World:
             found: Any = {"lines": [json.loads(line) for line in raw.splitlines()]}
         else:
             found = json.loads(raw) if raw else {}
+        if expected.signed_head:
+            self._compare_head(found)
         for name, value in (expected.body or {}).items():
             shown = {"text": found[name]["text"]} if name == "view" else found[name]
             if name == "earlier":
                 _compare_keys(shown, value)
+            elif name in ("gifts", "annul"):
+                assert sorted(map(str, shown)) == sorted(map(str, value)), f"{name} is {shown}, not {value}"
             else:
                 assert shown == value, f"{name} is {shown}, not {value}"
         for name, value in (expected.shown or {}).items():
@@ -164,6 +236,16 @@ class World:
             self._compare_lines(expected.lines, [found["line"]] if "line" in found else found["lines"])
         if "receipt" in found:
             assert found["receipt"] == found["lines"][0]["receipt"], "the receipt is that of the first line"
+
+    def _compare_head(self, found: Any) -> None:  # Any: JSON
+        """Checks a signed head, and remembers what it says of the entries to come."""
+        said = json.loads(found["text"])
+        game, at = self.model.games[said["game"]], said.pop("at")
+        assert said == {"game": game.game, "head": game.head, "seq": game.seq, "v": 1}, "the last entry"
+        assert log.signature_holds(self.model.key, "hkoji.head.v1", found["text"], found["sig"]), "the head's signature"
+        before, now = datetime.fromisoformat(at) - timedelta(seconds=SLACK), self.clock()
+        assert abs(before - now) < timedelta(seconds=SLACK + 2 * JUMP), f"the head says {at}, and it is {now}"
+        game.said_until = max(game.said_until, before.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     def _compare_lines(self, wanted: list[tuple[str, str]], lines: list[Any]) -> None:
         assert [line["entry"] for line in lines] == [text for text, _ in wanted], "the entries"
@@ -248,6 +330,17 @@ class Device(Commands):
         """Begins an operation."""
         self.trace, self.lost = [], ""
 
+    def about_time(self, game: str, act: Callable[[TimeKeeper], GameTime]) -> GameTime:
+        """`hkoji give` and `hkoji annul`."""
+        with self.client.game(game) as held:
+            held.current()
+            return act(held.time)
+
+    def look(self, game: str) -> tuple[Position, GameTime]:
+        """`hkoji clock`."""
+        with self.client.game(game) as held:
+            return held.look()
+
     def kept_texts(self, game: str) -> list[str]:
         """The entries of the log in the home's files."""
         file = self.home.game_folder(game) / "log.jsonl"
@@ -294,4 +387,6 @@ class Wire(Transport):
             device.waits.pop(game, None)
         answer, expected = device.world.ask(method, path, sent, token)
         device.trace.append(Asked(method, path, sent, expected))
+        if game is not None and kept and expected.code == "clock":
+            device.waits[game] = sent  # it is sent again when the clock is right
         return answer

@@ -105,7 +105,7 @@ class Sent(NamedTuple):
 
 
 @dataclass
-class TimedTable:
+class WiredTable:
     """A host, a guest, and one game of theirs. `told` are all lines that the service has shown, by number."""
 
     wires: Wires
@@ -241,7 +241,7 @@ class TimedTable:
                 self.wrong.append(f"entry {line.entry.seq} was shown in two ways")
 
 
-def told_faults(table: TimedTable, standing: list[Any]) -> list[str]:  # Any: the entries of the log that is stored
+def told_faults(table: WiredTable, standing: list[Any]) -> list[str]:  # Any: the entries of the log that is stored
     """What the service has told the players of a table, and what does not stand in its log."""
     wrong = list(table.wrong)
     heads = {entry.seq: entry.head for entry in standing}
