@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from unittest.mock import patch
 
+from hkoji_server import app as app_module
 from hkoji_server.app import create_app
 from hkoji_server.routes.problems import Problem
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings
 
 from hkoji.audit.log_audit import audit
@@ -32,7 +34,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from tests.lab.faults.fault import CLOCKS_SET, BrokenError, Fault
 from tests.lab.faults.sqlite import OnSqlite
-from tests.support.ledger import Dump, Ledger, half_done, lines_told, lost, openings_told
+from tests.support.ledger import Dump, Fact, Ledger, half_done, lines_told, lost, openings_told
 from tests.support.service import Answer, Player, offer_of
 from tests.support.service_in_process import drawn
 
@@ -98,6 +100,7 @@ class Scenario:
             stack.enter_context(patch("gc.freeze"))
             stack.enter_context(patch("gc.collect"))
             stack.enter_context(self.kept.watched(self.fault))
+            stack.enter_context(patch.object(app_module, "beat_at_intervals", self._beat))
             self.start()
             try:
                 self._play()
@@ -119,6 +122,7 @@ class Scenario:
                 address="http://inside",
             )
             lifespan = app.router.lifespan_context(app)
+            self._beaten = asyncio.Event()
             try:
                 self._runner.run(lifespan.__aenter__())
             except StorageError:
@@ -128,8 +132,22 @@ class Scenario:
                 self.complaints.append(f"the start fails with {type(error).__name__}: {error}")
             else:
                 self._app, self._lifespan = app, lifespan
+                self._runner.run(self._beaten.wait())  # so that the first request does not come in the midst of it
                 return
         raise AssertionError("it does not start")
+
+    async def _beat(self, time: ServiceTime, outage_after: int) -> None:
+        """The service's own beat, which tells when it has noted the time, or has failed to."""
+        beaten = self._beaten
+
+        async def pause(seconds: float) -> None:
+            beaten.set()
+            await asyncio.sleep(seconds)
+
+        try:
+            await beat_at_intervals(time, outage_after, pause=pause)
+        finally:
+            beaten.set()
 
     def stop(self) -> None:
         """Stops the service. An exception during the stop is a complaint."""
@@ -292,6 +310,7 @@ class Scenario:
         result = audit(log, {"server": key, "alice": alice.key.public, "bob": bob.key.public})
         assert result.ok, result.findings
         assert result.finished
+        assert log.count(b'\\"kind\\":\\"credit\\"') == 2, log
         times = [json.loads(json.loads(line)["receipt"]["text"])["at"] for line in log.splitlines()]
         assert times == sorted(times), times
         assert self.ask("POST", "/v1/logout", token=bob.token).status == 204
@@ -323,6 +342,15 @@ class Scenario:
         submission = player.entry(game, player.head(game), body)
         self._accepted(player, submission)
 
+    def _give(self, player: Player, game: str, head: str) -> None:
+        """Gives time twice, for the same entry; the second time it is there already."""
+        wanted: tuple[int, ...] = (201, 200)
+        for _ in range(2):
+            answer = player.give(game, head, 3600)
+            assert answer.status in wanted, answer
+            self.ledger.add([Fact("statement", (game, head, "give", player.name), (3600,))])
+            wanted = (200,)
+
     def _accepted(self, player: Player, submission: Any) -> None:  # Any: a Submission
         self.ledger.sending(submission.entry.text)
         first = player.send(submission)
@@ -335,6 +363,8 @@ class Scenario:
         for player in self.players:
             if self.ask("GET", f"/v1/games/{game}/view", token=player.token).json["legal"]:
                 course = player.course(game)
+                if kind in ("2", "3"):
+                    self._give(next(each for each in self.players if each is not player), game, course.head)
                 legal = course.state.legal_actions()
                 chosen = next((action for action in legal if action.startswith(kind)), legal[0])
                 submission = player.make_move(course, chosen)
