@@ -20,8 +20,8 @@ import structlog
 from hkoji_server.routes import games as api
 from hkoji_server.routes import models
 from hkoji_server.service import decision, game_views
-from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.game_statements import GameStatements
+from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.signed_heads import SignedHeads
 from hkoji_server.service.view_cache import OwnView

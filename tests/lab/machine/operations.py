@@ -283,7 +283,9 @@ class Operations(RuleBasedStateMachine):
             return
         posted = self.posted(device)
         entry = posted.entry if posted else None
-        if posted and posted.expected.code and (entry != waited or posted.expected.code == "clock"):  # the move, or a seed or a new key before it
+        if (
+            posted and posted.expected.code and (entry != waited or posted.expected.code == "clock")
+        ):  # the move, or a seed or a new key before it
             assert isinstance(result, errors.HkojiError)
             self.check_refusal(device, result)
         elif posted and entry and entry["kind"] == "move" and entry != waited:
@@ -303,12 +305,18 @@ class Operations(RuleBasedStateMachine):
         result = self.act(device, game, lambda: getattr(device, kind)(game.game))
         posted, seat = self.posted(device), game.seat_of(device.name)
         entry = posted.entry if posted else None
+        refused = posted.expected.code if posted else None
         if device.lost:
             assert isinstance(result, _BROKEN), result
         elif isinstance(result, MadeMove):
             made = handmade_entries.read(game.texts[result.seq])
             assert (made["kind"], made["by"]) == (kind, device.name)
-        elif posted and entry and (entry["kind"] in (kind, "rekey") or posted.expected.code == "clock") and posted.expected.code:
+        elif (
+            posted
+            and entry
+            and (entry["kind"] in (kind, "rekey") or posted.expected.code == "clock")
+            and posted.expected.code
+        ):
             assert isinstance(result, errors.HkojiError)
             self.check_refusal(device, result)
         elif game.stage == "over":
