@@ -141,7 +141,7 @@ def accept(
     at = _time_of_record(refereed, at, outages)
     knowledge = _knowledge(refereed.seed, openings)
     after, events = course.apply(entry, body, knowledge)
-    credit = _verify_in_time(refereed, body, at, gifts, outages)
+    credit = _verify_in_time(refereed, after, body, at, gifts, outages)
     lines = [_receipted(entry, submission.sig, signer, at)]
     result = RefereedGame(after, at, refereed.seed, openings)
     if credit is not None:
@@ -219,7 +219,7 @@ def deadline(refereed: RefereedGame, *, gifts: Sequence[GivenTime] = (), outages
     `gifts` and `outages` as in `accept`. An outage that comes later moves it on.
     """
     course = refereed.course
-    if course.clock is None:
+    if course.clock is None or not (gifts or outages):
         return course.deadline(refereed.at)
     gift, lost = _helping(refereed, None, gifts, outages)
     return course.deadline(refereed.at, credited_seconds(course.clock.control, gift, lost))
@@ -279,12 +279,16 @@ def _time_of_record(refereed: RefereedGame, at: str, outages: Sequence[Outage]) 
 
 def _verify_in_time(
     refereed: RefereedGame,
+    after: Course,
     body: entry_kinds.EntryBody,
     at: str,
     gifts: Sequence[GivenTime],
     outages: Sequence[Outage],
 ) -> entry_kinds.Credit | None:
-    """The credit that follows an entry with `body`, whose time of record is `at`. Raises `TimeOverError`."""
+    """The credit that follows an entry with `body`, whose time of record is `at`; `after` is the course with it.
+
+    Raises `TimeOverError`.
+    """
     course = refereed.course
     if isinstance(body, entry_kinds.Join):
         expires = course.setup.agreement.expires
@@ -292,9 +296,14 @@ def _verify_in_time(
             raise TimeOverError(course.setup.game, expires)
     if course.clock is None or body.EFFECT is not Effect.PLAYS:
         return None
+    assert course.actor is not None  # it owed this entry
+    assert after.clock is not None
     gift, lost = _helping(refereed, at, gifts, outages)
-    due = course.deadline(refereed.at, credited_seconds(course.clock.control, gift, lost))
-    if due is not None and at > due:
+    credits = credited_seconds(course.clock.control, gift, lost) if gift or lost else 0
+    # The entry states the time of record before it, so the pace after it is the one in which it was due.
+    if after.clock.pace.is_late(course.clock.control, course.actor, at, credits):
+        due = course.deadline(refereed.at, credits)
+        assert due is not None
         raise TimeOverError(course.setup.game, due)
     return entry_kinds.Credit(gift, lost) if gift or lost else None
 
@@ -305,7 +314,7 @@ def _helping(
     """The largest gift for the entry that is due, and the outages since its time has been running, up to `at`."""
     course = refereed.course
     assert course.clock is not None
-    if course.actor is None:
+    if course.actor is None or not (gifts or outages):
         return None, ()
     since = course.clock.settled(refereed.at).due(course.clock.control, course.actor).since
     lost = tuple(each for each in sorted(outages) if each.begin > since and (at is None or each.until <= at))

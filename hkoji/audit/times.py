@@ -287,8 +287,8 @@ class TimedLog:
                 continue
             paces = [clock.settled(at, self._credit_after(number))]
             if pace is not None and isinstance(body, entry_kinds.Timeout):
-                lost = pace.played(control, body.seat, at)
-                paces = [lost, lost.broken(control, at)]
+                # The turn that was not played in time: to a reserve it makes no difference any more.
+                paces.insert(0, pace.played(control, body.seat, at))
             for after in paces:
                 if pace is not None and pace.seat is not None and pace.seat != after.seat:
                     yield ClockTurn(pace.seat, begin, pace.since, pace.spent, after.banks[pace.seat])

@@ -7,20 +7,21 @@ verified log instead; the service may only know of a later deadline, because gif
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol
 
+from hkoji.client.game import ClientGame
 from hkoji.client.game_time import GameTime, with_clock
+from hkoji.client.home import Home
 from hkoji.client.kept_evidence import KeptEvidence
-from hkoji.client.service import utc_now
+from hkoji.client.kept_game import KeptGame
+from hkoji.client.service import Service, utc_now
 from hkoji.errors import HkojiError
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import parse_time
 from hkoji.game.clock_reading import ClockReading
 from hkoji.messages.text import tell
-
-if TYPE_CHECKING:
-    from hkoji.client.client import Client
 
 LOOK_SECONDS: Final = 300
 """A signed head that is younger than this is not fetched again."""
@@ -50,10 +51,31 @@ def urgency(summary: dict[str, Any]) -> tuple[str, str]:  # Any: JSON
     return summary["clock"]["deadline"] or _NO_DEADLINE, summary["updated"] or ""
 
 
+class GameHolder(Protocol):
+    """What the agenda needs of a `Client`."""
+
+    @property
+    def home(self) -> Home:
+        """The player's files."""
+
+    @property
+    def say(self) -> Callable[[str], None]:
+        """Gets remarks for people."""
+
+    def service(self) -> Service:
+        """Returns the player's service."""
+
+    def game(self, game: str) -> AbstractContextManager[ClientGame]:
+        """Gives a game, and locks it."""
+
+    def kept_game(self, game: str) -> KeptGame:
+        """Returns a game as it is kept here."""
+
+
 class Agenda:
     """The lists of games of a `client`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: GameHolder) -> None:
         self._client: Final = client
 
     def stated(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON

@@ -65,8 +65,14 @@ def kept_time(course: Course, last: Line, now: str) -> GameTime:
 
 
 def with_clock(summary: dict[str, Any], time: GameTime) -> dict[str, Any]:  # Any: JSON
-    """Returns a summary with its agreement and clock."""
-    return {**summary, "agreement": time.agreement.to_json(), "clock": time.to_json()}
+    """Returns a summary with its agreement and clock, and the deadline as the clock has it."""
+    return {
+        **summary,
+        "agreement": time.agreement.to_json(),
+        "deadline": time.reading.deadline,
+        "overdue": time.overdue,
+        "clock": time.to_json(),
+    }
 
 
 def listed_time(summary: dict[str, Any]) -> GameTime:  # Any: JSON
@@ -159,7 +165,7 @@ class TimeKeeper:
             else:
                 gifts.append(gift)
         since = reading.since
-        outages = tuple(each for each in sorted(said.outages) if each.begin >= since)
+        outages = tuple(each for each in sorted(said.outages) if each.begin > since)
         largest = max(gifts, key=lambda gift: gift.seconds, default=None)
         credits = credited_seconds(clock.control, largest, outages)
         return found._replace(

@@ -31,6 +31,8 @@ _WEEKDAYS: Final = "1234567"
 # --- times as numbers -------------------------------------------------------------------------------------------------
 
 
+# The clocks of a game look at the same few times again and again.
+@lru_cache(maxsize=4096)
 def parse_time(time: str) -> int:
     """The seconds from a Monday, 00:00:00 UTC, long ago, to a time of the log, whose form has been checked."""
     return _begin_of_day(time[:10]) + int(time[11:13]) * 3600 + int(time[14:16]) * 60 + int(time[17:19])
@@ -38,7 +40,12 @@ def parse_time(time: str) -> int:
 
 def format_time(seconds: int) -> str:
     """The time of the log of a number from `parse_time`."""
-    days, second = divmod(seconds, DAY)
+    day, second = divmod(seconds, DAY)
+    return f"{_date_of_day(day)}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"
+
+
+@lru_cache(maxsize=1024)
+def _date_of_day(days: int) -> str:
     # A year begins in March here, so the day that only leap years have is its last.
     era, day = divmod(days - 2, 146_097)
     year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
@@ -47,7 +54,7 @@ def format_time(seconds: int) -> str:
     day -= (153 * month + 2) // 5
     year += 400 * era + (month > 9)
     month += -9 if month > 9 else 3
-    return f"{year:04}-{month:02}-{day + 1:02}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"
+    return f"{year:04}-{month:02}-{day + 1:02}"
 
 
 # Most times of a log are of few days.

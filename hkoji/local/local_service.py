@@ -199,6 +199,8 @@ class LocalService:
             refereed, lines = self._game(game)
             course = refereed.course
             summary = summarise(course, lines[0], lines[-1])
+            summary |= {"agreement": course.setup.agreement.to_json(), "deadline": referee.deadline(refereed)}
+            summary |= {"overdue": False}  # nobody waits for a time here
             owes = player == summary["to_move"]
             if course.stage is Stage.OPEN or not game.startswith(prefix) or status not in (None, course.status):
                 continue

@@ -52,7 +52,7 @@ def prepare(number: int, signer: PrivateKey, *, first: int = 0, agreement: Agree
 
 def _prepare(seed: int, signer: PrivateKey, agreement: Agreement) -> Prepared:
     names = (f"host-{seed}", f"guest-{seed}")
-    table = Table(seed=seed, names=names, host_key=signer, agreement=agreement, at=NEVER_OLD)
+    table = Table(seed=seed, names=names, host_key=signer, agreement=agreement, now=NEVER_OLD)
     new = NewGame(
         summarise(table.refereed, created=table.refereed.at),
         table.lines[0],

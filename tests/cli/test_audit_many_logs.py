@@ -209,7 +209,7 @@ def test_a_signer_whose_word_is_broken_is_named(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").write_text(whole_game(4).text)
     pin = f"server={game.server.public.text}"
     done = run("audit", str(tmp_path / "a.jsonl"), str(tmp_path / "missing"), "--key", pin)
-    assert "step 5 (receipts), entry 9: server: the receipt's time 2026-11-20T11:59:59Z is before" in done.out
+    assert "step 5 (times), entry 9: server: the receipt's time 2026-11-20T11:59:59Z is before" in done.out
     (finding,) = told(run("audit", str(tmp_path), "--json"))[0][0]["findings"]
     assert finding["signer"] == f"server with the unpinned key {game.server.public.fingerprint}"
 

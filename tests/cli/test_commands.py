@@ -41,6 +41,7 @@ COMMANDS = frozenset(
     }
 )
 POSITION = {
+    "clock": dict,
     "actor": (int, type(None)),
     "due": str,
     "game": str,
@@ -218,7 +219,10 @@ def test_json_says_what_was_done(alice: Shell, bob: Shell, tmp_path: Path) -> No
     (waiting,) = bob("next", "--json").json
     assert waiting["game"] == game
     joined = bob("join", game, "--json").json
+    told = {name: joined.pop(name) for name in ("agreement", "clock")}
     assert joined == {"v": 1, "game": game, "status": "playing", "host": "alice", "guest": "bob"}
+    assert told["agreement"] == new["agreement"]
+    assert (told["clock"]["text"], told["clock"]["seat"]) == ("3d/14d", 0)
     shown = alice("show", game, "--json").json
     shaped(shown, POSITION)
     assert (shown["seat"], shown["actor"], shown["round"], shown["due"]) == (0, 0, 1, "act")

@@ -137,7 +137,14 @@ def test_a_key_that_does_not_sign(player: Player, content: bytes | None) -> None
 def test_a_move_that_has_not_been_sent(player: Player) -> None:
     folder = player.home.game_folder(player.game)
     entry = make_entry(
-        at="2026-11-20T12:00:00Z", body={}, by="alice", game=player.game, kind="cancel", prev="0" * 64, seq=2
+        at="2026-11-20T12:00:00Z",
+        body={},
+        by="alice",
+        game=player.game,
+        kind="cancel",
+        prev="0" * 64,
+        seen="2026-11-20T12:00:00Z",
+        seq=2,
     )
     sent = Submission(entry, sign_entry(entry, PrivateKey.from_seed(b"a" * 32)))
     (folder / "outbox.signed").write_text(f"{format_submission(sent)}\n")

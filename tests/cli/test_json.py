@@ -116,6 +116,7 @@ def games(record: Recorder) -> str:
     record("bob", "join", game)
     record("alice", "show", game)
     refusals(record, game)
+    clocks(record, game)
     record("alice", "games")
     record("alice", "games", "--all")
     given_up = record("alice", "new", "--ruleset", "geishas-road")["game"]
@@ -149,6 +150,15 @@ def games(record: Recorder) -> str:
         record("bob", "bot", "run", game, "--bot", "random", "--once")
     record.run("alice", "sign", game, record("alice", "show", game)["legal"][0])
     return str(game)
+
+
+def clocks(record: Recorder, game: str) -> None:
+    mover, other = ("alice", "bob") if record("alice", "show", game)["legal"] else ("bob", "alice")
+    record(other, "give", game, "1h")
+    record(mover, "clock", game)
+    record(mover, "annul", game)
+    record(mover, "annul", game, "--withdraw")
+    record(mover, "audit", game, "--clock")
 
 
 def refusals(record: Recorder, game: str) -> None:
@@ -227,6 +237,7 @@ def operators(record: Recorder) -> None:
     withdrawn = ("--withdraw", listed[0]["digest"], *restored)
     record("operator", "admin", "invite", *withdrawn, title="admin invite --withdraw")
     record("operator", "admin", "tidy", *restored)
+    record("operator", "admin", "outage", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", *restored)
     record("operator", "admin", "check", *restored, code=None)
     record("operator", "admin", "stats", *restored)
     record("operator", "admin", "vacuum", *restored)
@@ -241,7 +252,7 @@ def operators(record: Recorder) -> None:
 def offline(record: Recorder, game: str) -> None:
     """The service is down."""
     record("alice", "show", game, code=Exit.NETWORK)
-    for words in (("show", game), ("games",), ("next",)):
+    for words in (("show", game), ("clock", game), ("games",), ("next",)):
         record("alice", *words, "--offline")
 
 

@@ -23,7 +23,7 @@ REQUESTS = {
     "challenge": ("service.requests.login()", answers.SHORT_ANSWER),
     "keys": ("service.player('bob')", answers.LONGEST_PAGE),
     "list": ("service.list_games()", answers.LONGEST_PAGE),
-    "offer": ("service.offer(Hanamikoji())", answers.SHORT_ANSWER),
+    "offer": ("service.offer(Hanamikoji(), UNTIMED)", answers.SHORT_ANSWER),
     "head": ("service.head('0' * 32)", answers.SHORT_ANSWER),
     "view": ("service.view('0' * 32, -1)", answers.LONGEST_VIEW),
     "log": ("service.log('0' * 32)", MOST_BYTES),
@@ -40,6 +40,7 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity, OwnKey
 from hkoji.client.transport import Transport
 from hkoji.errors import HkojiError
+from hkoji.game.agreement import UNTIMED
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.commands import without_player

@@ -235,7 +235,9 @@ def test_an_illegal_move_of_the_opponent_is_refused_though_well_signed(
     course = service.games[game].refereed.course
     key = PrivateKey.from_openssh((bob.path / "id_ed25519").read_bytes())
     body = entry_kinds.Move("-A").to_json()
-    entry = make_entry(at=AT, body=body, by="bob", game=game, kind="move", prev=course.head, seq=course.seq + 1)
+    entry = make_entry(
+        at=AT, body=body, by="bob", game=game, kind="move", prev=course.head, seen=AT, seq=course.seq + 1
+    )
     receipt = make_receipt(at=AT, game=game, head=entry.head, seq=entry.seq)
     line = Line(
         entry, sign_entry(entry, key), SignedReceipt(receipt, service.key.sign(sshsig.RECEIPT, receipt.message))
@@ -256,7 +258,9 @@ def test_a_later_kind_is_not_understood_rather_than_distrusted(
     game = begin(alice, bob)
     alice.position(game)
     course = service.games[game].refereed.course
-    entry = make_entry(at=AT, body={}, by="alice", game=game, kind="plan", prev=course.head, seq=course.seq + 1)
+    entry = make_entry(
+        at=AT, body={}, by="alice", game=game, kind="plan", prev=course.head, seen=AT, seq=course.seq + 1
+    )
     receipt = make_receipt(at=AT, game=game, head=entry.head, seq=entry.seq)
     key = PrivateKey.from_openssh((alice.path / "id_ed25519").read_bytes())
     line = Line(

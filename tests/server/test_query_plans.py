@@ -118,7 +118,6 @@ async def every_method_of_time(store: Store) -> None:
         await store.add_statement(made, deadline=None, after=None, outages=0)
     await store.statements(table.game)
     await store.remove_statement(table.game, head, "annul", "bob")
-    await store.remove_statements(table.game, (head,))
     await store.append(append_of(table, 0, (table.lines[1],), summary=summary(table, 2, status="finished")))
     await store.drained()
     await store.beat(AT)
@@ -187,15 +186,16 @@ def test_sqlite_scans_no_table(asked_of_sqlite: dict[str, list[str]]) -> None:
 
 
 def test_sqlite_finds_overdue_games_in_their_index(asked_of_sqlite: dict[str, list[str]]) -> None:
-    (plan,) = (plan for statement, plan in asked_of_sqlite.items() if "WHERE game.deadline <" in statement)
-    assert plan == ["SEARCH game USING COVERING INDEX game_deadline (deadline<?)"]
+    (plan,) = (plan for statement, plan in asked_of_sqlite.items() if "WHERE game.look_at <" in statement)
+    assert plan == ["SEARCH game USING COVERING INDEX game_look (look_at<?)"]
 
 
 def test_sqlite_counts_outages_by_a_look_at_the_last(asked_of_sqlite: dict[str, list[str]]) -> None:
-    counted = [plan for statement, plan in asked_of_sqlite.items() if "max(outage.number)" in statement]
+    looks = r"max\(outage\.number\)|outage\.number >"
+    counted = [plan for statement, plan in asked_of_sqlite.items() if re.search(looks, statement)]
     assert len(counted) > 3
     for plan in counted:
-        assert "SEARCH outage" in plan
+        assert any(step.startswith("SEARCH outage") for step in plan), plan
 
 
 def test_sqlite_sorts_only_what_is_few(asked_of_sqlite: dict[str, list[str]]) -> None:
@@ -314,7 +314,7 @@ def test_postgres_finds_overdue_games_in_their_index(postgres: str) -> None:
         url = parse_location(postgres).set(drivername="postgresql").render_as_string(hide_password=False)
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(
-                "INSERT INTO game (game, ruleset, agreement, status, seq, head, round, created, updated, deadline)"
+                "INSERT INTO game (game, ruleset, agreement, status, seq, head, round, created, updated, look_at)"
                 " SELECT md5(n::text), '{}', '{}', 'playing', 1, '', 1, '', '', CASE WHEN n % 3 = 0 THEN"
                 " to_char(timestamp '2026-01-01' + n * interval '1 minute', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') END"
                 " FROM generate_series(1, 20000) AS n"
@@ -323,7 +323,7 @@ def test_postgres_finds_overdue_games_in_their_index(postgres: str) -> None:
             for given in ({"b_before": "2026-01-01T02:00:00Z", "b_limit": 50}, {"b_before": LATER, "b_limit": 50}):
                 ((plan,),) = connection.execute(f"EXPLAIN (FORMAT JSON) {overdue}", given).fetchall()
                 nodes = list(_nodes(plan[0]["Plan"]))
-                assert [node.get("Index Name") for node in nodes] == [None, "game_deadline"], plan
+                assert [node.get("Index Name") for node in nodes] == [None, "game_look"], plan
                 assert nodes[1]["Node Type"].startswith("Index")
                 assert "Index Cond" in nodes[1]
             assert len(run(store.overdue("2026-01-01T02:00:00Z", 50))) == 39

@@ -233,7 +233,7 @@ def test_a_database_judges_the_clock_after_a_jump_and_with_each_beat(tmp_path: P
     clock = Clock()
     with stores(tmp_path, 1, clock) as (store,):
         judged = Judged(store, clock)
-        time = process(judged, clock)  # type: ignore[arg-type] # it passes everything on
+        time = process(judged, clock)
         run(time.now())
         run(time.beat())
         clock.jump(40)  # and so does the database's: it was the other clock that went wrong

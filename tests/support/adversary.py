@@ -27,6 +27,7 @@ from hkoji.game.summary import time_of_record
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
+from hkoji.log.game_statements import make_head
 from hkoji.log.line import Line, SignedReceipt, format_log, line_to_json, make_receipt, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key
@@ -75,7 +76,7 @@ class Telling:
     """The answer that the service is about to give about `game`: the log, and the cards if a seat asks for its view.
 
     After an entry was sent, `lines` are those that it added and `brought` is true. `view` replaces fields of the view
-    before it is signed.
+    before it is signed, and `head` those of a signed head.
     """
 
     service: MemoryService
@@ -84,6 +85,7 @@ class Telling:
     dealt: tuple[Dealt, ...] = ()
     brought: bool = False
     view: dict[str, Any] = field(default_factory=dict)  # Any: fields of a view
+    head: dict[str, Any] = field(default_factory=dict)  # Any: fields of a signed head
 
 
 Lie = Callable[[Telling], None]
@@ -101,7 +103,7 @@ class HostileService(MemoryService):
         answer = super().answer(method, path, body, token)
         parts = urlsplit(path)
         match parts.path.strip("/").split("/")[1:]:
-            case ["games", game, "log" | "view" | "entries" as what] if self.lies and answer.status in (200, 201):
+            case ["games", game, "log" | "view" | "entries" | "head" as what] if self.lies and answer.status < 300:
                 after = int(parse_qs(parts.query).get("after", ["-1"])[0])
                 return answer._replace(body=self._told(game, what, after, answer))
         return answer
@@ -118,6 +120,13 @@ class HostileService(MemoryService):
         if what == "log":
             self._lie(telling)
             return format_log(line for line in telling.lines if line.entry.seq > after).encode()
+        if what == "head":
+            self._lie(telling)
+            end = telling.lines[-1]
+            true = {"at": max(AT, time_of_record(end)), "game": game, "head": end.entry.head, "seq": end.entry.seq}
+            head = make_head(**{**true, **telling.head})
+            sig = encode_base64(self.key.sign(sshsig.HEAD, head.message))
+            return json.dumps({"text": head.text, "sig": sig}).encode()
         value = answer.json()
         telling.dealt = referee.view(kept.refereed, value["seat"]).dealt
         self._lie(telling)
@@ -254,6 +263,11 @@ def hand(cards: str, round_number: int = 1) -> Lie:
 def view_of(**fields: Any) -> Lie:  # Any: fields of a view
     """A signed view with other fields."""
     return lambda telling: telling.view.update(fields)
+
+
+def head_of(**fields: Any) -> Lie:  # Any: fields of a signed head
+    """A signed head with other fields."""
+    return lambda telling: telling.head.update(fields)
 
 
 def another_card(cards: str) -> str:

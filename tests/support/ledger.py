@@ -26,6 +26,7 @@ _QUERIES: Final = {
     "opening": (3, "SELECT game, seq, part, cards, salt FROM opening ORDER BY game, seq, part"),
     "game": (1, "SELECT game, seq, head, status, host, guest, to_move FROM game"),
     "secret": (1, "SELECT game, offered_to, seed FROM secret"),
+    "statement": (4, "SELECT game, head, kind, name, seconds, sig FROM statement"),
     "player": (1, "SELECT name, text, sig FROM player"),
     "token": (1, "SELECT digest, name FROM token"),
     "challenge": (1, "SELECT digest, expires FROM challenge"),
@@ -127,9 +128,13 @@ def openings_told(game: str, openings: Iterable[dict[str, Any]], since: int = 0)
 
 
 def lost(dump: Dump, facts: Iterable[Fact]) -> Iterator[str]:
-    """The acknowledged facts that are missing or changed."""
+    """The acknowledged facts that are missing or changed. A gift may be in the log instead."""
     for fact in facts:
         found = dump[fact.table].get(fact.key)
+        if found is None and fact.table == "statement":
+            texts = [row[0] for key, row in sorted(dump["entry"].items()) if key[0] == fact.key[0]]
+            if _credited(texts, fact.key[1], fact.row[0]):
+                continue
         if not fact.there:
             if found is not None:
                 yield f"{fact.table} {fact.key} was used up and is there again"
@@ -165,6 +170,7 @@ def half_done(dump: Dump, sent: Callable[[str], bool] = lambda _: True) -> Itera
                 opening = dump["opening"].get((game, seq, part))
                 if opening is None or _commitment(game, seq, part, *opening) != commitment:
                     yield f"the opening of entry {seq}, part {part}, of {game} is missing or another"
+        yield from _gifts(game, texts, dump["statement"])
     if strays := set(dump["opening"]) - committed:
         yield f"openings without entries: {sorted(strays)}"
     if len(dump["service"]) > 1:
@@ -185,6 +191,26 @@ def _chain(game: str, texts: list[str], sent: Callable[[str], bool]) -> Iterator
     kinds = [_entry(text)["kind"] for text in texts]
     if kinds[-1] in ("resign", "cancel"):
         yield f"{game} stops at a {kinds[-1]}, and what the server owes is missing"
+
+
+def _gifts(game: str, texts: list[str], statements: dict[Row, Row]) -> Iterator[str]:
+    """A gift that is kept is for the entry that is due, or stands behind the entry that it was for."""
+    for (of, head, kind, name), row in statements.items():
+        if (of, kind) == (game, "give") and head != _head(texts[-1]) and not _credited(texts, head, row[0]):
+            yield f"the {row[0]} s that {name} has given at {head} of {game} are not in the log with the next entry"
+
+
+def _credited(texts: list[str], head: str, seconds: int) -> bool:
+    """Whether a gift at a head was credited, or the next entry was one that needs none."""
+    entries = [*map(_entry, texts), {"kind": None}]
+    number = next((number for number, text in enumerate(texts) if _entry(text)["prev"] == head), None)
+    if number is None:
+        return False
+    if entries[number]["kind"] not in ("seed", "move"):
+        return True
+    then = entries[number + 1]
+    gift = then["body"]["gift"] if then["kind"] == "credit" else None
+    return gift is not None and (gift["head"], gift["seconds"]) == (head, seconds)
 
 
 _STATUSES = {"cancel": "cancelled", "end": "finished", "join": "playing", "open": "open"}

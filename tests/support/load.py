@@ -35,6 +35,9 @@ AWAY: Final = (OSError, http.client.HTTPException)
 """The errors that a client meets when the service goes away."""
 
 
+_GIVING: Final = 0.3
+
+
 class NotNowError(Exception):
     """The service has answered that it cannot now: nothing has happened, and the same request may be sent again."""
 
@@ -99,6 +102,13 @@ class Pair:
     answers: list[tuple[Submission, Answer]] = field(default_factory=list)
     retried: int = 0
     accepted: int = 0
+    given: int = 0
+    """How many gifts of time were acknowledged."""
+
+    @property
+    def timed(self) -> bool:
+        """Whether its games have a clock: those of every other pair."""
+        return self.number % 2 == 1
 
     def __post_init__(self) -> None:
         self.players = tuple(
@@ -126,6 +136,8 @@ class Pair:
         if self.pending is None:
             self.pending = self._next()
             self._old = False
+            if self.pending is not None and self.timed and self.rng.random() < _GIVING:
+                self._give(self.pending)
         if self.pending is not None:
             self._send(self.pending)
 
@@ -151,6 +163,18 @@ class Pair:
         if "end" in {json.loads(line["entry"])["kind"] for line in told}:
             self.game = None
 
+    def _give(self, submission: Submission) -> None:
+        """The opponent of who is about to send a `seed` or `move` gives time for it."""
+        entry = submission.entry
+        if entry.kind not in ("seed", "move"):
+            return
+        giver = next(player for player in self.players if player.name != entry.by)
+        seconds = self.rng.randrange(1, DAY)
+        answer = self._answered(giver.give(entry.game, entry.prev, seconds), (200, 201))
+        since = int(answer.headers.get("x-position", 0))
+        self.ledger.add([Fact("statement", (entry.game, entry.prev, "give", giver.name), (seconds,), since)])
+        self.given += 1
+
     def repeat(self, submission: Submission, first: Answer) -> None:
         """Checks that the same entry sent again brings the same receipt, to the byte."""
         path = f"/v1/games/{submission.entry.game}/entries"
@@ -163,7 +187,7 @@ class Pair:
         host, guest = self.players
         if self.game is None:
             ruleset: Ruleset = GeishasRoad() if self.number % 4 == 3 else Hanamikoji()
-            agreement = Agreement(TimeControl(3 * DAY, 14 * DAY, 0, 14 * DAY)) if self.number % 2 else UNTIMED
+            agreement = Agreement(TimeControl(3 * DAY, 14 * DAY, 0, 14 * DAY)) if self.timed else UNTIMED
             asked = offer_of(ruleset, agreement)
             offer = self._answered(self.asked.ask("POST", "/v1/offers", asked, host.token), (201,))
             since = int(offer.headers.get("x-position", 0))

@@ -25,6 +25,7 @@ from hkoji.game.view import replay_own
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
+from hkoji.log.game_statements import make_gift
 from hkoji.log.line import Line, parse_log, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import (
@@ -280,6 +281,13 @@ class Player:
 
     def send(self, submission: Submission) -> Answer:
         return self.service.ask("POST", f"/v1/games/{submission.entry.game}/entries", submission.to_json())
+
+    def give(self, game: str, head: str, seconds: int) -> Answer:
+        """Gives the opponent time at a head."""
+        gift = make_gift(game=game, head=head, name=self.name, seconds=seconds)
+        sig = self.signed(gift.text, sshsig.GIVE)
+        body = {"head": head, "kind": "give", "name": self.name, "seconds": seconds, "sig": sig}
+        return self.service.ask("POST", f"/v1/games/{game}/statements", body)
 
     def new(
         self,

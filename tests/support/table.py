@@ -50,7 +50,7 @@ class Table:
     """The host's key, if it is not one of the table's own."""
     agreement: Agreement = UNTIMED
     now: str = AT
-    """The time at which the host decides."""
+    """The time at which the host decides; at first that of the offer."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -64,7 +64,7 @@ class Table:
         if self.deal:
             seed, terms = self.deal[1], DuplicateTerms.bind(*self.deal)
         offered = referee.offer(
-            self.game, self.ruleset, seed, signer=self.server, at=AT, agreement=self.agreement, terms=terms
+            self.game, self.ruleset, seed, signer=self.server, at=self.now, agreement=self.agreement, terms=terms
         )
         self.lines: list[Line] = list(offered.lines)
         self.refereed = offered.refereed

@@ -112,16 +112,16 @@ def clock_faults(
         owes = _owes(entries[place + 1 :], seats)
         if entry.kind == "credit":
             continue
-        due = [entries[place - 1].head]
+        heads = [entries[place - 1].head]
         if entries[place - 1].kind == "credit":
-            due.append(entries[place - 2].head)
-        taken = max((gift.seconds for gift in gifts if gift.taken and gift.head in due), default=0)
+            heads.append(entries[place - 2].head)
+        taken = max((gift.seconds for gift in gifts if gift.taken and gift.head in heads), default=0)
         if entry.kind in PLAYED:
             lost = _within(clock, outages, entry.at)
             found = entries[place + 1].body if entries[place + 1 : place + 2] and _credits(entries, place) else {}
             gift, named = found.get("gift"), [Spell(each["from"], each["until"]) for each in found.get("outages", [])]
             given = gift["seconds"] if gift else 0
-            if given < taken or (given and not any(each.seconds == given for each in gifts if each.head in due)):
+            if given < taken or (given and not any(each.seconds == given for each in gifts if each.head in heads)):
                 yield f"entry {entry.seq} was credited {given} s, and {taken} s were given and acknowledged"
             if named != lost:
                 yield f"entry {entry.seq} was credited the outages {named}, and it had {lost}"
@@ -131,8 +131,9 @@ def clock_faults(
             if entry.at <= clock.deadline():
                 yield f"the timeout of {entry.at} is not after {clock.deadline()}, the deadline of the log"
             credits = taken + _seconds(clock, _within(clock, outages, entry.at))
-            if entry.at <= later(clock.deadline(credits), slack):
-                yield f"the timeout of {entry.at} is not {slack} s after {clock.deadline(credits)}, with {credits} s more"
+            due = clock.deadline(credits)
+            if entry.at <= later(due, slack):
+                yield f"the timeout of {entry.at} is not {slack} s after {due}, with {credits} s more"
             clock.take(entry.kind, None, entry.at, 0, None)
         else:
             clock.take(entry.kind, seats.get(entry.by), entry.at, 0, owes)

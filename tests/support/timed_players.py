@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +46,7 @@ class InsideTransport(Transport):
         answer = self._world.service.ask(method, path, token=token, raw=body or b"")
         wait = answer.headers.get("retry-after")
         made = HttpAnswer(answer.status, answer.body, retry_after=int(wait) if wait else None)
-        return self._world.tamper(method, path, made)
+        return self._world.tamper(path, made)
 
 
 @dataclass
@@ -55,10 +55,8 @@ class TimedWorld:
 
     service: Inside
     asked: list[str] = field(default_factory=list)
-
-    def tamper(self, method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
-        """Returns an answer as players get it. Tests replace this to make the service dishonest."""
-        return answer
+    tamper: Callable[[str, HttpAnswer], HttpAnswer] = lambda _path, answer: answer
+    """Makes of the answer for a path what players get. Tests replace it to make the service dishonest."""
 
     def pass_by(self, seconds: int) -> None:
         """Lets time pass for the service and the players."""

@@ -238,7 +238,7 @@ def check(
 
 @admin.command(epilog="Example: hkoji admin tidy --data /var/lib/hkoji")
 def tidy(data: Data = None, database: Database = None, json: Json = False) -> None:
-    """Remove offers never opened, expired codes and logins, and void statements.
+    """Remove unopened offers, old codes and logins, void statements.
 
     A running service does this by itself, several times an hour.
     """

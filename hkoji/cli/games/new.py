@@ -51,9 +51,9 @@ def read_terms(
     clock: str | None, rest: str | None, zone: str | None, expires: str | None, *, unrated: bool
 ) -> NewTerms:
     """Reads the options of `hkoji new`; None is the default. Raises `UsageError`."""
-    control = read_clock_option(clock or DEFAULT_CLOCK, rest, zone)
+    control = read_clock_option(DEFAULT_CLOCK if clock is None else clock, rest, zone)
     never = expires == NEVER
-    seconds = None if never else parse_duration(expires or DEFAULT_EXPIRES)
+    seconds = None if never else parse_duration(DEFAULT_EXPIRES if expires is None else expires)
     return NewTerms(control, control is not None and not unrated, seconds)
 
 

@@ -52,7 +52,7 @@ class Decision:
         self.key = key
         self.game = submission.entry.game
         self._accepted: referee.Accepted | None = None
-        self._append: Append | None = None
+        self._append: tuple[Append, HeldGame] | None = None
 
     def __call__(self) -> Append:
         """Raises what `referee.accept` raises."""
@@ -64,10 +64,10 @@ class Decision:
                 signer=self._signer,
                 at=self._at,
                 gifts=held.gifts,
-                outages=self._outages,
+                outages=held.counting(self._outages, self._at),
             )
             self._append = append_of(held, self._accepted, self._outages, key=self.key)
-        return self._append
+        return self._append[0]
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -78,18 +78,23 @@ class Decision:
     @property
     def after(self) -> HeldGame:
         """The game after the result has been appended."""
-        assert self._accepted is not None
         assert self._append is not None
-        return held_after(self._held, self._accepted, self._append)
+        return self._append[1]
 
 
-def append_of(before: HeldGame, accepted: referee.Accepted, outages: tuple[Outage, ...], *, key: str = "") -> Append:
-    """Returns what the store appends to the game `before`, decided with these `outages`; `key` is the author's."""
+def append_of(
+    before: HeldGame, accepted: referee.Accepted, outages: tuple[Outage, ...], *, key: str = ""
+) -> tuple[Append, HeldGame]:
+    """Returns what the store appends to the game `before`, decided with these `outages`, and the game after that.
+
+    `key` is the author's.
+    """
     course, after = before.refereed.course, accepted.refereed
-    deadline = hold(after, None, before.statements).due(outages)
+    held = hold(after, None, before.statements)
+    deadline = held.due(outages)
     receipt = accepted.lines[0].receipt
     assert receipt is not None
-    return Append(
+    append = Append(
         game=course.setup.game,
         seq=course.seq,
         head=course.head,
@@ -103,11 +108,7 @@ def append_of(before: HeldGame, accepted: referee.Accepted, outages: tuple[Outag
         opens=course.stage is Stage.OPEN,
         key=key,
     )
-
-
-def held_after(before: HeldGame, accepted: referee.Accepted, append: Append) -> HeldGame:
-    """Returns the game `before` after the append of what was accepted."""
-    return hold(accepted.refereed, append.summary.deadline, before.statements)
+    return append, HeldGame(after, deadline, held.statements)
 
 
 async def write_own(
@@ -123,9 +124,9 @@ async def write_own(
 
     Raises what `Store.append` raises, among them `StaleDecisionError`.
     """
-    append = append_of(before, accepted, outages, key=key)
+    append, after = append_of(before, accepted, outages, key=key)
     await store.append(append)
-    games.keep(held_after(before, accepted, append))
+    games.keep(after)
 
 
 def undecided() -> StorageError:

@@ -7,7 +7,7 @@ and the game is read again. So nothing here needs a lock, and any number of proc
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import NamedTuple
 
 from hkoji import referee
@@ -44,13 +44,25 @@ class HeldGame(NamedTuple):
             if each.kind == "give" and each.name == giver and each.seconds is not None
         )
 
+    def counting(self, outages: tuple[Outage, ...], at: str) -> tuple[Outage, ...]:
+        """Returns those `outages`, of all in order of time, that may count for an entry that is decided at `at`."""
+        clock = self.refereed.course.clock
+        since = at if clock is None else min(clock.pace.since, at)
+        first = len(outages)
+        while first and outages[first - 1].until > since:
+            first -= 1
+        return outages[first:]
+
     def due(self, outages: tuple[Outage, ...]) -> str | None:
         """Returns until when the entry that is due can come, or a guest can join; None if no time runs."""
-        return referee.deadline(self.refereed, gifts=self.gifts, outages=outages)
+        refereed = self.refereed
+        return referee.deadline(refereed, gifts=self.gifts, outages=self.counting(outages, refereed.at))
 
 
-def hold(refereed: referee.RefereedGame, deadline: str | None, statements: Iterable[KeptStatement] = ()) -> HeldGame:
+def hold(refereed: referee.RefereedGame, deadline: str | None, statements: Collection[KeptStatement] = ()) -> HeldGame:
     """Returns a game with those of the `statements` that still count."""
+    if not statements:
+        return HeldGame(refereed, deadline)
     heads = valid_heads(refereed)
     return HeldGame(refereed, deadline, tuple(each for each in statements if each.head in heads))
 

@@ -111,12 +111,10 @@ class Keeper:
             course = held.refereed.course
             due = held.due(outages)
             try:
-                if due != held.deadline:  # an outage has moved it on
+                # A move, a gift or an outage has moved it on, perhaps to a time that has only just passed.
+                if due is None or due >= before or due != held.deadline:
                     await self._store.set_deadline(game, course.head, held.deadline, due)
                     self._held.keep(held._replace(deadline=due))
-                    return False
-                # Since the look another process may have moved the deadline on, to a time that has only just passed.
-                if due is None or due >= before:
                     return False
                 if course.joinable:
                     accepted = referee.lapse(held.refereed, LapseReason.EXPIRED, signer=self._signer, at=at)

@@ -16,6 +16,6 @@ UTC_CLOCK: Final[Clock] = partial(datetime.now, UTC)
 _OLDEST: Final = timedelta(seconds=OLDEST)
 
 
-def is_old(decided: datetime, now: datetime) -> bool:
-    """Returns whether a decision of the time `decided` is too old to be written. One of the future is not."""
-    return now - decided > _OLDEST
+def latest(at: str) -> datetime:
+    """Returns the last moment at which a decision of the time `at` may be written."""
+    return datetime.fromisoformat(at) + _OLDEST

@@ -323,7 +323,7 @@ class Store(TimeStore, Protocol):
         """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
         `TooManyGamesError`, or `NotFoundError` for a game that is not there.
 
-        Raises `StaleDecisionError` if the head is the same, and the deadline or the number of outages is not, or the
+        Raises `StaleDecisionError` if the head is the same, and the deadline is not, there are more outages, or the
         decision is too old. An append that ends the game forgets the statements about it.
 
         A function that decides what to append runs in a thread of the store, while nothing is locked. Its errors are

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from hkoji.errors import ConflictError, NotFoundError
 from hkoji.messages.text import tell
-from hkoji_server.store.age import is_old
+from hkoji_server.store.age import latest
 from hkoji_server.store.statements import Row, outage_number
 from hkoji_server.store.tables import GAME, STATEMENT
 from hkoji_server.store.time_contract import KeptStatement, StaleDecisionError
@@ -40,9 +40,9 @@ def add_statement(
     """
     if _held_deadline(connection, new.game, new.head) != deadline:
         raise StaleDecisionError(new.game)
-    if connection.execute(select(outage_number())).scalar_one() != outages:
+    if connection.execute(select(outage_number())).scalar_one() > outages:
         raise StaleDecisionError(new.game)
-    if is_old(datetime.fromisoformat(new.at), clock()):
+    if clock() > latest(new.at):
         raise StaleDecisionError(new.game)
     same_head = select(*STATEMENT.c).where(STATEMENT.c.game == new.game, STATEMENT.c.head == new.head)
     about = [read_statement(tuple(row)) for row in connection.execute(same_head.where(STATEMENT.c.kind == new.kind))]
@@ -55,7 +55,8 @@ def add_statement(
                 return False
             _remove(connection, kept)
     connection.execute(insert(STATEMENT).values(**asdict(new)))
-    _change_deadline(connection, new.game, deadline, after)
+    if after != deadline:
+        _change_deadline(connection, new.game, after)
     return True
 
 
@@ -63,7 +64,7 @@ def set_deadline(connection: Connection, game: str, head: str, old: str | None, 
     """Changes a deadline: see `TimeStore.set_deadline`."""
     if _held_deadline(connection, game, head) != old:
         raise StaleDecisionError(game)
-    _change_deadline(connection, game, old, new)
+    _change_deadline(connection, game, new)
 
 
 def remove_statement(connection: Connection, game: str, head: str, kind: str, name: str) -> bool:
@@ -73,12 +74,6 @@ def remove_statement(connection: Connection, game: str, head: str, kind: str, na
         columns.game == game, columns.head == head, columns.kind == kind, columns.name == name
     )
     return connection.execute(gone).rowcount == 1
-
-
-def remove_statements(connection: Connection, game: str, heads: tuple[str, ...]) -> int:
-    """Forgets statements about entries that have passed: see `TimeStore.remove_statements`."""
-    gone = delete(STATEMENT).where(STATEMENT.c.game == game, STATEMENT.c.head.not_in(heads))
-    return connection.execute(gone).rowcount
 
 
 def _held_deadline(connection: Connection, game: str, head: str) -> str | None:
@@ -93,9 +88,8 @@ def _held_deadline(connection: Connection, game: str, head: str) -> str | None:
     return deadline
 
 
-def _change_deadline(connection: Connection, game: str, old: str | None, new: str | None) -> None:
-    if new != old:
-        connection.execute(update(GAME).where(GAME.c.game == game).values(deadline=new))
+def _change_deadline(connection: Connection, game: str, new: str | None) -> None:
+    connection.execute(update(GAME).where(GAME.c.game == game).values(deadline=new, look_at=new))
 
 
 def _remove(connection: Connection, kept: KeptStatement) -> None:

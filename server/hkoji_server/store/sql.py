@@ -231,9 +231,6 @@ class SqlStore(Store):
             lambda connection: game_statements.remove_statement(connection, game, head, kind, name)
         )
 
-    async def remove_statements(self, game: str, heads: tuple[str, ...]) -> int:
-        return await self._transaction(lambda connection: game_statements.remove_statements(connection, game, heads))
-
     # --- beats and outages ----------------------------------------------------------------------------------------
 
     async def last_beat(self) -> str | None:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     ClauseElement,
     ColumnElement,
     Dialect,
+    Integer,
     ScalarSelect,
     Text,
     bindparam,
@@ -106,8 +107,8 @@ class ReadStatements:
         self.deadline: Final = text(select(GAME.c.deadline).where(GAME.c.game == game))
         self.overdue: Final = text(
             select(GAME.c.game)
-            .where(GAME.c.deadline < bindparam("b_before"))
-            .order_by(GAME.c.deadline)
+            .where(GAME.c.look_at < bindparam("b_before"))
+            .order_by(GAME.c.look_at)
             .limit(bindparam("b_limit", type_=BigInteger))
             .offset(literal_column("0"))
         )
@@ -136,9 +137,9 @@ def outage_number() -> ScalarSelect[int]:
     return select(func.coalesce(func.max(OUTAGE.c.number), literal_column("0"))).scalar_subquery()
 
 
-def same_outages() -> ColumnElement[bool]:
-    """Returns the condition that there are as many outages as were decided with."""
-    return outage_number() == bindparam("b_outages", type_=BigInteger)
+def no_more_outages() -> ColumnElement[bool]:
+    """Returns the condition that there are no more outages than were decided with: one look into the index."""
+    return ~exists().where(OUTAGE.c.number > bindparam("b_outages", type_=Integer))
 
 
 def same_place() -> tuple[ColumnElement[bool], ...]:
@@ -151,7 +152,7 @@ def same_place() -> tuple[ColumnElement[bool], ...]:
         GAME.c.seq == bindparam("b_seq"),
         GAME.c.head == bindparam("b_head"),
         GAME.c.deadline.is_not_distinct_from(bindparam("b_deadline", type_=Text)),
-        same_outages(),
+        no_more_outages(),
         ~exists().where(RETIRED.c.key == bindparam("b_key"), RETIRED.c.revoked),
     )
 
@@ -186,11 +187,20 @@ def verify_may_open(append: Append, row: Row) -> None:
 
 
 def advance_values(append: Append) -> Values:
-    """Returns the parameters of `same_place`, the time of the decision, and those that set the game's `PLACE`."""
+    """Returns the parameters of `same_place`, and those that set the game's `PLACE`."""
     values: Values = {f"s_{name}": getattr(append.summary, name) for name in PLACE}
     values.update(b_game=append.game, b_seq=append.seq, b_head=append.head, b_key=append.key)
-    values.update(b_deadline=append.deadline, b_outages=append.outages, b_at=append.at)
+    values.update(b_deadline=append.deadline, b_outages=append.outages)
     return values
+
+
+def moves_look(append: Append) -> bool:
+    """Returns whether an append has to set the time from which the keeper looks at the game.
+
+    A later deadline leaves that time as it is: then the keeper looks too early, and sets it.
+    """
+    old, new = append.deadline, append.summary.deadline
+    return old != new and (old is None or new is None or new < old)
 
 
 def outline_values(append: Append) -> Values:

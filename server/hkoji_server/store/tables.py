@@ -110,7 +110,7 @@ class GameTable(SQLModel, table=True):
         _index("status", "status != 'offered'", "status", "created"),
         _index("shown", "status != 'offered'", "created"),
         _index("offered", "status = 'offered'", "created"),
-        _index("deadline", "deadline IS NOT NULL", "deadline"),
+        _index("look", "look_at IS NOT NULL", "look_at"),
         _CLUSTERED,
     )
 
@@ -133,6 +133,10 @@ class GameTable(SQLModel, table=True):
     """When the game ended. Not the same column as `updated`, so that a move changes no index of finished games."""
     agreement: str = Field(sa_type=Text)
     deadline: str | None = Field(default=None, sa_type=Text)
+    look_at: str | None = Field(default=None, sa_type=Text)
+    """From when on the keeper looks whether the game's time is over: never after its deadline, and mostly before. Most
+    moves set a later deadline and leave this as it is, because its index costs as much as all else that a move writes
+    about time."""
 
 
 class SecretTable(SQLModel, table=True):

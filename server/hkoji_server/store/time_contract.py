@@ -78,10 +78,14 @@ class TimeStore(Protocol):
     # --- deadlines ------------------------------------------------------------------------------------------------
 
     async def overdue(self, before: str, limit: int) -> tuple[str, ...]:
-        """Returns the games with a deadline before that time, at most `limit`, those with the earliest first."""
+        """Returns the games that have to be looked at: all with a deadline before that time, and perhaps others.
+
+        At most `limit`. The others had such a deadline since they were looked at last; `set_deadline` leaves them out
+        from then on.
+        """
 
     async def set_deadline(self, game: str, head: str, old: str | None, new: str | None) -> None:
-        """Changes the deadline of a game from `old` to `new`.
+        """Changes the deadline of a game from `old` to `new`, which may be the same: then it has been looked at.
 
         Changes nothing if it raises: `NotFoundError`, `ConflictError` for another head, or `StaleDecisionError` for
         another deadline.
@@ -105,12 +109,6 @@ class TimeStore(Protocol):
 
     async def remove_statement(self, game: str, head: str, kind: str, name: str) -> bool:
         """Forgets a statement. Returns False if there is none."""
-
-    async def remove_statements(self, game: str, heads: tuple[str, ...]) -> int:
-        """Forgets the statements about other entries of a game than `heads`. Returns how many there were.
-
-        An append that ends a game forgets all statements about it.
-        """
 
     # --- beats and outages ----------------------------------------------------------------------------------------
 

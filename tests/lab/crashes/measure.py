@@ -210,6 +210,7 @@ class Folder:
         self.numbers["entries"] = sum(fact.table == "entry" for fact in self.ledger.facts)
         self.numbers["openings"] = sum(fact.table == "opening" for fact in self.ledger.facts)
         self.numbers["games"] = len({fact.key[0] for fact in self.ledger.facts if fact.table == "entry"})
+        self.numbers["gifts of time"] = sum(pair.given for pair in self.pairs)
         self.numbers["sent again"] = sum(pair.retried for pair in self.pairs)
         self.numbers["moves by the real client"] = self.clients.moves
 

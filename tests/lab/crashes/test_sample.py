@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -82,6 +83,24 @@ def _drop(table: str) -> Tamper:
     return tamper
 
 
+def _drop_credit(dump: Dump) -> None:
+    game, seq = _last(dump, "credit")
+    for each in [key for key in dump["entry"] if key[0] == game and key[1] >= seq]:
+        del dump["entry"][each]
+
+
+def _lose_gift(dump: Dump) -> None:
+    """The credit is gone, as if the gift had not been known, and so is what was kept of it."""
+    _drop_credit(dump)
+    dump["statement"].clear()
+
+
+def _keep_gift(dump: Dump) -> None:
+    game, seq = _last(dump, "credit")
+    head = json.loads(dump["entry"][game, seq][0])["body"]["gift"]["head"]
+    dump["statement"][game, head, "give", "host-1"] = (60, "")
+
+
 def _drop_game(dump: Dump) -> None:
     game = next(iter(dump["game"]))[0]
     for table in ("entry", "game", "secret", "opening"):
@@ -101,6 +120,7 @@ LOSSES: dict[str, tuple[Tamper, str]] = {
     "a player": (_drop("player"), r"player .* is lost"),
     "a token": (_drop("token"), r"token .* is lost"),
     "an opening": (_drop("opening"), r"opening .* is lost"),
+    "a gift": (_lose_gift, r"statement .* is lost"),
     "a seed's owner": (_change("secret", 0), r"secret .* has changed"),
     "a challenge": (_use_again, r"challenge .* is there again"),
 }
@@ -108,6 +128,7 @@ HALVES: dict[str, tuple[Tamper, str]] = {
     "the last entry": (_drop_entry, r"the list says"),
     "an opening": (_drop("opening"), r"the opening of entry .* is missing"),
     "a summary": (_drop("game"), r"games with entries and rows of game are not the same"),
+    "a gift that was credited": (_keep_gift, r"the 60 s that .* are not in the log with the next entry"),
     "a seed": (_drop("secret"), r"games with entries and rows of secret are not the same"),
     "the list's number": (_change("game", 0), r"the list says"),
     "the list's head": (_change("game", 1), r"the list says"),
@@ -125,6 +146,7 @@ def test_what_was_recorded_is_whole(known: tuple[Dump, list[Fact]]) -> None:
     dump, facts = known
     assert [*lost(dump, facts), *half_done(dump)] == []
     assert len(dump["opening"]) > 3
+    assert sum('"kind":"credit"' in row[0] for row in dump["entry"].values()) > 3
 
 
 @pytest.mark.parametrize("name", LOSSES)

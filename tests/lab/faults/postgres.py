@@ -16,6 +16,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import psycopg
+from hkoji_server.service.clock_and_entropy import now
 from hkoji_server.settings import load
 from hkoji_server.store.postgres import hints
 
@@ -55,6 +56,7 @@ class OnPostgres:
     kinds = _KINDS
 
     def __init__(self, url: str) -> None:
+        self.clock = now
         self.settings = load(database=url, log_level="error", **UNLIMITED)
         self._url = url
 

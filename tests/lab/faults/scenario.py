@@ -10,31 +10,36 @@ import asyncio
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
 from unittest.mock import patch
 
+from hkoji_server import app as app_module
 from hkoji_server.app import create_app
 from hkoji_server.routes.problems import Problem
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings
 
 from hkoji.audit.log_audit import audit
 from hkoji.errors import StorageError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
 from hkoji.game.commitments import entropy_commit
+from hkoji.game.time_control import DAY, TimeControl
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
-from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.lab.faults.fault import BrokenError, Fault
+from tests.lab.faults.fault import CLOCKS_SET, BrokenError, Fault
 from tests.lab.faults.sqlite import OnSqlite
-from tests.support.ledger import Dump, Ledger, half_done, lines_told, lost, openings_told
-from tests.support.service import Answer, Player
+from tests.support.ledger import Dump, Fact, Ledger, half_done, lines_told, lost, openings_told
+from tests.support.service import Answer, Player, offer_of
 from tests.support.service_in_process import drawn
 
 _TRIES: Final = 4
+_AGREEMENT: Final = Agreement(TimeControl(3 * DAY, 14 * DAY, 0, 14 * DAY), rated=True)
 _LOGINS: Final = 12  # with a clock that jumps most challenges have expired
 
 
@@ -52,6 +57,10 @@ class Kept(Protocol):
     @property
     def settings(self) -> Settings:
         """The settings of a service on it."""
+
+    @property
+    def clock(self) -> Callable[[], datetime] | None:
+        """The clock of the service, if the database has one that must agree with it."""
 
     def watched(self, fault: Fault) -> AbstractContextManager[None]:
         """Lets `fault` choose the call that fails."""
@@ -91,6 +100,7 @@ class Scenario:
             stack.enter_context(patch("gc.freeze"))
             stack.enter_context(patch("gc.collect"))
             stack.enter_context(self.kept.watched(self.fault))
+            stack.enter_context(patch.object(app_module, "beat_at_intervals", self._beat))
             self.start()
             try:
                 self._play()
@@ -108,10 +118,11 @@ class Scenario:
         for _ in range(_TRIES):
             app = create_app(
                 self.kept.settings,
-                ClockAndEntropy(self.fault.clock, self.entropy),
+                ClockAndEntropy(self.fault.clock, self.entropy, self.fault.elapsed),
                 address="http://inside",
             )
             lifespan = app.router.lifespan_context(app)
+            self._beaten = asyncio.Event()
             try:
                 self._runner.run(lifespan.__aenter__())
             except StorageError:
@@ -121,8 +132,22 @@ class Scenario:
                 self.complaints.append(f"the start fails with {type(error).__name__}: {error}")
             else:
                 self._app, self._lifespan = app, lifespan
+                self._runner.run(self._beaten.wait())  # so that the first request does not come in the midst of it
                 return
         raise AssertionError("it does not start")
+
+    async def _beat(self, time: ServiceTime, outage_after: int) -> None:
+        """The service's own beat, which tells when it has noted the time, or has failed to."""
+        beaten = self._beaten
+
+        async def pause(seconds: float) -> None:
+            beaten.set()
+            await asyncio.sleep(seconds)
+
+        try:
+            await beat_at_intervals(time, outage_after, pause=pause)
+        finally:
+            beaten.set()
 
     def stop(self) -> None:
         """Stops the service. An exception during the stop is a complaint."""
@@ -220,7 +245,10 @@ class Scenario:
         if answer is not None:
             document = answer.json
             Problem.model_validate(document)
-            expected = (503, "storage") if self.fault.kind in self.kept.kinds else (500, "internal")
+            if self.fault.kind in self.kept.kinds:
+                expected = (503, "storage")
+            else:
+                expected = (503, "clock") if self.fault.kind in CLOCKS_SET else (500, "internal")
             if (answer.status, document["code"]) != expected or not document.get("hint"):
                 self.complaints.append(f"the failure is reported as {answer.status} {document}")
         with self._quiet():
@@ -282,6 +310,7 @@ class Scenario:
         result = audit(log, {"server": key, "alice": alice.key.public, "bob": bob.key.public})
         assert result.ok, result.findings
         assert result.finished
+        assert log.count(b'\\"kind\\":\\"credit\\"') == 2, log
         times = [json.loads(json.loads(line)["receipt"]["text"])["at"] for line in log.splitlines()]
         assert times == sorted(times), times
         assert self.ask("POST", "/v1/logout", token=bob.token).status == 204
@@ -304,8 +333,7 @@ class Scenario:
         self._renewed[token] = player.token
 
     def _offer(self, player: Player) -> str:
-        asked = {"ruleset": Hanamikoji().to_json()}
-        answer = self.ask("POST", "/v1/offers", asked, player.token)
+        answer = self.ask("POST", "/v1/offers", offer_of(agreement=_AGREEMENT), player.token)
         assert answer.status == 201, answer
         self.ledger.add(lines_told([answer.json["line"]]))
         return str(answer.json["game"])
@@ -313,6 +341,15 @@ class Scenario:
     def _send(self, player: Player, game: str, body: entry_kinds.EntryBody) -> None:
         submission = player.entry(game, player.head(game), body)
         self._accepted(player, submission)
+
+    def _give(self, player: Player, game: str, head: str) -> None:
+        """Gives time twice, for the same entry; the second time it is there already."""
+        wanted: tuple[int, ...] = (201, 200)
+        for _ in range(2):
+            answer = player.give(game, head, 3600)
+            assert answer.status in wanted, answer
+            self.ledger.add([Fact("statement", (game, head, "give", player.name), (3600,))])
+            wanted = (200,)
 
     def _accepted(self, player: Player, submission: Any) -> None:  # Any: a Submission
         self.ledger.sending(submission.entry.text)
@@ -326,6 +363,8 @@ class Scenario:
         for player in self.players:
             if self.ask("GET", f"/v1/games/{game}/view", token=player.token).json["legal"]:
                 course = player.course(game)
+                if kind in ("2", "3"):
+                    self._give(next(each for each in self.players if each is not player), game, course.head)
                 legal = course.state.legal_actions()
                 chosen = next((action for action in legal if action.startswith(kind)), legal[0])
                 submission = player.make_move(course, chosen)
@@ -340,7 +379,7 @@ class Scenario:
 def run_on(kept: Kept, kind: str = "", at: int = 0) -> Scenario:
     """The scenario, with the `at`th call of a kind failing."""
     random.seed(1)
-    scenario = Scenario(kept, Fault(kind, at))
+    scenario = Scenario(kept, Fault(kind, at, begin=kept.clock))
     scenario.run()
     return scenario
 

@@ -33,6 +33,7 @@ class OnSqlite:
     """A store in a new folder."""
 
     kinds = _KINDS
+    clock = None
 
     def __init__(self, data: Path) -> None:
         self.settings = load(data=data, log_level="error", **UNLIMITED)

@@ -76,11 +76,11 @@ def _invited_does_not_wait() -> Any:
 def _opening_dropped() -> Any:
     real = decision.append_of
 
-    def append_of(*given: Any) -> Any:
+    def append_of(*given: Any, **named: Any) -> Any:
         from dataclasses import replace
 
-        found = real(*given)
-        return replace(found, openings=found.openings[:1])
+        append, after = real(*given, **named)
+        return replace(append, openings=append.openings[:1]), after
 
     return patch.object(decision, "append_of", append_of)
 

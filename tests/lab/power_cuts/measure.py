@@ -46,6 +46,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
 from hkoji.errors import HkojiError
+from hkoji.game import entry_kinds
 from tests.lab.power_cuts.disk import CHOICES, Disk, Recorder, write_folder
 from tests.lab.power_cuts.within import Within
 from tests.support.ledger import Dump, Fact, Ledger, dumped, half_done, lost
@@ -187,12 +188,12 @@ def look(path: Path, record: Record, known: list[Fact], *, thorough: bool) -> It
 def _halves(dump: Dump, record: Record) -> Iterator[str]:
     """Finds all differences from a prefix of the final contents that ends between two transactions."""
     whole = True
-    for table in ("entry", "opening", "secret"):
+    for table in ("entry", "opening", "secret", "statement"):
         for key, _ in dump[table].items() - record.final[table].items():
             whole = False
             yield f"{table} {key} is not what was written"
     places: dict[str, list[object]] = {key[0]: [row] for key, row in dump["game"].items()}
-    for table in ("entry", "opening"):
+    for table in ("entry", "opening", "statement"):
         for game, *place in dump[table]:
             places.setdefault(game, []).append(tuple(place))
     # A game that equals one in an image already checked need not be checked again.
@@ -235,6 +236,14 @@ def _thorough(store: SqliteStore, path: Path, dump: Dump) -> Iterator[str]:
             yield f"the summary of {game} is not that of its log"
         if summary.to_move != named:
             yield f"{game} waits for {summary.to_move}, and its log for {named}"
+        gifts = [
+            entry_kinds.GivenTime(each.head, each.seconds, b"")
+            for each in asyncio.run(store.statements(game))
+            if each.seconds is not None
+        ]
+        due = referee.deadline(refereed, gifts=gifts)
+        if summary.deadline != due:
+            yield f"the deadline of {game} is {summary.deadline}, and by its log and its gifts {due}"
         if course.server_owes():
             yield f"the server owes an entry in {game}"
     if dump["game"]:

@@ -20,7 +20,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Record:
 def test_a_record_has_what_it_is_for(kept: Record) -> None:
     """In the middle of the record, players were answered while the database was written and synced."""
     told = {fact.table for fact in kept.facts}
-    assert told == {"player", "token", "challenge", "entry", "secret"} | ({"opening"} & told)
+    assert told == {"player", "token", "challenge", "entry", "secret", "statement"} | ({"opening"} & told)
     assert sum(fact.table == "entry" for fact in kept.facts) > 60
     assert {call.what for call in kept.log} == {"open", "write", "truncate", "sync", "delete", "folder"}
     assert {call.name for call in kept.log} >= {"hkoji.sqlite3", "hkoji.sqlite3-wal", "hkoji.sqlite3-journal"}

@@ -17,18 +17,27 @@ from typing import Any, Final, NamedTuple
 
 from hkoji import referee
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Stage
 from hkoji.game.submission import Submission, format_submission
+from hkoji.game.time_control import DAY, TimeControl
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
+from hkoji.log.game_statements import make_gift
 from hkoji.log.line import Line, read_line, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from tests.support.pipes import Pipe, Reply, posted
+from tests.support.service import offer_of
 
 _TIMES: Final = ("2026-11-20T12:00:00Z", "2026-11-20T12:00:01Z")
+_TIMED: Final = Agreement(TimeControl(3 * DAY, 14 * DAY, 0, 14 * DAY), rated=True)
+_TIMED_GAMES: Final = 0.6
+_GIVING: Final = 0.4
 _KEPT: Final = 40
 _PATIENCE: Final = 50
 
@@ -98,7 +107,8 @@ class Racer:
     async def _offer(self) -> None:
         ruleset: Ruleset = GeishasRoad() if self.rng.random() < 0.3 else Hanamikoji()
         host_ = self.parties[0]
-        body = json.dumps({"ruleset": ruleset.to_json()}).encode()
+        agreement = _TIMED if self.rng.random() < _TIMED_GAMES else UNTIMED
+        body = json.dumps(offer_of(ruleset, agreement)).encode()
         reply = await self._pipe(self.rng.randrange(len(self.pipes))).ask(posted("/v1/offers", body, host_.token))
         assert reply.status == 201, reply
         line = read_line(json.loads(reply.body)["line"])
@@ -210,8 +220,18 @@ class Racer:
         shots += [Shot("accepted before", *shot[1:]) for shot, _ in again]
         rng.shuffle(shots)
         start = rng.randrange(len(self.pipes))
-        asked = [self._pipe(start + number).ask(shot.request) for number, shot in enumerate(shots)]
-        answers = list(zip(shots, await asyncio.gather(*asked), strict=True))
+        gifts = self._gifts() if candidates else []
+        requests = [*(shot.request for shot in shots), *(request for _, request in gifts)]
+        order = list(range(len(requests)))
+        if rng.random() < 0.7:  # a gift takes longer than an entry: sent last, it would always come too late
+            order.reverse()
+        asked = {number: self._pipe(start + number).ask(requests[number]) for number in order}
+        replies = await asyncio.gather(*(asked[number] for number in range(len(requests))))
+        self._given = {}
+        for (seconds, _), reply in zip(gifts, replies[len(shots) :], strict=True):
+            self.counts[f"gift against move: {reply.status}"] += 1
+            self._given[seconds] = reply.status
+        answers = list(zip(shots, replies[: len(shots)], strict=True))
         self.counts["submissions"] += len(shots)
         for _ in range(_PATIENCE):
             if not (later := [shot for shot, reply in answers if reply.status >= 500]):
@@ -221,6 +241,39 @@ class Racer:
                 answers.append((shot, await self._pipe(start + number).ask(shot.request)))
                 self.counts["asked again after a 503"] += 1
         self._judge(candidates, answers)
+
+    def _gifts(self) -> list[tuple[int, bytes]]:
+        """Requests with gifts of the opponent of who must act, about the head that the volley is about to move.
+
+        With each of them its seconds. Two of one player: the larger one counts, in whatever order they come.
+        """
+        course, rng = self.refereed.course, self.rng
+        if course.clock is None or course.actor is None or rng.random() > _GIVING:
+            return []
+        giver, game = self._seat(1 - course.actor), course.setup.game
+        made = []
+        for seconds in rng.sample(range(1, DAY), rng.choice((1, 2))):
+            gift = make_gift(game=game, head=course.head, name=giver.name, seconds=seconds)
+            sig = encode_base64(giver.key.sign(sshsig.GIVE, gift.message))
+            body = {"head": course.head, "kind": "give", "name": giver.name, "seconds": seconds, "sig": sig}
+            made.append((seconds, posted(f"/v1/games/{game}/statements", json.dumps(body).encode())))
+        return made
+
+    def _judge_gifts(self, head: str, lines: tuple[Line, ...]) -> None:
+        """The gifts that were taken before the entry that won are credited to it: the largest, and no other."""
+        taken = [seconds for seconds, status in self._given.items() if status in (200, 201)]
+        largest = max(taken, default=None) if lines[0].entry.kind in ("seed", "move") else None
+        bodies = [entry_kinds.parse_body(line.entry.kind, line.entry.body) for line in lines]
+        found = [
+            (body.gift.head, body.gift.seconds) if body.gift else None
+            for body in bodies
+            if isinstance(body, entry_kinds.Credit)
+        ]
+        unsure = any(status >= 500 for status in self._given.values())
+        if not unsure and found != ([(head, largest)] if largest is not None else []):
+            self._complain(f"{self._given} were given, and {found} are credited after entry {lines[0].entry.seq}")
+        if any(status not in (200, 201, 409, 503) for status in self._given.values()):
+            self._complain(f"gifts were answered {self._given}")
 
     def _pipe(self, number: int) -> Pipe:
         return self.rng.choice(self.pipes[number % len(self.pipes)])
@@ -260,6 +313,7 @@ class Racer:
         lines = tuple(read_line(each) for each in json.loads(body)["lines"])
         openings = self.refereed.openings + submission.opening
         self._acknowledged(lines)
+        self._judge_gifts(self.refereed.course.head, lines)
         self.now.accepted += 1
         self.refereed = referee.catch_up(self.refereed, lines, openings)
         for line in lines:

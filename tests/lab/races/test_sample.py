@@ -44,6 +44,9 @@ def test_one_wins_each_place_and_losers_are_told_the_head(honest: tuple[Path, Do
         assert done.counts[f"{kind}: 201"] > 0
         assert done.counts[f"{kind}: 409"] > 0
     assert done.counts["accepted before: 200"] > 0
+    assert done.counts["gift against move: 201"] > 0
+    assert done.counts["gift against move: 409"] > 0
+    assert done.counts["kind credit"] > 0
     assert done.counts["stale: 409"] > 0
     assert any(each.heads for each in done.told.values())
 

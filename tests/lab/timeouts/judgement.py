@@ -11,21 +11,23 @@ from tests.support.timed_logs import (
     clock_faults,
     outage_faults,
 )
-from tests.support.timed_tables import TimedTable, told_faults
+from tests.support.wired_tables import WiredTable, told_faults
 
 
 def judged(
-    kept: Stored, tables: Iterable[TimedTable], offers: Iterable[TimedTable], server: str, slack: int
+    kept: Stored, tables: Iterable[WiredTable], offers: Iterable[WiredTable], server: str, slack: int
 ) -> Iterator[str]:
     """The faults found. `tables` are games that were joined, `offers` those that expired or were joined late."""
-    for table, joined in (*((each, True) for each in tables), *((each, False) for each in offers)):
+    games, others = list(tables), list(offers)
+    joinable = {id(table) for table in games}
+    for table in (*games, *others):
         entries = kept.games.get(table.game, [])
         faults = list(told_faults(table, entries))
-        joined = joined or any(entry.kind == "join" for entry in entries)
+        joined = id(table) in joinable or any(entry.kind == "join" for entry in entries)
         faults += _timed_out(entries) if joined else _expired(entries)
         faults += clock_faults(entries, kept.outages, table.gifts, slack)
         yield from (f"{table.game}: {fault}" for fault in faults)
-    known = {table.game for table in (*tables, *offers)}
+    known = {table.game for table in (*games, *others)}
     for game, entries in kept.games.items():
         if game not in known and len(entries) != 1:
             yield f"{game}: nobody knows this game"

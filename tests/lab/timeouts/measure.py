@@ -42,9 +42,12 @@ from tests.lab.timeouts.service import NARROW, SLACK, KilledService, Waits
 from tests.support.cluster import cluster
 from tests.support.service import Player
 from tests.support.timed_logs import stored
-from tests.support.timed_tables import Seated, Wires
+from tests.support.wired_tables import Seated, Wires
 
 _PAIRS: Final = 40
+_MANY: Final = 100
+"""The pairs of players, and those for a thousand games."""
+_THOUSAND: Final = 1000
 _SHOWN: Final = 20
 _STAGGER: Final = 0.1
 """The seconds between the first requests of two pairs, so that games do not all end together."""
@@ -85,10 +88,7 @@ def run_out(folder: Path, plan: Plan, database: str | None = None) -> Done:
         where = database or data / "hkoji.sqlite3"
         seed_of = partial(_seed, asking(where))
         server = service.ask("GET", "/v1/service").json["key"]
-        seated = [
-            (_seat(service, f"host{n}", rng), _seat(service, f"guest{n}", rng))
-            for n in range(min(plan.pairs, plan.games))
-        ]
+        seated = [_pair(service, number, rng) for number in range(min(plan.pairs, plan.games))]
         made = [Pair(Wires(service.ports), each, seed_of, random.Random(rng.random())) for each in seated]
         pace = Pace(plan.games, plan.stories, 0.3 if len(plan.stories) > 1 else 0)
         if len(plan.stories) > 1:
@@ -112,6 +112,10 @@ def run_out(folder: Path, plan: Plan, database: str | None = None) -> Done:
 def _seed(ask: Ask, game: str) -> str:
     ((seed,),) = ask("SELECT seed FROM secret WHERE game = ?", (game,))
     return str(seed)
+
+
+def _pair(service: KilledService, number: int, rng: random.Random) -> tuple[Seated, Seated]:
+    return _seat(service, f"host{number}", rng), _seat(service, f"guest{number}", rng)
 
 
 def _seat(service: KilledService, name: str, rng: random.Random) -> Seated:
@@ -146,7 +150,7 @@ def main() -> int:
         if given.postgres:
             server = stack.enter_context(cluster())
             database = server.url(server.create())
-        plan = Plan(given.games, seed=given.seed)
+        plan = Plan(given.games, _MANY if given.games >= _THOUSAND else _PAIRS, seed=given.seed)
         if given.planted:
             plan = plan._replace(fault=given.planted, stories=(FOUND_BY[given.planted],), waits=NARROW)
         done = run_out(folder, plan, database)

@@ -14,8 +14,8 @@ from typing import Final
 from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import TimeControl
 from tests.lab.timeouts.service import SLACK
-from tests.support.timed_tables import Seated, TimedTable, Wires
 from tests.support.times import log_time
+from tests.support.wired_tables import Seated, WiredTable, Wires
 
 CLOCKS: Final = (
     TimeControl(2, 0, 0, 0),
@@ -49,8 +49,8 @@ class Pair:
     players: tuple[Seated, Seated]
     seed_of: Callable[[str], str]
     rng: random.Random
-    tables: list[TimedTable] = field(default_factory=list)
-    offers: list[TimedTable] = field(default_factory=list)
+    tables: list[WiredTable] = field(default_factory=list)
+    offers: list[WiredTable] = field(default_factory=list)
 
     async def play(self, pace: Pace) -> None:
         """Plays until no game is left."""
@@ -61,8 +61,8 @@ class Pair:
                 pace.left -= 1
                 await self._let_time_run_out(pace)
 
-    def _table(self) -> TimedTable:
-        return TimedTable(self.wires, self.players, self.seed_of, self.rng)
+    def _table(self) -> WiredTable:
+        return WiredTable(self.wires, self.players, self.seed_of, self.rng)
 
     async def _let_time_run_out(self, pace: Pace) -> None:
         rng, table, story = self.rng, self._table(), self.rng.choice(pace.stories)
@@ -86,13 +86,13 @@ class Pair:
                 break
         await self._see_the_end(table)
 
-    async def _give_late(self, table: TimedTable, pace: Pace) -> None:
+    async def _give_late(self, table: WiredTable, pace: Pace) -> None:
         for seconds in sorted(self.rng.sample((1, 2, 3, 4), self.rng.choice((1, 1, 2)))):
             await self._until(table.due, self.rng.uniform(-0.4, 1.1))
             taken = await table.give(seconds)
             pace.counts["gifts acknowledged" if taken else "gifts refused"] += 1
 
-    async def _move_late(self, table: TimedTable, pace: Pace) -> None:
+    async def _move_late(self, table: WiredTable, pace: Pace) -> None:
         submission = table.next_entry()
         await self._until(table.due, self.rng.uniform(-0.3, SLACK + 2.5))
         taken = await table.send(submission)
@@ -103,7 +103,7 @@ class Pair:
         moment = datetime.fromisoformat(due) + timedelta(seconds=seconds)
         await asyncio.sleep(max(0.0, (moment - datetime.now(UTC)).total_seconds()))
 
-    async def _see_the_end(self, table: TimedTable) -> None:
+    async def _see_the_end(self, table: WiredTable) -> None:
         end = time.monotonic() + _PATIENCE
         while not table.finished and time.monotonic() < end:
             await asyncio.sleep(_POLL)

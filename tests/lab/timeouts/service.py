@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 from hkoji_server.process import workers
-from hkoji_server.service import keeper
+from hkoji_server.service import decision, keeper
 from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.games import Games
 
@@ -234,6 +234,6 @@ def _let_wait(rng: random.Random, waits: Waits) -> None:
 
         return late
 
-    patch.object(keeper, "write_own", waiting(keeper.write_own, waits.timeouts)).start()
+    patch.object(keeper, "write_own", waiting(decision.write_own, waits.timeouts)).start()
     patch.object(GameStatements, "_give", waiting(GameStatements._give, waits.gifts)).start()
     patch.object(Games, "_append", waiting(Games._append, waits.entries)).start()

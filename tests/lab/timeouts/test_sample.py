@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.lab.timeouts.measure import FOUND_BY, Plan, run_out
 from tests.lab.timeouts.planted import PLANTED
 from tests.lab.timeouts.service import NARROW
+from tests.support.cluster import Cluster
 
 
 @pytest.mark.parametrize("database", [None, "postgres"])
@@ -41,19 +43,28 @@ FAULTS = {
 }
 
 
+_TRIES = 3
+"""How often a fault has the chance to do harm: that depends on which process is first."""
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_the_service_is_seen(tmp_path: Path, fault: str) -> None:
-    _see(fault, tmp_path, None)
+    _see(fault, tmp_path, lambda: None)
 
 
-def test_on_postgresql_a_fault_of_the_store_is_seen(tmp_path: Path, postgres: str) -> None:
-    _see("the store does not compare deadlines", tmp_path, postgres)
+def test_on_postgresql_a_fault_of_the_store_is_seen(tmp_path: Path, cluster: Cluster) -> None:
+    _see("the store does not compare deadlines", tmp_path, lambda: cluster.url(cluster.create("migrated")))
 
 
-def _see(fault: str, folder: Path, database: str | None) -> None:
-    plan = Plan(8, pairs=8, fault=fault, stories=(FOUND_BY[fault],), waits=NARROW, seed=5)
-    done = run_out(folder, plan, database)
-    assert any(re.search(FAULTS[fault], complaint) for complaint in done.wrong), done.wrong
+def _see(fault: str, folder: Path, database: Callable[[], str | None]) -> None:
+    wrong: list[str] = []
+    for number in range(_TRIES):
+        (folder / f"{number}").mkdir()
+        plan = Plan(8, pairs=8, fault=fault, stories=(FOUND_BY[fault],), waits=NARROW, seed=5 + number)
+        wrong += run_out(folder / f"{number}", plan, database()).wrong
+        if any(re.search(FAULTS[fault], complaint) for complaint in wrong):
+            return
+    pytest.fail(f"{fault}: {wrong}")
 
 
 def test_all_faults_are_tried() -> None:

@@ -669,8 +669,11 @@ def cases(rng: random.Random) -> Iterator[Case]:
 
 
 def golden() -> Iterator[Case]:
-    """The complete games among the test vectors, and each cut after every one of its entries."""
+    """The test vectors: complete games, each of them cut after every one of its entries, and the logs of logs.json."""
     folder = Path(__file__).parents[2] / "data" / "vectors" / "games"
+    vectors = json.loads((folder.parent / "logs.json").read_text())
+    for vector in vectors["logs"]:
+        yield Case(vector["what"], vector["log"].encode(), {})
     for name, facts in json.loads((folder / "games.json").read_text()).items():
         known = expected_keys(facts)
         lines = (folder / name).read_bytes().splitlines(keepends=True)

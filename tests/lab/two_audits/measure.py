@@ -3,9 +3,9 @@
     python -m tests.lab.two_audits.measure 20 1
     python -m tests.lab.two_audits.measure 0 1 --golden
 
-Each round has one log of every sort of damaged_logs.py. With --golden the games among the test vectors come first, and
-each of them cut after every entry. Prints every log on which the two differ, and the numbers by verdict; exits with 1
-if any differ. The folder --keep keeps those logs.
+Each round has one log of every sort of damaged_logs.py. With --golden the test vectors come first: their logs, and
+their games, each of them also cut after every entry. Prints every log on which the two differ, and the numbers by
+verdict; exits with 1 if any differ. The folder --keep keeps those logs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,13 @@ def measure(doc: str, sorts: Callable[[random.Random], Iterator[Case]]) -> None:
     parser.add_argument("seed", type=int)
     parser.add_argument("--jobs", type=int, default=2, help="how many scripts run at a time")
     parser.add_argument("--keep", type=Path, help="a folder for the logs on which they differ")
-    parser.add_argument("--golden", action="store_true", help="also the test vectors, complete and cut at every entry")
+    parser.add_argument(
+<<<<<<< HEAD
+        "--golden", action="store_true", help="also the test vectors, their games cut anywhere"
+=======
+        "--golden", action="store_true", help="also the test vectors, whose games are cut at every entry"
+>>>>>>> main
+    )
     given = parser.parse_args()
     if missing := missing_tools():
         sys.exit(missing)

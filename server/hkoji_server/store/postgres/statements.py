@@ -3,7 +3,7 @@
 An append is two statements in one transaction and one round trip. `HOLD` locks the game's row, which also gives the
 transaction its number, and returns the game's head. `append_statement` sees everything that was committed before it
 began, because at READ COMMITTED every statement has a snapshot of its own. It writes everything or nothing: nothing if
-the game has another head or deadline, if there is another outage, if the decision is old, or if the key has been
+the game has another head or deadline, if there are more outages, if the decision is old, or if the key has been
 revoked. A new game takes its number, and the lock that outages exclude, in two statements before the one that writes.
 `postgres.store` explains why that is enough.
 """
@@ -23,11 +23,9 @@ from sqlalchemy import (
     Text,
     any_,
     bindparam,
-    cast,
     delete,
     func,
     insert,
-    literal_column,
     select,
     update,
 )
@@ -35,6 +33,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_or
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from hkoji.game.course import OVER
+from hkoji_server.store.age import latest
 from hkoji_server.store.contract import Append, GameSummary, NewGame
 from hkoji_server.store.statements import (
     OUTLINE,
@@ -44,13 +43,13 @@ from hkoji_server.store.statements import (
     advance_values,
     compiled,
     entry_values,
+    moves_look,
+    no_more_outages,
     outline_values,
-    same_outages,
     same_place,
     summary_values,
 )
 from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, OPENING, PLAYER, RETIRED, SECRET, STATEMENT, TOKEN
-from hkoji_server.store.time_contract import OLDEST
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
 READS: Final = ReadStatements(DIALECT)
@@ -73,20 +72,16 @@ def _is_fresh() -> Any:
 
     The clock is read when the statement runs. By then the transaction has its number: see `postgres.store`.
     """
-    oldest = func.clock_timestamp() - literal_column(f"interval '{OLDEST} seconds'")
-    return cast(bindparam("b_at", type_=Text), DateTime(timezone=True)) >= oldest
+    return func.clock_timestamp() <= bindparam("b_latest", type_=DateTime(timezone=True))
 
 
-def _appends(*, outline: bool, openings: bool, single: bool, ends: bool) -> str:
+def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: bool) -> str:
     """Returns the statement of an append, which contains only the parts that the append has."""
     names = (*PLACE, *OUTLINE) if outline else PLACE
-    moved = (
-        update(GAME)
-        .where(*same_place(), _is_fresh())
-        .values({name: bindparam(f"s_{name}") for name in names})
-        .returning(GAME.c.game)
-        .cte("moved")
-    )
+    values: dict[str, Any] = {name: bindparam(f"s_{name}") for name in names}
+    if looks:
+        values["look_at"] = values["deadline"]
+    moved = update(GAME).where(*same_place(), _is_fresh()).values(values).returning(GAME.c.game).cte("moved")
     lines = (
         func.unnest(
             _list("e_seq", Integer),
@@ -132,26 +127,25 @@ HOLD_HOST: Final = _text(
     select(PLAYER.c.name).where(PLAYER.c.name == bindparam("b_host")).with_for_update(key_share=True)
 )
 _APPENDS: Final = {
-    which: _appends(outline=which[0], openings=which[1], single=which[2], ends=which[3])
-    for which in itertools.product((False, True), repeat=4)
+    which: _appends(outline=which[0], openings=which[1], single=which[2], ends=which[3], looks=which[4])
+    for which in itertools.product((False, True), repeat=5)
 }
 
 
 def append_statement(append: Append) -> str:
     """Returns the second statement of an append.
 
-    By whether it has an outline, openings, and exactly one line, and whether it ends the game.
+    By whether it has an outline, openings, and exactly one line, ends the game, and sets when the keeper looks at it.
     """
     ends = append.outline and append.summary.status in OVER
-    return _APPENDS[append.outline, bool(append.openings), len(append.lines) == 1, ends]
+    return _APPENDS[append.outline, bool(append.openings), len(append.lines) == 1, ends, moves_look(append)]
 
 
 def _adds_game() -> str:
     names = (*GameSummary._fields, "ended")
-    row = select(*(bindparam(f"s_{name}", type_=GAME.c[name].type) for name in names)).where(
-        same_outages(), _is_fresh()
-    )
-    game = insert(GAME).from_select(list(names), row).returning(GAME.c.game).cte("made")
+    given = [bindparam(f"s_{name}", type_=GAME.c[name].type) for name in names]
+    row = select(*given, bindparam("s_deadline", type_=Text)).where(no_more_outages(), _is_fresh())
+    game = insert(GAME).from_select([*names, "look_at"], row).returning(GAME.c.game).cte("made")
     secret = insert(SECRET).from_select(
         ["game", "seed", "offered_to"],
         select(game.c.game, bindparam("n_seed", type_=Text), bindparam("n_offered_to", type_=Text)),
@@ -185,6 +179,7 @@ FORGET_CHALLENGES: Final = _text(delete(CHALLENGE).where(CHALLENGE.c.expires <= 
 def append_values(append: Append) -> Values:
     """Returns the parameters of `HOLD` and of `append_statement`."""
     values = advance_values(append)
+    values["b_latest"] = latest(append.at)
     if append.outline:
         values.update(outline_values(append))
     rows = [entry_values(line) for line in append.lines]
@@ -200,5 +195,5 @@ def game_values(new: NewGame) -> Values:
     """Returns the parameters of `ADD_GAME`."""
     values: Values = {f"s_{name}": value for name, value in summary_values(new.summary).items()}
     values.update({f"e_{name}": value for name, value in entry_values(new.line).items()})
-    values.update(n_seed=new.seed, n_offered_to=new.offered_to, b_at=new.at, b_outages=new.outages)
+    values.update(n_seed=new.seed, n_offered_to=new.offered_to, b_latest=latest(new.at), b_outages=new.outages)
     return values

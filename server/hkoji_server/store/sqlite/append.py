@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Final
 
 from sqlalchemy import Connection, bindparam, delete, insert, update
@@ -11,7 +10,7 @@ from hkoji.errors import ConflictError, NotFoundError
 from hkoji.game.course import OVER
 from hkoji.messages.text import tell
 from hkoji_server.store import player_keys
-from hkoji_server.store.age import Clock, is_old
+from hkoji_server.store.age import Clock, latest
 from hkoji_server.store.contract import Append, Hint, hint_of
 from hkoji_server.store.sqlite.connections import DIALECT, READS, driver
 from hkoji_server.store.sqlite.writer import Work
@@ -22,6 +21,7 @@ from hkoji_server.store.statements import (
     advance_values,
     compiled,
     entry_values,
+    moves_look,
     open_games_values,
     outline_values,
     same_place,
@@ -30,8 +30,8 @@ from hkoji_server.store.statements import (
 from hkoji_server.store.tables import ENTRY, GAME, OPENING, STATEMENT
 from hkoji_server.store.time_contract import StaleDecisionError
 
-# Compare-and-swap: the row changes only if the game's head and deadline and the number of outages are those that the
-# append was decided with, and the author's key has not been revoked.
+# Compare-and-swap: the row changes only if the game's head and deadline are those that the append was decided with,
+# there are no more outages, and the author's key has not been revoked.
 ADVANCE: Final = compiled(
     update(GAME).where(*same_place()).values({name: bindparam(f"s_{name}") for name in PLACE}), DIALECT
 )
@@ -39,6 +39,9 @@ ADVANCE: Final = compiled(
 SET_OUTLINE: Final = compiled(
     update(GAME).where(GAME.c.game == bindparam("b_game")).values({name: bindparam(f"s_{name}") for name in OUTLINE}),
     DIALECT,
+)
+SET_LOOK: Final = compiled(
+    update(GAME).where(GAME.c.game == bindparam("b_game")).values(look_at=bindparam("s_deadline")), DIALECT
 )
 ADD_ENTRY: Final = compiled(insert(ENTRY), DIALECT)
 ADD_OPENING: Final = compiled(insert(OPENING), DIALECT)
@@ -51,9 +54,10 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
     The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError` or `TooManyGamesError` before
     it has written anything. So the writer can leave it out of a batch without rolling the batch back.
     """
-    decided = datetime.fromisoformat(append.at)
+    last = latest(append.at)
     place = advance_values(append)
     outline = outline_values(append) if append.outline else None
+    looks = moves_look(append)
     entries = [entry_values(line) for line in append.lines]
     openings = _opening_values(append)
 
@@ -63,7 +67,7 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
         if append.opens and execute(READS.head, place).fetchone() == (append.seq, append.head):
             verify_may_open(append, execute(READS.open_games, open_games_values(append)).fetchone())
         # The transaction has the write lock: whatever waits for the lock cannot have looked at the clock yet.
-        if is_old(decided, clock()) or execute(ADVANCE, place).rowcount != 1:
+        if clock() > last or execute(ADVANCE, place).rowcount != 1:
             if append.key and (row := execute(READS.retired_key, place).fetchone()):
                 player_keys.verify_not_revoked(player_keys.read_retired(row))
             row = execute(READS.head, place).fetchone()
@@ -72,6 +76,8 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
             if row != (append.seq, append.head):
                 raise ConflictError(append.game, seq=row[0], head=row[1])
             raise StaleDecisionError(append.game)
+        if looks:
+            execute(SET_LOOK, place)
         if outline:
             execute(SET_OUTLINE, outline)
             if append.summary.status in OVER:

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
 from hkoji_server.store import outages
-from hkoji_server.store.age import UTC_CLOCK, Clock, is_old
+from hkoji_server.store.age import UTC_CLOCK, Clock, latest
 from hkoji_server.store.contract import Append, Decide, NewGame, Notice
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.sql import SqlStore
@@ -132,14 +132,14 @@ class SqliteStore(SqlStore):
     # --- games ----------------------------------------------------------------------------------------------------
 
     async def add_game(self, new: NewGame) -> None:
-        decided = datetime.fromisoformat(new.at)
+        last = latest(new.at)
 
         def work(connection: Connection) -> None:
             game = new.summary.game
             found = connection.execute(select(outage_number())).scalar_one()
-            if found != new.outages or is_old(decided, self._clock()):
+            if found > new.outages or self._clock() > last:
                 raise StaleDecisionError(game)
-            connection.execute(insert(GAME), summary_values(new.summary))
+            connection.execute(insert(GAME).values(look_at=new.summary.deadline), summary_values(new.summary))
             connection.execute(insert(SECRET), {"game": game, "seed": new.seed, "offered_to": new.offered_to})
             connection.execute(insert(ENTRY), [entry_values(new.line)])
 

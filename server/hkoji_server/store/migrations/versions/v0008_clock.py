@@ -31,5 +31,6 @@ def upgrade() -> None:
         )
     op.add_column("game", sa.Column("agreement", TEXT, nullable=False))
     op.add_column("game", sa.Column("deadline", TEXT))
-    timed = sa.text("deadline IS NOT NULL")
-    op.create_index("game_deadline", "game", ["deadline"], sqlite_where=timed, postgresql_where=timed)
+    op.add_column("game", sa.Column("look_at", TEXT))
+    looked = sa.text("look_at IS NOT NULL")
+    op.create_index("game_look", "game", ["look_at"], sqlite_where=looked, postgresql_where=looked)

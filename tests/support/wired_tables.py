@@ -31,7 +31,7 @@ from hkoji.rules.protocol import Due
 from tests.support.pipes import Pipe, Reply, connect, got, posted
 from tests.support.timed_logs import Given
 
-_PAUSE: Final = 0.03
+_PAUSE: Final = 0.08
 _ANSWERED: Final = 8.0
 _CREATED: Final = (200, 201)
 
@@ -105,7 +105,7 @@ class Sent(NamedTuple):
 
 
 @dataclass
-class TimedTable:
+class WiredTable:
     """A host, a guest, and one game of theirs. `told` are all lines that the service has shown, by number."""
 
     wires: Wires
@@ -241,7 +241,7 @@ class TimedTable:
                 self.wrong.append(f"entry {line.entry.seq} was shown in two ways")
 
 
-def told_faults(table: TimedTable, standing: list[Any]) -> list[str]:  # Any: the entries of the log that is stored
+def told_faults(table: WiredTable, standing: list[Any]) -> list[str]:  # Any: the entries of the log that is stored
     """What the service has told the players of a table, and what does not stand in its log."""
     wrong = list(table.wrong)
     heads = {entry.seq: entry.head for entry in standing}

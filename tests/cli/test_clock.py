@@ -1,0 +1,318 @@
+"""`hkoji new`, `join`, `clock`, `give`, `annul` and `audit --clock`. docs/clocks.md."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji.audit.times import TimedLine, TimedLog
+from hkoji.cli.games.time_text import length, local_time
+from hkoji.game.agreement import Agreement
+from hkoji.game.entry_kinds import parse_body
+from hkoji.game.longest import longest_game, longest_round
+from hkoji.game.time_control import TimeControl
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from tests.support.table import Table
+from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, timed_game, timed_player, timed_world
+
+SLACK = 120
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[TimedWorld]:
+    with timed_world(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def alice(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
+    return timed_player(world, "alice", tmp_path)
+
+
+@pytest.fixture
+def bob(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
+    return timed_player(world, "bob", tmp_path)
+
+
+# --- opening and joining ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["3d", "3d/14d", "/30d+1d^45d", "/30d", "none"])
+def test_new_says_the_clock_that_was_asked_for(alice: TimedPlayer, text: str) -> None:
+    done = alice("new", "--clock", text, "--json")
+    assert done.json["clock"]["text"] == text
+    assert done.json["agreement"]["rated"] is (text != "none")
+
+
+def test_the_default_is_three_days_a_turn_and_fourteen_in_reserve(alice: TimedPlayer) -> None:
+    made = alice("new", "--json").json
+    assert made["agreement"] == {
+        "clock": {"add": 0, "bank": 1209600, "cap": 1209600, "move": 259200, "rest": "", "zone": "+00:00"},
+        "expires": "2026-12-04T12:00:00Z",
+        "rated": True,
+        "rematch": None,
+        "series": None,
+    }
+    assert made["clock"]["deadline"] == "2026-12-04T12:00:00Z"
+    assert (made["longest_round"], made["longest_game"]) == ((27 + 28) * DAY, None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--clock", "0"),
+        ("--clock", "3d+1d"),
+        ("--clock", "/200d+1d"),
+        ("--clock", "3"),
+        ("--clock", ""),
+        ("--clock", "3d", "--rest", "1234567"),
+        ("--clock", "3d", "--rest", "76"),
+        ("--clock", "3d", "--rest", "67", "--zone", "+01:10"),
+        ("--clock", "3d", "--zone", "+01:00"),
+        ("--clock", "none", "--rest", "67"),
+        ("--expires", "soon"),
+        ("--expires", "0"),
+    ],
+)
+def test_a_bad_agreement_is_refused_and_nothing_is_asked(
+    world: TimedWorld, alice: TimedPlayer, words: tuple[str, ...]
+) -> None:
+    asked = len(world.asked)
+    done = alice("new", *words)
+    assert (done.code, done.out) == (2, "")
+    assert len(world.asked) == asked
+
+
+def test_options_of_the_agreement(alice: TimedPlayer) -> None:
+    words = ("--clock", "1d12h", "--rest", "67", "--zone", "-05:30", "--expires", "none", "--unrated")
+    made = alice("new", *words, "--json").json["agreement"]
+    assert (made["clock"]["move"], made["clock"]["rest"], made["clock"]["zone"]) == (129600, "67", "-05:30")
+    assert (made["expires"], made["rated"]) == (None, False)
+
+
+def test_what_a_service_does_not_offer_is_said(alice: TimedPlayer) -> None:
+    done = alice("new", "--expires", "61d")
+    assert done.code == 5
+    assert "60d" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "a round takes at most 55d."),
+        (("--clock", "/30d"), "the game takes at most 60d."),
+        (("--clock", "3d/14d", "--max-rounds", "1"), "the game takes at most 61d."),
+        (("--clock", "3d/14d", "--max-rounds", "3"), "a round takes at most 55d, and the game at most 115d."),
+        (("--clock", "/30d+1d^45d"), "a round takes at most 99d."),
+        (("--clock", "1d", "--rest", "67"), "a round takes at most 9d. Rest days come on top."),
+        (("--clock", "none"), "Nothing limits how long the game takes."),
+    ],
+)
+def test_new_says_how_long_it_may_take(alice: TimedPlayer, words: tuple[str, ...], said: str) -> None:
+    assert said in alice("new", *words).err
+
+
+def test_the_guest_reads_the_agreement_and_may_refuse_another(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = alice("new", "--clock", "3d/14d", "--rest", "67").out.strip()
+    for asked in (("3d",), ("none",), ("3d/14d",), ("3d/14d", "--rest", "7")):
+        done = bob("join", game, "--clock", *asked)
+        assert done.code == 5
+        assert "Each player has 3d for each turn, and 14d in reserve for the whole game." in done.err
+        assert "nothing was signed" in done.err
+        assert not (bob.folder(game) / "outbox.signed").exists()
+    assert alice.position(game).course.joinable
+    done = bob("join", game, "--clock", "3d/14d", "--rest", "67", "--json")
+    assert done.code == 0
+    assert (done.json["clock"]["text"], done.json["clock"]["seat"]) == ("3d/14d", 0)
+    assert done.json["agreement"]["clock"]["rest"] == "67"
+
+
+def test_rest_days_alone_say_nothing_about_the_clock(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = alice("new").out.strip()
+    assert bob("join", game, "--rest", "67").code == 2
+    assert alice.position(game).course.joinable
+
+
+# --- the bound --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "ruleset", [Hanamikoji(), Hanamikoji("random", 2), GeishasRoad(), GeishasRoad("random", "random")]
+)
+def test_no_game_has_more_turns_than_the_bound_counts(ruleset: Ruleset) -> None:
+    control = TimeControl(60, 0, 0, 0)
+    for seed in range(12):
+        table = Table(ruleset, seed, agreement=Agreement(control)).begin().play()
+        log = TimedLog([TimedLine(each, parse_body(each.entry.kind, each.entry.body)) for each in table.lines], 10**6)
+        turns, rounds = len(list(log.turns())), table.course.state.round
+        assert turns <= 2 + rounds * ruleset.most_turns
+        assert ruleset.most_rounds is None or rounds <= ruleset.most_rounds
+        assert longest_round(ruleset, control) == 60 * ruleset.most_turns
+        game = longest_game(ruleset, control)
+        assert game is None or game >= 60 * turns
+
+
+# --- clock, give, annul -----------------------------------------------------------------------------------------------
+
+
+def test_the_clock_of_a_game(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    world.pass_by(4 * DAY)
+    told = bob("clock", game, "--json").json
+    assert told["clock"] == {
+        "text": "3d/14d",
+        "seat": 0,
+        "since": "2026-11-20T12:00:00Z",
+        "spent": 0,
+        "deadline": "2026-12-07T12:00:00Z",
+        "reserve": [14 * DAY, 14 * DAY],
+        "overdue": False,
+    }
+    assert (told["spent"], told["gifts"], told["outages"], told["annul"]) == (4 * DAY, [], [], [])
+    text = bob("clock", game).out
+    assert "alice's time runs until 2026-12-07 12:00 UTC, for 13d; their reserve of 13d is part of that." in text
+    assert "Spent in this turn so far: 4d." in text
+    assert "Reserve of bob: 14d." in text
+    assert "Il tempo di alice" in bob("clock", game, "--lang", "it").out
+
+
+def test_people_read_their_own_time_and_programs_utc(
+    alice: TimedPlayer, bob: TimedPlayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = timed_game(alice, bob)
+    monkeypatch.setenv("TZ", "XYZ-5:30")
+    time.tzset()
+    try:
+        assert "until 2026-12-07 17:30 XYZ" in alice("show", game).out
+        for words in (("show", game), ("clock", game), ("next",), ("games",)):
+            done = alice(*words, "--json")
+            assert "17:30" not in done.out
+            assert "2026-12-07T12:00:00Z" in done.out
+        assert local_time("2026-12-31T18:30:00Z") == "2027-01-01 00:00 XYZ"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (59, "59s"), (61, "1m1s"), (3600, "1h"), (3661, "1h1m"), (90061, "1d1h"), (14 * DAY - 1, "13d23h")],
+)
+def test_lengths_have_two_units_and_are_rounded_down(seconds: int, text: str) -> None:
+    assert length(seconds) == text
+
+
+def test_a_gift_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    done = bob("give", game, "2d", "--json")
+    assert (done.code, done.json["given"], done.json["clock"]["deadline"]) == (0, 2 * DAY, "2026-12-09T12:00:00Z")
+    assert done.json["gifts"][0]["name"] == "bob"
+    assert "bob has given 2d for this turn." in alice("clock", game).out
+    assert alice("show", game, "--json").json["clock"]["deadline"] == "2026-12-09T12:00:00Z"
+    assert alice("give", game, "2d").code == 9
+    for bad in ("31d", "0", "a while"):
+        assert bob("give", game, bad).code == 2
+
+
+def test_after_the_deadline_commands_say_that_time_is_over(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    game = timed_game(alice, bob, "3d")
+    action = alice.position(game).legal[0]
+    world.pass_by(3 * DAY + 1)
+    for player, words in ((alice, ("move", game, action)), (bob, ("give", game, "1d")), (bob, ("annul", game))):
+        done = player(*words, "--json")
+        assert (done.code, done.out) == (9, "")
+        assert json.loads(done.err.splitlines()[-1])["error"]["code"] == "time-over"
+    shown = bob("show", game).out
+    assert "alice's time was over on 2026-11-23 12:00:00 UTC." in shown
+    assert "overdue" not in shown
+    world.pass_by(SLACK + 1)
+    assert "The game is overdue" in bob("show", game, "--offline").out
+    assert bob("clock", game, "--offline", "--json").json["clock"]["overdue"] is True
+
+
+def test_calling_off_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    assert "It ends without a winner if bob wishes so too" in alice("annul", game).out
+    assert "alice wishes to call the game off." in bob("clock", game).out
+    assert alice("annul", game, "--withdraw", "--json").json["annul"] == []
+    alice("annul", game)
+    done = bob("annul", game, "--json")
+    assert (done.code, done.json["status"]) == (0, "cancelled")
+    assert "no winner, called off by agreement" in alice("show", game).out
+    watched = alice("watch", game, "--after", "0").out
+    assert "alice and bob have called the game off" in watched
+    assert "the game is over: no winner, called off by agreement" in watched
+    assert "no winner, called off by agreement" in alice("audit", game).out
+
+
+def test_a_lost_game_and_an_expired_one_in_words(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    lost, open_ = timed_game(alice, bob, "3d"), alice("new", "--expires", "1d").out.strip()
+    world.pass_by(3 * DAY + SLACK + 1)
+    world.let_keepers_look()
+    assert "you lost on time   #1 timeout" in alice("show", lost).out
+    assert "alice lost on time" in bob("show", lost).out
+    assert "you win on time" in bob("games").out
+    assert "alice has lost on time" in bob("watch", lost, "--after", "3").out
+    assert "no winner, expired" in alice("show", open_).out
+    assert "the offer has expired: nobody has joined" in alice("watch", open_, "--after", "0").out
+
+
+# --- the account of an audit ------------------------------------------------------------------------------------------
+
+
+def finished(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> str:
+    game = timed_game(alice, bob)
+    world.pass_by(5 * DAY)
+    alice.move(game, alice.position(game).legal[0])
+    bob.position(game)
+    bob.resign(game)
+    return game
+
+
+def test_the_account_of_a_finished_game_needs_no_receipts(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, tmp_path: Path
+) -> None:
+    game = finished(world, alice, bob)
+    whole, bare = tmp_path / "whole.jsonl", tmp_path / "bare.jsonl"
+    whole.write_text(alice("export", game).out)
+    bare.write_text(alice("log", game).out)
+    accounts = [alice("audit", str(file), "--clock", "--json").json["clock"] for file in (whole, bare)]
+    assert accounts[0] == accounts[1]
+    assert accounts[0]["reserve"] == [12 * DAY, 14 * DAY]
+    assert accounts[0]["turns"][1] == {
+        "seat": 0,
+        "name": "alice",
+        "begin": "2026-11-20T12:00:00Z",
+        "until": "2026-11-25T12:00:00Z",
+        "spent": 5 * DAY,
+        "reserve": 12 * DAY,
+    }
+    assert "clock" not in alice("audit", str(whole), "--json").json
+    text = alice("audit", str(whole), "--clock").out
+    assert re.search(r"2 +alice +2026-11-20 12:00:00 UTC +2026-11-25 12:00:00 UTC +5d +12d", text)
+    assert "Reserve of alice: 12d." in text
+
+
+def test_a_game_without_a_clock_has_no_account(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob, "none")
+    told = alice("audit", game, "--clock", "--json").json["clock"]
+    assert told == {"text": "none", "control": None, "turns": [], "reserve": None}
+    assert "The game has no clock." in alice("audit", game, "--clock").out
+
+
+def test_the_account_is_of_one_log(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, tmp_path: Path) -> None:
+    game = finished(world, alice, bob)
+    (tmp_path / "a.jsonl").write_text(alice("export", game).out)
+    (tmp_path / "b.jsonl").write_text(alice("export", game).out * 2)
+    for sources in ((str(tmp_path / "a.jsonl"),) * 2, (str(tmp_path / "b.jsonl"),)):
+        done = alice("audit", *sources, "--clock")
+        assert (done.code, done.out) == (2, "")

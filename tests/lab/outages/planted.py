@@ -1,0 +1,89 @@
+"""Faults to plant in the service; the judgement has to find each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+from unittest.mock import patch
+
+from hkoji_server.service import service_time
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store import game_statements, outages
+from hkoji_server.store.sql import SqlStore
+from hkoji_server.store.sqlite import append
+from hkoji_server.store.sqlite import store as sqlite_store
+from hkoji_server.store.time_contract import StaleDecisionError
+from sqlalchemy import func, null
+
+from hkoji.game.clock import Outage, format_time, parse_time
+
+
+def _any_age() -> None:
+    """A decision of any age is written."""
+    from hkoji_server.store.postgres import statements
+
+    for module in (append, sqlite_store, game_statements, statements):
+        patch.object(module, "latest", lambda _: datetime(9000, 1, 1, tzinfo=UTC)).start()
+
+
+def _recorded_without_lock() -> None:
+    """The newest entry is looked up before the transaction that records the outage, and nothing is locked."""
+
+    async def close_gap(self: Any, beat: str | None, now: str) -> Any:  # Any: the store
+        ((newest,),) = await self._rows("SELECT max(updated) FROM game", {})
+        begin = format_time(parse_time(max(beat or "", newest or "", "2000-01-01T00:00:00Z")) + 1)
+
+        def work(connection: Any) -> Any:
+            if outages._last_beat(connection) != beat:
+                raise StaleDecisionError
+            outage = Outage(begin, now)
+            if beat is None or begin >= now:
+                outage = None  # type: ignore[assignment] # nothing to record
+            else:
+                outages._record(connection, outage)
+            if beat is None or beat < now:
+                outages._set_beat(connection, beat, now)
+            return outage
+
+        return await self._transaction(work)
+
+    patch.object(SqlStore, "close_gap", close_gap).start()
+
+
+def _begins_after_the_beat() -> None:
+    """An outage begins after the time that was noted last, whatever was taken since then."""
+    real = func.max
+
+    def newest(column: Any) -> Any:  # Any: SQL
+        return null() if column.name == "updated" else real(column)
+
+    patch.object(func, "max", newest, create=True).start()
+
+
+def _nothing_drained() -> None:
+    """A head has the time now, whatever is still being written."""
+
+    async def drained(self: Any) -> str:  # Any: the service's time
+        now: str = await self.now()
+        return now
+
+    patch.object(ServiceTime, "drained", drained).start()
+
+
+def _clock_trusted() -> None:
+    """Whatever the clock shows is true."""
+    patch.object(service_time, "JUMP", float("inf")).start()
+    patch.object(service_time, "BEFORE_BEAT", 10**7).start()
+    patch.object(ServiceTime, "_compare", lambda *_: None).start()
+
+
+PLANTED: Final[dict[str, Callable[[], None]]] = {
+    "decisions of any age are written": _any_age,
+    "outages are recorded without the lock": _recorded_without_lock,
+    "outages begin after the last beat": _begins_after_the_beat,
+    "heads wait for nothing": _nothing_drained,
+    "the clock is trusted": _clock_trusted,
+}
+ON_POSTGRES: Final = ("outages are recorded without the lock", "the clock is trusted")
+"""These can do harm on PostgreSQL only. A file has one writer, and its processes have one clock."""

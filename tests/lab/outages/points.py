@@ -1,0 +1,123 @@
+"""Where in its work a process can wait, stop or end: around transactions, and while it records an outage.
+
+A wait on SQLite is in the thread that writes, and on PostgreSQL in the task that appends. So the process goes on with
+everything else: it notes the time, and answers other requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from typing import Any, Final
+from unittest.mock import patch
+
+from tests.lab.outages.simulated_time import ACTIONS, POINTS, SPEED, SimulatedTime
+from tests.support.driver_calls import driver_watched
+
+_BEFORE, _IN, _COMMIT, _AFTER, _RECORD, _RECORDING = range(len(POINTS))
+_WAIT, _STOP, _KILL = range(len(ACTIONS))
+_WATCHED: Final = ExitStack()
+"""Until the process ends."""
+
+
+class OrderedProcess:
+    """Carries out the orders for process `number`."""
+
+    def __init__(self, simulated: SimulatedTime, number: int) -> None:
+        self._simulated = simulated
+        self._number = number
+        self._writes = False
+
+    @property
+    def ordered(self) -> bool:
+        """Whether there is an order to be carried out."""
+        return self._simulated.has_order(self._number)
+
+    def _reach(self, point: int) -> float:
+        """Stops or ends at a point if that is ordered. Returns how many real seconds to wait there."""
+        order = self._simulated.take_order(self._number, point)
+        if order is None:
+            return 0
+        action, seconds = order
+        if action != _WAIT:
+            os.kill(os.getpid(), signal.SIGKILL if action == _KILL else signal.SIGSTOP)
+            return 0
+        return seconds / SPEED
+
+    def reach(self, point: int) -> None:
+        """Carries out an order in a thread."""
+        time.sleep(self._reach(point))
+
+    async def reach_in_task(self, point: int) -> None:
+        """Carries out an order in a task."""
+        await asyncio.sleep(self._reach(point))
+
+    # --- calls of a driver in a thread ------------------------------------------------------------------------------
+
+    def before_call(self, what: str, sql: str) -> None:
+        if what != "execute":
+            return
+        if sql.startswith("BEGIN IMMEDIATE"):
+            self._writes = False
+            self.reach(_BEFORE)
+        elif sql == "COMMIT" and self._writes:
+            self.reach(_COMMIT)
+        elif sql.startswith("INSERT INTO outage"):
+            self.reach(_RECORD)
+
+    def after_call(self, what: str, sql: str) -> None:
+        if what != "execute":
+            return
+        if sql.startswith("UPDATE game"):
+            self._writes = True
+            self.reach(_IN)
+        elif sql == "COMMIT" and self._writes:
+            self.reach(_AFTER)
+        elif sql.startswith("INSERT INTO outage"):
+            self.reach(_RECORDING)
+
+
+def watch_sqlite(process: OrderedProcess) -> None:
+    """Carries out the orders at the calls to SQLite from now on."""
+    _WATCHED.enter_context(driver_watched(process))
+
+
+def watch_postgres(process: OrderedProcess) -> None:
+    """Carries out the orders at the calls to psycopg from now on."""
+    import psycopg
+    from hkoji_server.store.postgres import statements
+
+    pipeline, execute = psycopg.AsyncConnection.pipeline, psycopg.AsyncConnection.execute
+    execute_in_thread = psycopg.Cursor.execute
+
+    @asynccontextmanager
+    async def slow(connection: Any) -> AsyncIterator[None]:
+        """A pipeline whose statements are sent one by one: then the transaction is open while it waits."""
+        await process.reach_in_task(_BEFORE)
+        async with connection.transaction():
+            yield
+            await process.reach_in_task(_COMMIT)
+        await process.reach_in_task(_AFTER)
+
+    def opened(connection: Any) -> Any:
+        return slow(connection) if process.ordered else pipeline(connection)
+
+    async def executed(connection: Any, sql: Any, *given: Any, **named: Any) -> Any:
+        done = await execute(connection, sql, *given, **named)
+        if sql == statements.HOLD:
+            await process.reach_in_task(_IN)
+        return done
+
+    def executed_in_thread(cursor: Any, sql: Any, *given: Any, **named: Any) -> Any:
+        process.before_call("execute", str(sql))
+        done = execute_in_thread(cursor, sql, *given, **named)
+        process.after_call("execute", str(sql))
+        return done
+
+    patch.object(psycopg.AsyncConnection, "pipeline", opened).start()
+    patch.object(psycopg.AsyncConnection, "execute", executed).start()
+    patch.object(psycopg.Cursor, "execute", executed_in_thread).start()

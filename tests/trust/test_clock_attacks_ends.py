@@ -1,0 +1,190 @@
+"""Attacks on what is agreed, and on games that nobody has joined: false agreements, late joins, early lapses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from hkoji.errors import TrustError
+from hkoji.game.agreement import Agreement, Series
+from hkoji.game.entry_kinds import Invite, Lapse, parse_body
+from hkoji.log import sshsig
+from hkoji.log.entry import make_entry
+from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.adversary import HostileService, attack, lying, on_disk, proven, told
+from tests.support.lying_game import goes_on
+from tests.support.memory_service import AT, LocalPlayer
+from tests.support.shell import Shell
+from tests.support.timed_table import MINUTES, TimedTable, later
+from tests.trust.clock_lies import accepted, found, lied_to, retimed
+from tests.trust.test_attacks import BOTH, CLIENT, NOBODY, SERVICE, TOGETHER
+
+EXPIRES = later(AT, 3600)
+ASKED = Agreement(MINUTES, EXPIRES, rated=True, series=Series(3, "cd" * 16, 1))
+OTHERS = {
+    "a longer clock": ASKED._replace(clock=MINUTES._replace(move=61)),
+    "no clock": ASKED._replace(clock=None, rated=False),
+    "rest days": ASKED._replace(clock=MINUTES._replace(rest="67")),
+    "a later expiry": ASKED._replace(expires=later(EXPIRES, 1)),
+    "no expiry": ASKED._replace(expires=None),
+    "not rated": ASKED._replace(rated=False),
+    "a rematch": ASKED._replace(rematch="ab" * 16),
+    "another game of the series": ASKED._replace(series=Series(3, "cd" * 16, 2)),
+    "no series": ASKED._replace(series=None),
+}
+
+others = pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS.keys())
+
+
+def sent(service: HostileService) -> int:
+    """How many entries players have sent."""
+    return sum(method == "POST" and path.endswith("/entries") for method, path in service.requests)
+
+
+# --- agreements -------------------------------------------------------------------------------------------------------
+
+
+@attack(
+    "a game with another agreement than the host has asked for", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY
+)
+@others
+def test_another_agreement_for_the_host(service: HostileService, alice: LocalPlayer, other: Agreement) -> None:
+    honest = service._offer
+
+    def lie(options: Any) -> tuple[int, Any]:  # Any: JSON
+        assert options["agreement"] == ASKED.to_json()
+        return honest({**options, "agreement": other.to_json()})
+
+    with (
+        patch.object(service, "_offer", lie),
+        pytest.raises(TrustError, match="offered another agreement than requested") as refusal,
+    ):
+        alice.client.new(Hanamikoji(), agreement=ASKED)
+    assert refusal.value.hint == "nothing was signed"
+    (game,) = service.games
+    assert (len(service.games[game].lines), sent(service)) == (1, 0)
+    assert not list(alice.path.rglob("outbox*"))
+    true = alice.client.new(Hanamikoji(), agreement=ASKED).course.setup
+    assert true.agreement == ASKED
+    assert [line.entry.kind for line in service.games[true.game].lines] == ["offer", "open"]
+    assert proven(service, alice, true.game) == set()
+
+
+@attack(
+    "another agreement shown to the guest than the host has signed",
+    who=SERVICE,
+    found=CLIENT,
+    named=SERVICE,
+    file=SERVICE,
+)
+@others
+def test_another_agreement_for_the_guest(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer, other: Agreement
+) -> None:
+    """The host's `open` names the hash of the offer, so the receipt for it contradicts the false one."""
+    game = alice.client.new(Hanamikoji(), agreement=ASKED).course.setup.game
+    offer, opened = service.games[game].lines
+    entry = make_entry(
+        at=AT,
+        body={**offer.entry.body, "agreement": other.to_json()},
+        by="server",
+        game=game,
+        kind="offer",
+        prev=offer.entry.prev,
+        seen=None,
+        seq=0,
+    )
+    receipt = make_receipt(at=AT, game=game, head=entry.head, seq=0)
+    signed = SignedReceipt(receipt, service.key.sign(sshsig.RECEIPT, receipt.message))
+    false = Line(entry, sign_entry(entry, service.key), signed)
+    before, count = on_disk(bob), sent(service)
+    with lying(service, told((false, opened))):
+        for _ in range(2):
+            with pytest.raises(TrustError, match="entry 1 of the log does not hold"):
+                bob.join(game)
+    assert (on_disk(bob), sent(service)) == (before, count)
+    assert proven(service, bob, game) == {"server"}
+    assert bob.join(game).course.setup.agreement == ASKED
+
+
+@attack("a game with another clock than the guest wants", who="anybody", found=CLIENT, named=NOBODY, file=NOBODY)
+def test_another_clock_for_the_guest(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
+    """`hkoji join --clock` signs nothing; without it the agreement is shown before anything is signed."""
+    games = [alice.client.new(Hanamikoji(), agreement=ASKED).course.setup.game for _ in range(2)]
+    count = sent(service)
+    for asked in ("1m/3m", "1m", "2m/2m", "1m/2m+1s", "none"):
+        done = Shell(bob)("join", games[0], "--clock", asked)
+        assert done.code != 0
+        assert "the game has another clock than you asked for" in done.err
+        assert sent(service) == count
+    assert not list(bob.path.rglob("outbox*"))
+    done = Shell(bob)("join", games[0], "--clock", "1m/2m")
+    assert done.code == 0, done
+    count, shown = sent(service), Shell(bob)("join", games[1])
+    assert (shown.code, sent(service)) == (0, count + 2)
+    assert "1m/2m" in shown.err + shown.out
+
+
+# --- games that nobody has joined -------------------------------------------------------------------------------------
+
+
+def opened(agreement: Agreement = ASKED, invite: Invite | None = None) -> TimedTable:
+    """A game that waits for a guest."""
+    table = TimedTable(seed=3, agreement=agreement)
+    table.open(invite)
+    return table
+
+
+@attack("a guest who joins after the offer has expired", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
+@pytest.mark.parametrize("goes_on_from_it", [False, True])
+def test_a_join_after_the_expiry(tmp_path: Path, goes_on_from_it: bool) -> None:
+    table = opened()
+    table.now = EXPIRES
+    table.join()
+    if goes_on_from_it:
+        table.reveal_seed(1)
+    forged = retimed(table, 2, later(EXPIRES, 1))
+    found(tmp_path / "log", table, forged, 2)
+    reason = f"an entry 2 that does not hold: the guest joined at {later(EXPIRES, 1)}, and the offer expired"
+    lied_to(tmp_path / "x", table, forged, reason)
+
+
+@attack("an offer that lapses before it has expired", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
+@pytest.mark.parametrize("seconds", [0, -1, -3600])
+def test_an_offer_that_lapses_too_early(tmp_path: Path, seconds: int) -> None:
+    table = opened()
+    table.now = later(EXPIRES, 1)
+    table.lapse("expired")
+    forged = retimed(table, 2, later(EXPIRES, seconds))
+    found(tmp_path / "log", table, forged, 2)
+    reason = f"an entry 2 that does not hold: the offer has not expired at {later(EXPIRES, seconds)}"
+    lied_to(tmp_path / "x", table, forged, reason, victims=(0, 2))
+
+
+@attack("an offer that never expires lapses", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
+def test_an_offer_that_lapses_without_an_expiry(tmp_path: Path) -> None:
+    lapsing, table = opened(), opened(ASKED._replace(expires=None))
+    lapsing.now = later(EXPIRES, 1)
+    lapsing.lapse("expired")
+    accepted(tmp_path / "expired", lapsing)
+    end = parse_body("end", lapsing.lines[3].entry.body)
+    forged = goes_on(table, 2, (Lapse("expired"), "server"), (end, "server"), at=later(AT, 10**8))
+    found(tmp_path / "log", table, forged, 2)
+    lied_to(tmp_path / "x", table, forged, "the offer has not expired at", victims=(0, 2))
+
+
+@attack("an invitation declined in the name of nobody", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
+def test_an_invitation_declined_by_nobody(tmp_path: Path) -> None:
+    """Only a player who was invited by name can decline."""
+    invited, table = opened(invite=Invite("bob", None)), opened()
+    invited.lapse("declined")
+    end = parse_body("end", invited.lines[3].entry.body)
+    forged = goes_on(table, 2, (Lapse("declined"), "server"), (end, "server"), at=AT)
+    found(tmp_path / "log", table, forged, 2)
+    lied_to(tmp_path / "x", table, forged, "nobody was invited by name, so nobody can decline", victims=(0, 2))
+    accepted(tmp_path / "invited", invited)
+    assert tuple(invited.lines) == goes_on(invited, 2, (Lapse("declined"), "server"), (end, "server"), at=AT)
