@@ -305,6 +305,7 @@ class Operations(RuleBasedStateMachine):
         result = self.act(device, game, lambda: getattr(device, kind)(game.game))
         posted, seat = self.posted(device), game.seat_of(device.name)
         entry = posted.entry if posted else None
+        refused = posted.expected.code if posted else None
         if device.lost:
             assert isinstance(result, _BROKEN), result
         elif isinstance(result, MadeMove):
