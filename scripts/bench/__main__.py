@@ -31,7 +31,10 @@ BENCHMARKS = {
 
 
 def main(names: list[str]) -> None:
-    """Runs the named benchmarks in order."""
+    """Runs the named benchmarks in order, or prints their names."""
+    if {"-h", "--help"} & {*names}:
+        print(f"usage: python -m scripts.bench [NAME...]\n\nRuns all benchmarks, or these: {', '.join(BENCHMARKS)}.")
+        return
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         sys.exit(f"bench: there is no {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
