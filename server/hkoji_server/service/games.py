@@ -84,7 +84,7 @@ class Games:
         Raises `IllegalError` for an agreement beyond the limits, and `ClockError`.
         """
         for _ in range(TRIES):
-            at = await self._time.now()
+            at = await self._time.time_of_record()
             self._agreements.verify(agreement, at)
             game, seed = self._sources.entropy(16).hex(), self._sources.entropy(32).hex()
             outages = self._time.outages
@@ -186,7 +186,7 @@ class Games:
             body = Revoke(
                 parse_public_key(registered.key), player, old, decode_base64(proof, "proof"), _revocation(retired)
             )
-            at, outages = await self._time.now(), self._time.outages
+            at, outages = await self._time.time_of_record(), self._time.outages
             accepted = referee.revoke(held.refereed, body, signer=self._signer, at=at)
             try:
                 await write_own(self._store, self._held, held, accepted, outages, key=registered.key)

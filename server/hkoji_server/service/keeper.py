@@ -107,7 +107,7 @@ class Keeper:
         """Ends a game whose deadline is before that time, or corrects it. Returns whether this process has ended it."""
         for _ in range(TRIES):
             held = await self._held.read(game)
-            at, outages = await self._time.now(), self._time.outages
+            at, outages = await self._time.time_of_record(), self._time.outages
             course = held.refereed.course
             due = held.due(outages)
             try:

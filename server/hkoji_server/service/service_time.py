@@ -86,6 +86,11 @@ class ServiceTime:
         """
         return self._look() or await self._resume()
 
+    async def time_of_record(self) -> str:
+        """Returns the time of record of an entry of the service's own: `now`, or the end of an outage around it."""
+        at = await self.now()
+        return next((each.until for each in self._outages if each.begin <= at < each.until), at)
+
     async def beat(self) -> None:
         """Notes that this process takes entries, and learns what others have noted. Raises as `now` does."""
         began, at = self._sources.elapsed(), await self.now()

@@ -215,13 +215,13 @@ class NaiveService:
         return {"name": "hkoji", "origin": self.origin, "key": self.key, "time": at, "slack": self.slack}
 
     def _offer(self, asked: Object, me: str, drawn: Drawn) -> Expected:
-        at, expires = self.now(), asked["agreement"]["expires"]
+        at, expires = outside(self.now(), self.time.outages), asked["agreement"]["expires"]
         if expires is not None and expires <= at:
             return refused(422, "illegal")
         game, seed = drawn[0].hex(), drawn[1].hex()
         assert game not in self.games
-        at, outages = outside(at, self.time.outages), self.time.outages
-        made = NaiveGame(game, asked["ruleset"], seed, me, at, self.key, asked["agreement"], outages)
+        rest = (asked["agreement"], self.time.outages)
+        made = NaiveGame(game, asked["ruleset"], seed, me, at, self.key, *rest)
         self.games[game] = made
         return Expected(201, body={"game": game}, lines=lines_of(made, 0))
 

@@ -175,6 +175,20 @@ def test_a_planted_bug_is_found(bug: str, moves: int, course: Course) -> None:
             shutil.rmtree(made.folder)
 
 
+def test_a_game_offered_when_the_clock_went_back_into_an_outage_is_dated_after_it() -> None:
+    made, _ = begin(TIMED, 1)
+    try:
+        made.world.pass_time(400, absent=True)
+        made.world.beat()
+        made.world.set_clock(-20)
+        made.start(1, TIMED, 0)
+        (outage,) = made.model.time.outages
+        assert made.games[-1].created == outage["until"] > made.world.time()
+    finally:
+        made.world.close()
+        shutil.rmtree(made.folder)
+
+
 def test_the_model_shares_nothing_with_the_project() -> None:
     own = {module.__name__ for module in MODEL}
     for module in MODEL:
