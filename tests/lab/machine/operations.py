@@ -283,9 +283,8 @@ class Operations(RuleBasedStateMachine):
             return
         posted = self.posted(device)
         entry = posted.entry if posted else None
-        if (
-            posted and posted.expected.code and (entry != waited or posted.expected.code == "clock")
-        ):  # the move, or a seed or a new key before it
+        refused = posted.expected.code if posted else None
+        if refused and (entry != waited or refused == "clock"):  # the move, or a seed or a new key before it
             assert isinstance(result, errors.HkojiError)
             self.check_refusal(device, result)
         elif posted and entry and entry["kind"] == "move" and entry != waited:
@@ -311,12 +310,7 @@ class Operations(RuleBasedStateMachine):
         elif isinstance(result, MadeMove):
             made = handmade_entries.read(game.texts[result.seq])
             assert (made["kind"], made["by"]) == (kind, device.name)
-        elif (
-            posted
-            and entry
-            and (entry["kind"] in (kind, "rekey") or posted.expected.code == "clock")
-            and posted.expected.code
-        ):
+        elif entry and refused and (entry["kind"] in (kind, "rekey") or refused == "clock"):
             assert isinstance(result, errors.HkojiError)
             self.check_refusal(device, result)
         elif game.stage == "over":
