@@ -310,7 +310,7 @@ class Operations(RuleBasedStateMachine):
         elif isinstance(result, MadeMove):
             made = handmade_entries.read(game.texts[result.seq])
             assert (made["kind"], made["by"]) == (kind, device.name)
-        elif refused and entry and (entry["kind"] in (kind, "rekey") or refused == "clock"):
+        elif entry and refused and (entry["kind"] in (kind, "rekey") or refused == "clock"):
             assert isinstance(result, errors.HkojiError)
             self.check_refusal(device, result)
         elif game.stage == "over":
