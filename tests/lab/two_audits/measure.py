@@ -36,13 +36,7 @@ def measure(doc: str, sorts: Callable[[random.Random], Iterator[Case]]) -> None:
     parser.add_argument("seed", type=int)
     parser.add_argument("--jobs", type=int, default=2, help="how many scripts run at a time")
     parser.add_argument("--keep", type=Path, help="a folder for the logs on which they differ")
-    parser.add_argument(
-<<<<<<< HEAD
-        "--golden", action="store_true", help="also the test vectors, their games cut anywhere"
-=======
-        "--golden", action="store_true", help="also the test vectors, whose games are cut at every entry"
->>>>>>> main
-    )
+    parser.add_argument("--golden", action="store_true", help="also the test vectors, their games cut anywhere")
     given = parser.parse_args()
     if missing := missing_tools():
         sys.exit(missing)
