@@ -121,6 +121,7 @@ async def every_method_of_time(store: Store) -> None:
     await store.append(append_of(table, 0, (table.lines[1],), summary=summary(table, 2, status="finished")))
     await store.drained()
     await store.beat(AT)
+    await store.clock()
     beat = await store.last_beat()
     await store.close_gap(beat, LATER)
     await store.add_outage(Outage("2027-01-02T00:00:00Z", "2027-01-03T00:00:00Z"), "2027-01-04T00:00:00Z")

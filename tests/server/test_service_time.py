@@ -77,6 +77,9 @@ class Judged:
         noted = await self._store.beat(time)
         return Beat(noted.at, at(self._clock, self.apart))
 
+    async def clock(self) -> str:
+        return at(self._clock, self.apart)
+
 
 # --- outages ----------------------------------------------------------------------------------------------------------
 
@@ -227,6 +230,25 @@ def test_a_clock_over_a_minute_before_the_last_beat_is_not_trusted(tmp_path: Pat
         assert (run(store.last_beat()), run(store.outages())) == (at(clock, 61), ())
         clock.pass_by(1)
         assert run(time.now()) == at(clock)
+
+
+@pytest.mark.parametrize("apart", [31, -3600])
+def test_a_database_judges_the_clock_before_the_first_time_is_noted(tmp_path: Path, apart: int) -> None:
+    """Else one wrong clock would be noted in a new database, and keep all processes out until it is that late."""
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        judged = Judged(store, clock)
+        judged.apart = apart
+        time = process(judged, clock)
+        with pytest.raises(ClockError):
+            run(time.now())
+        with pytest.raises(ClockError):
+            run(time.beat())
+        assert (run(store.last_beat()), run(store.outages())) == (None, ())
+        judged.apart = 0
+        clock.pass_by(2)
+        assert run(time.now()) == at(clock)
+        assert run(store.last_beat()) == at(clock)
 
 
 def test_a_database_judges_the_clock_after_a_jump_and_with_each_beat(tmp_path: Path) -> None:

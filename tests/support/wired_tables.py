@@ -31,7 +31,7 @@ from hkoji.rules.protocol import Due
 from tests.support.pipes import Pipe, Reply, connect, got, posted
 from tests.support.timed_logs import Given
 
-_PAUSE: Final = 0.03
+_PAUSE: Final = 0.08
 _ANSWERED: Final = 8.0
 _CREATED: Final = (200, 201)
 

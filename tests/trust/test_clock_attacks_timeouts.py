@@ -83,7 +83,7 @@ def test_a_timeout_without_a_clock(tmp_path: Path, seat: int) -> None:
     timed = timed_game(3).play(2)
     timed.now = long
     holds(tmp_path / "true", timed.time_out())
-    accepted(tmp_path / "true", timed)
+    accepted(tmp_path / "true" / "seats", timed)
 
 
 @attack(

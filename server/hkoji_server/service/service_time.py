@@ -150,12 +150,10 @@ class ServiceTime:
         if self._doubt is not None and elapsed - self._asked < _FRESH:
             raise self._doubt
         self._asked = elapsed
+        self._compare(await self._store.clock(), log_time(moment))
         row = await self._store.last_beat()
         if row is not None:
-            # Noting the time that is noted changes nothing, and tells the time of the database.
-            noted = await self._store.beat(row)
-            self._compare(noted.clock, log_time(moment))
-            self._note(noted.at)
+            self._note(row)
             self._verify_after_beat(moment)
         self._doubt = None
         self._offset = offset

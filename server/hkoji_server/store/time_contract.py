@@ -115,6 +115,9 @@ class TimeStore(Protocol):
     async def beat(self, at: str) -> Beat:
         """Notes that a process takes entries at the time `at`, unless a later time is noted. Returns what is noted."""
 
+    async def clock(self) -> str | None:
+        """Returns the time of the database; None if it has no clock of its own."""
+
     async def last_beat(self) -> str | None:
         """Returns the newest time that was noted; None in a new store."""
 

@@ -325,7 +325,7 @@ class NaiveGame:
         self.sigs.append(sig)
 
     def _write(self, kind: str, body: Object) -> None:
-        prev, seen = (self.head, self.at) if self.texts else (log.GENESIS, None)
+        prev, seen = (self.head, json.loads(self.receipts[-1])["at"]) if self.texts else (log.GENESIS, None)
         self._keep(log.entry_text(self.at, body, "server", self.game, kind, prev, seen, len(self.texts)), "")
 
     def _go_on(self, kind: str) -> None:

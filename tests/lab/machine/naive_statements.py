@@ -28,7 +28,7 @@ def state(game: NaiveGame, said: Object, now: Callable[[], str]) -> Expected:
             return Expected(200, body={"deadline": None}, lines=lines_of(game, ended))
         return refused(409, "conflict", game)
     if game.stage == "over":
-        return refused(409, "game-over", game)
+        return refused(409, "game-over")
     at = now()
     if game.actor is None:
         return refused(422, "illegal")
@@ -43,8 +43,8 @@ def state(game: NaiveGame, said: Object, now: Callable[[], str]) -> Expected:
 def _give(game: NaiveGame, said: Object) -> Expected:
     kept = [each for each in game.time.gifts() if (each["head"], each["name"]) == (said["head"], said["name"])]
     fresh = all(each["seconds"] < said["seconds"] for each in kept)
-    if fresh:
-        game.time.statements.append(said)
+    if fresh:  # of several gifts the largest counts
+        game.time.statements = [each for each in game.time.statements if each not in kept] + [said]
         game.time.listed = game.deadline()
     return Expected(201 if fresh else 200, body={"deadline": game.deadline()}, lines=[])
 
@@ -72,7 +72,7 @@ def withdraw(game: NaiveGame, name: str) -> Expected:
     if game.seat_of(name) is None:
         return refused(403, "forbidden")
     if game.stage == "over":
-        return refused(409, "game-over", game)
+        return refused(409, "game-over")
     wish = game.time.wishes(game.head).get(name)
     game.time.statements = [each for each in game.time.statements if each is not wish]
     return Expected(204)

@@ -234,11 +234,11 @@ class Operations(RuleBasedStateMachine):
         if device.lost or (posted is not None and posted.expected.code):
             assert isinstance(result, errors.HkojiError)
             self.check_refusal(device, result)
+        elif game.stage == "over":
+            assert isinstance(result, errors.GameOverError), result
         elif seat == 1:
             assert isinstance(result, Position), result
             self.check_position(device, game, result)
-        elif game.stage == "over":
-            assert isinstance(result, errors.GameOverError), result
         elif seat == 0:
             assert type(result) is errors.IllegalError, result
         elif game.stage != "join":
@@ -283,7 +283,8 @@ class Operations(RuleBasedStateMachine):
             return
         posted = self.posted(device)
         entry = posted.entry if posted else None
-        if posted and entry != waited and posted.expected.code:  # the move, or a seed or a new key before it
+        refused = posted.expected.code if posted else None
+        if refused and (entry != waited or refused == "clock"):  # the move, or a seed or a new key before it
             assert isinstance(result, errors.HkojiError)
             self.check_refusal(device, result)
         elif posted and entry and entry["kind"] == "move" and entry != waited:
@@ -303,12 +304,13 @@ class Operations(RuleBasedStateMachine):
         result = self.act(device, game, lambda: getattr(device, kind)(game.game))
         posted, seat = self.posted(device), game.seat_of(device.name)
         entry = posted.entry if posted else None
+        refused = posted.expected.code if posted else None
         if device.lost:
             assert isinstance(result, _BROKEN), result
         elif isinstance(result, MadeMove):
             made = handmade_entries.read(game.texts[result.seq])
             assert (made["kind"], made["by"]) == (kind, device.name)
-        elif posted and entry and entry["kind"] in (kind, "rekey") and posted.expected.code:
+        elif entry and refused and (entry["kind"] in (kind, "rekey") or refused == "clock"):
             assert isinstance(result, errors.HkojiError)
             self.check_refusal(device, result)
         elif game.stage == "over":

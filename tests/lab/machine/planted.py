@@ -18,10 +18,11 @@ from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji import referee
 from hkoji.client.sending import EntrySender
 from hkoji.client.vault import Vault
-from hkoji.game import course, entry_kinds
+from hkoji.game import course, entry_kinds, may_append
 from hkoji.game.course import Course
 from hkoji.log import sshsig
 from hkoji.rules.events import Outcome
+from tests.lab.machine.planted_in_time import PLANTED_IN_TIME
 
 Real = Any  # a function of any signature
 Patch = Callable[[], Any]  # a patch that is not yet applied
@@ -85,7 +86,7 @@ def _opening_dropped() -> Any:
 
 
 def _spectator_resigns() -> Any:
-    real_signer, real_author, real_verify = Course.signer, course.verify_author, sshsig.verify
+    real_signer, real_author, real_verify = Course.signer, may_append.verify_author, sshsig.verify
     real_resign = entry_kinds.Resign.apply
 
     def signer(self: Any, entry: Any, body: Any) -> Any:
@@ -228,4 +229,5 @@ PLANTED: Final[dict[str, Patch]] = {
     "a client sends before it has kept": _sent_before_kept,
     "an overtaken move gets a receipt": _racing_move_lost,
     "a login that was ended goes on": _known_for_ever,
+    **PLANTED_IN_TIME,
 }

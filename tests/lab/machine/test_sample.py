@@ -30,8 +30,11 @@ from tests.lab.machine import (
 )
 from tests.lab.machine.naive_game import NaiveGame
 from tests.lab.machine.planted import PLANTED
+from tests.lab.machine.planted_in_time import PLANTED_IN_TIME
 from tests.support import naive_geishas_road, naive_hanamikoji
 
+TIMED = 16
+"""The options of a game with a clock."""
 Course = Callable[[machine.Machine, NaiveGame], None]
 MODEL = (
     *(naive_log, naive_clock, naive_time, game_time, naive_game, naive_statements, naive_service, expected, seen),
@@ -113,6 +116,31 @@ def resignation(made: machine.Machine, game: NaiveGame) -> None:
     made.world.ask("GET", f"/v1/games/{game.game}")
 
 
+def late_move(made: machine.Machine, game: NaiveGame) -> None:
+    made.world.pass_until(game.deadline() or "", 60)
+    made.step_on(0, 0)
+
+
+def gift(made: machine.Machine, game: NaiveGame) -> None:
+    assert game.actor is not None
+    made.give_time(made.device_of(game.names[1 - game.actor] or "", 0), game, 500)
+    made.step_on(0, 0)
+
+
+def outage(made: machine.Machine, _: NaiveGame) -> None:
+    made.world.pass_time(400, absent=True)
+    made.step_on(0, 0)
+
+
+def no_timeout_yet(made: machine.Machine, game: NaiveGame) -> None:
+    made.world.pass_until(game.deadline() or "", 60)
+
+
+def clock_set(made: machine.Machine, _: NaiveGame) -> None:
+    made.world.set_clock(-40)
+    made.step_on(0, 0)
+
+
 @pytest.mark.parametrize(
     ("bug", "moves", "course"),
     [
@@ -126,11 +154,16 @@ def resignation(made: machine.Machine, game: NaiveGame) -> None:
         ("a salt may be used twice", 2, raw_sort("salt again")),
         ("a client signs a lost move anew", 0, lost_move),
         ("a client sends before it has kept", 0, lost_move),
+        ("a late move is taken", 1, late_move),
+        ("a gift is not written into the log", 1, gift),
+        ("an outage moves no deadline", 1, outage),
+        ("a timeout comes without slack", 1, no_timeout_yet),
+        ("a clock that has jumped is trusted", 1, clock_set),
     ],
 )
 def test_a_planted_bug_is_found(bug: str, moves: int, course: Course) -> None:
     for planted in (False, True):
-        made, game = begin(0, moves)
+        made, game = begin(TIMED if bug in PLANTED_IN_TIME else 0, moves)
         try:
             if planted:
                 with PLANTED[bug](), pytest.raises(AssertionError):

@@ -173,7 +173,11 @@ class World:
 
     def keep(self) -> None:
         """The service ends games whose time is over."""
+        ended = [game for game in self.model.games if self.model.games[game].stage != "over"]
         self._alike(self.by_hand.keeper.look(), self.model.keep)
+        for game in ended:
+            if self.model.games[game].stage == "over":
+                self.ask("GET", f"/v1/games/{game}/log")
 
     def _alike(self, real: Coroutine[Any, Any, object], naive: Callable[[], object]) -> None:  # Any: of a coroutine
         self._tell_time()

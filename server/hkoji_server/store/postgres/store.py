@@ -206,6 +206,9 @@ class PostgresStore(SqlStore):
 
     # --- beats ----------------------------------------------------------------------------------------------------
 
+    async def clock(self) -> str | None:
+        return await self._transaction(lambda connection: self._time(connection).strftime(_LOG_TIME))
+
     async def beat(self, at: str) -> Beat:
         def work(connection: Connection) -> Beat:
             return Beat(outages.note_beat(connection, at), self._time(connection).strftime(_LOG_TIME))

@@ -154,6 +154,9 @@ class SqliteStore(SqlStore):
 
     # --- beats ----------------------------------------------------------------------------------------------------
 
+    async def clock(self) -> str | None:
+        return None
+
     async def beat(self, at: str) -> Beat:
         return Beat(await self._transaction(lambda connection: outages.note_beat(connection, at)), None)
 
