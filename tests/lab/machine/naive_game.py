@@ -102,7 +102,7 @@ class NaiveGame:
 
     @property
     def status(self) -> str:
-        over = "finished" if self.names[1] else "cancelled"
+        over = "cancelled" if self.stage == "over" and self.result and self.result["reason"] == "cancel" else "finished"
         return {"open": "offered", "join": "open", "over": over}.get(self.stage, "playing")
 
     @property
