@@ -75,7 +75,8 @@ def test_the_notes_count_what_is_in_the_file(path: Path) -> None:
     if not finished:
         assert notes[AuditStep.RESULT] == "not reached: the game is still running"
     elif end["result"]["reason"] == "cancel":
-        assert notes[AuditStep.RESULT] == "no winner, cancelled"
+        called_off = {"annul": "called off by agreement", "lapse": bodies[-2].get("reason")}
+        assert notes[AuditStep.RESULT] == f"no winner, {called_off.get(entries[-2]['kind'], 'cancelled')}"
     elif end["result"]["winner"] is None:
         assert notes[AuditStep.RESULT] == f"a shared win, {REASONS[end['result']['reason']]}"
     else:

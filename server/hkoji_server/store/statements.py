@@ -210,8 +210,9 @@ def outline_values(append: Append) -> Values:
 
 
 def summary_values(summary: GameSummary) -> Values:
-    """Returns the row of a game: its summary, and when it ended if it is over."""
-    return {**summary._asdict(), "ended": summary.updated if summary.status in OVER else None}
+    """Returns the row of a new game: its summary, when it ended if it is over, and when the keeper looks at it."""
+    ended = summary.updated if summary.status in OVER else None
+    return {**summary._asdict(), "ended": ended, "look_at": summary.deadline}
 
 
 def entry_values(line: Line) -> Values:

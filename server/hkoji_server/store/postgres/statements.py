@@ -142,10 +142,10 @@ def append_statement(append: Append) -> str:
 
 
 def _adds_game() -> str:
-    names = (*GameSummary._fields, "ended")
-    given = [bindparam(f"s_{name}", type_=GAME.c[name].type) for name in names]
-    row = select(*given, bindparam("s_deadline", type_=Text)).where(no_more_outages(), _is_fresh())
-    game = insert(GAME).from_select([*names, "look_at"], row).returning(GAME.c.game).cte("made")
+    names = (*GameSummary._fields, "ended", "look_at")
+    given = (bindparam(f"s_{name}", type_=GAME.c[name].type) for name in names)
+    row = select(*given).where(no_more_outages(), _is_fresh())
+    game = insert(GAME).from_select(list(names), row).returning(GAME.c.game).cte("made")
     secret = insert(SECRET).from_select(
         ["game", "seed", "offered_to"],
         select(game.c.game, bindparam("n_seed", type_=Text), bindparam("n_offered_to", type_=Text)),

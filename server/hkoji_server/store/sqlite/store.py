@@ -139,7 +139,7 @@ class SqliteStore(SqlStore):
             found = connection.execute(select(outage_number())).scalar_one()
             if found > new.outages or self._clock() > last:
                 raise StaleDecisionError(game)
-            connection.execute(insert(GAME).values(look_at=new.summary.deadline), summary_values(new.summary))
+            connection.execute(insert(GAME), summary_values(new.summary))
             connection.execute(insert(SECRET), {"game": game, "seed": new.seed, "offered_to": new.offered_to})
             connection.execute(insert(ENTRY), [entry_values(new.line)])
 
