@@ -348,8 +348,13 @@ class Operations(RuleBasedStateMachine):
         if device.lost or isinstance(result, errors.HkojiError):
             assert device.lost, result
             return
-        wanted = self.model.waiting_for(device.name) if waiting else self.model.own_games(device.name)
-        assert [each["game"] for each in result] == wanted
+        found = [each["game"] for each in result]
+        if waiting:  # the most urgent first, by the clocks as the client knows them
+            deadlines = [each["clock"]["deadline"] or "~" for each in result]
+            assert deadlines == sorted(deadlines)
+            assert sorted(found) == sorted(self.model.waiting_for(device.name))
+        else:
+            assert found == self.model.own_games(device.name)
 
     def stored_seat(self, device: Device, texts: list[str]) -> int | None:
         kinds = {handmade_entries.read(text)["kind"]: handmade_entries.read(text)["by"] for text in texts[1:3]}
