@@ -89,9 +89,11 @@ class Agenda:
     def waiting(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
         """Returns the games that wait for the player, the most urgent first.
 
-        Games with a clock are brought up to date, so what is said of them has been verified.
+        Games with a clock are brought up to date, so what is said of them has been verified. That may send a move that
+        an earlier command could not; then the game no longer waits.
         """
-        return sorted((with_clock(each, self._current(each)) for each in summaries), key=urgency)
+        found = ((each, self._current(each)) for each in summaries)
+        return sorted((with_clock(each, time) for each, time in found if time is not None), key=urgency)
 
     def look_at_others(self, summaries: Iterable[dict[str, Any]]) -> None:
         """Fetches and keeps signed heads of games with a clock that wait for the opponent.
@@ -135,13 +137,15 @@ class Agenda:
             return stated
         return _later(kept.time, stated)
 
-    def _current(self, summary: dict[str, Any]) -> GameTime:  # Any: JSON
+    def _current(self, summary: dict[str, Any]) -> GameTime | None:  # Any: JSON
+        """Returns the time of a game that waits for the player; None if it no longer does."""
         stated = self._stated(summary)
         if stated.reading.control is None or summary["status"] != "playing":
             return stated
         try:
             with self._client.game(summary["game"]) as held:
-                return held.look()[1]
+                position, time = held.look()
+            return time if position.mine else None
         except HkojiError as error:
             self._remark(summary["game"], error)
             return stated
