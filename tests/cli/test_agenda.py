@@ -9,8 +9,19 @@ from pathlib import Path
 import pytest
 
 from hkoji.cli import terminal
+from hkoji.cli.exits import Exit
 from hkoji.client.kept_evidence import KeptEvidence
-from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, timed_game, timed_player, timed_world
+from hkoji.client.transport import HttpAnswer
+from hkoji.errors import NetworkError
+from tests.support.timed_players import (
+    DAY,
+    InsideTransport,
+    TimedPlayer,
+    TimedWorld,
+    timed_game,
+    timed_player,
+    timed_world,
+)
 
 
 @pytest.fixture
@@ -113,3 +124,26 @@ def test_everybodys_games_have_the_clocks_that_the_service_states(alice: TimedPl
     assert len(stated) == 2
     assert {clock["text"] for clock in stated.values()} == {"3d/14d", "1d"}
     assert bob("games", "--open", "--json").json[0]["clock"]["deadline"] == stated[open_]["deadline"]
+
+
+def test_a_game_whose_move_the_list_has_just_sent_is_not_in_it(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier command could not send the move. The list sends it, and then the game waits for the opponent."""
+    game, other = timed_game(alice, bob), timed_game(alice, bob)
+    action = alice.position(game).legal[0]
+
+    answer = InsideTransport.request
+
+    def lose(
+        transport: InsideTransport, method: str, path: str, body: bytes | None = None, token: str | None = None
+    ) -> HttpAnswer:
+        if path.endswith("/entries"):
+            raise NetworkError("http://inside", "it does not answer")
+        return answer(transport, method, path, body, token)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(InsideTransport, "request", lose)
+        assert alice("move", game, action).code == Exit.NETWORK
+    assert [each["game"] for each in alice("next", "--json").json] == [other]
+    assert [each["game"] for each in bob("next", "--json").json] == [game]
