@@ -14,7 +14,6 @@ from hkoji.client.identity import Identity
 from hkoji.client.kept_game import KeptGame, read_kept
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
-from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
@@ -34,7 +33,6 @@ from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import Position, action_of
 from hkoji.game.submission import Submission, draft_move
 from hkoji.game.summary import time_of_record
-from hkoji.log.game_statements import HeadStatement
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import proof_message
@@ -117,13 +115,6 @@ class ClientGame:
         self.current()
         time = self.time.current()
         return self.record.require().position, time
-
-    def signed_head(self, deadline: str | None = None) -> HeadStatement:
-        """Fetches, checks and keeps a signed head of the service; `deadline` is that of the entry which is due.
-
-        Raises what `FetchedHeads.fetch` raises.
-        """
-        return FetchedHeads(self.record, utc_now, self._say).fetch(deadline)
 
     def _settle(self) -> Position:
         """Fetches new lines, and sends what needs no decision of the player: a new key, entropy."""

@@ -115,7 +115,7 @@ def test_a_head_that_is_later_than_the_log_here_brings_the_log(
     bob.move(game, bob.position(game).legal[0])
     with alice.client.game(game) as held:
         assert len(held.lines()) < len(service.games[game].lines)
-        found = held.signed_head()
+        found = FetchedHeads(held.record, lambda: AT, alice.said.append).fetch(None)
         assert held.lines()[found.seq].entry.head == found.head
         assert len(held.lines()) == len(service.games[game].lines) > before
     assert kept(alice, game) == [found]

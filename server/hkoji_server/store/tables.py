@@ -135,8 +135,7 @@ class GameTable(SQLModel, table=True):
     deadline: str | None = Field(default=None, sa_type=Text)
     look_at: str | None = Field(default=None, sa_type=Text)
     """From when on the keeper looks whether the game's time is over: never after its deadline, and mostly before. Most
-    moves set a later deadline and leave this as it is, because its index costs as much as all else that a move writes
-    about time."""
+    moves set a later deadline and leave this as it is, so that they rewrite no index of times."""
 
 
 class SecretTable(SQLModel, table=True):
