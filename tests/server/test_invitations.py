@@ -193,15 +193,19 @@ def test_a_full_stream_makes_room_for_new_games(monkeypatch: pytest.MonkeyPatch)
         assert isinstance(follower, PlayerFollower)
         for number in range(4 * (most + invitations)):
             game = f"{number:08x}" + "ff" * 12
-            room.invitations.add(game)
+            room.invitations.append(game)
             room.write(game, "alice")
             if number % 2:
                 room.write(game, "alice", end=True)
             if number % 5 == 0:
                 await asyncio.sleep(0.02)
+        for number in range(most + 2 * invitations):  # at once, so that the stream is full when the last one comes
+            game = f"{number:08x}" + "ee" * 12
+            room.invitations.append(game)
+            room.write(game, "alice")
         room.write(new, "alice")
         room.write(old, "alice")
-        room.invitations.add(last)
+        room.invitations.append(last)
         room.write(last, "alice")
         expected = {old: 1, new: 0, last: 0}
         await until(lambda: expected.items() <= follower.seen.items())

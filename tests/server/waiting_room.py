@@ -31,8 +31,8 @@ class Room:
     logs: dict[str, list[StoredLine]] = field(default_factory=dict)
     players: dict[str, set[str]] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
-    invitations: set[str] = field(default_factory=set)
-    """The games that a player has been invited to and has not joined."""
+    invitations: list[str] = field(default_factory=list)
+    """The games that a player has been invited to and has not joined, the newest last."""
     notices: list[Notice] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
 
