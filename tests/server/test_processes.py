@@ -13,6 +13,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -162,6 +163,28 @@ def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[
     assert listener.fileno() == -1
     assert multiprocessing.active_children() == []
     assert "TypeError" in capfd.readouterr().err
+
+
+def test_a_signal_that_does_not_interrupt_the_wait_ends_the_service() -> None:
+    """As one does not that comes just before the wait. Here another thread gets it, while the first one waits."""
+    main, over, late = threading.get_ident(), threading.Event(), threading.Event()
+
+    def stop() -> None:
+        time.sleep(0.5)  # so that the first thread waits; without it the test would only see less
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        if not over.wait(20):
+            late.set()
+            signal.pthread_kill(main, signal.SIGTERM)
+
+    listener = bind_listener("127.0.0.1", 0)
+    thread = threading.Thread(target=stop)
+    thread.start()
+    nothing: Any = None  # no worker, so no target
+    assert Workers(0, nothing, listener, lambda _: None).run(lambda: None) == signal.SIGTERM
+    over.set()
+    thread.join()
+    assert not late.is_set()
+    assert signal.set_wakeup_fd(-1) == -1
 
 
 # --- slow and too many ------------------------------------------------------------------------------------------------

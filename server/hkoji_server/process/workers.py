@@ -7,7 +7,6 @@ pause, leaves its workers running when it is killed, and lets them share their c
 from __future__ import annotations
 
 import multiprocessing
-import os
 import selectors
 import signal
 import socket
@@ -66,8 +65,10 @@ class Workers:
         self._context = multiprocessing.get_context("spawn")
         self._stopped_by: int | None = None
         self._selector = selectors.DefaultSelector()
-        # A signal must end the wait at once: its handler writes to this pipe, and the wait reads it.
-        self._awake, self._wake = os.pipe()
+        # A signal must end the wait at once. Python runs the handler only after the wait, and a signal that comes just
+        # before the wait does not interrupt it. So the system's own handler writes to this pair, and the wait reads it.
+        self._awake, self._wake = socket.socketpair()
+        self._wake.setblocking(False)
         self._selector.register(self._awake, selectors.EVENT_READ)
         self._held: deque[socket.socket] = deque()
         """Connections that no worker could take yet. While there are any, no others are accepted."""
@@ -79,6 +80,7 @@ class Workers:
         Raises `StorageError` if one of the first workers cannot start.
         """
         before = {each: signal.signal(each, self._handle) for each in (signal.SIGTERM, signal.SIGINT)}
+        woken_before = signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
         starting = {slot.number for slot in self._slots}
         try:
             while self._stopped_by is None:
@@ -106,12 +108,12 @@ class Workers:
                     slot.giver.close()
             for each, handler in before.items():
                 signal.signal(each, handler)
-            os.close(self._awake)
-            os.close(self._wake)
+            signal.set_wakeup_fd(woken_before)
+            self._awake.close()
+            self._wake.close()
 
     def _handle(self, sig: int, _: FrameType | None) -> None:
         self._stopped_by = self._stopped_by or sig
-        os.write(self._wake, b".")
 
     def _fill(self) -> None:
         now = time.monotonic()
@@ -140,7 +142,9 @@ class Workers:
         news: dict[int, _WorkerSlot] = {}
         for key, _ in self._selector.select(min(pauses, default=None)):
             slot = key.data
-            if key.fileobj is self._listener:
+            if key.fileobj is self._awake:
+                self._awake.recv(64)
+            elif key.fileobj is self._listener:
                 self._accept()
             elif isinstance(slot, _WorkerSlot):
                 news[slot.number] = slot
