@@ -13,14 +13,14 @@ from unittest.mock import patch
 
 import pytest
 from hkoji_server import app
-from hkoji_server.service import keeper
 from hkoji_server.service.service_time import ServiceTime
 
 from hkoji.log.game_statements import HeadStatement, read_signed_head
 from tests.server.test_game_statements import timed
-from tests.server.test_timed_games import HOUR, NEVER_OUT, kinds, let_keepers_look, verify
+from tests.server.test_timed_games import HOUR, NEVER_OUT, kinds, verify
 from tests.support.service import Player
 from tests.support.service_in_process import Inside, inside
+from tests.support.time_by_hand import TimeByHand, time_by_hand
 from tests.support.timed_table import later
 
 START = "2026-11-20T12:00:00Z"
@@ -28,18 +28,25 @@ MINUTE = 60
 
 
 @contextmanager
-def service_with_mail(folder: Path, waiting: list[str]) -> Iterator[Inside]:
-    """A service; `waiting` are the times at which mails came that are not processed yet."""
+def service_with_mail(folder: Path, waiting: list[str]) -> Iterator[tuple[Inside, TimeByHand]]:
+    """A service whose keeper looks when it is told to.
+
+    `waiting` are the times at which mails came that are not processed yet.
+    """
 
     async def oldest() -> str | None:
         return min(waiting, default=None)
 
     with (
-        patch.object(keeper, "PACE", 0.02),
         patch.object(app, "ServiceTime", partial(ServiceTime, unprocessed=oldest)),
+        time_by_hand() as by_hand,
         inside(folder, outage_after=NEVER_OUT) as service,
     ):
-        yield service
+        yield service, by_hand
+
+
+def let_keeper_look(service: Inside, by_hand: TimeByHand) -> None:
+    service.runner.run(by_hand.keeper.look())
 
 
 def head_of(service: Inside, game: str) -> HeadStatement:
@@ -52,7 +59,7 @@ def head_of(service: Inside, game: str) -> HeadStatement:
 def test_a_mail_that_waits_holds_back_timeouts_and_heads(tmp_path: Path, mails: int) -> None:
     """It came a minute before the deadline and waits for ten minutes. Without it the timeout comes after the slack."""
     waiting: list[str] = []
-    with service_with_mail(tmp_path / "data", waiting) as service:
+    with service_with_mail(tmp_path / "data", waiting) as (service, by_hand):
         players = Player(service, "alice").register(), Player(service, "bob").register()
         game, mover, _ = timed(players)
         service.clock.pass_by(HOUR - MINUTE)
@@ -61,7 +68,7 @@ def test_a_mail_that_waits_holds_back_timeouts_and_heads(tmp_path: Path, mails: 
         for minute in range(1, 11):
             service.clock.pass_by(MINUTE)
             now = later(came, minute * MINUTE)
-            let_keepers_look(service)
+            let_keeper_look(service, by_hand)
             ended = kinds(mover, game)[-1] == "end"
             head = head_of(service, game)
             if mails:
@@ -73,12 +80,12 @@ def test_a_mail_that_waits_holds_back_timeouts_and_heads(tmp_path: Path, mails: 
         if mails == 2:  # the other one came after the deadline, and says nothing about the time before it
             waiting.remove(came)
             service.clock.pass_by(2)
-            let_keepers_look(service)
+            let_keeper_look(service, by_hand)
             assert head_of(service, game).at == later(came, 199)
             assert kinds(mover, game)[-2:] == ["timeout", "end"]
         waiting.clear()
         service.clock.pass_by(11)
-        let_keepers_look(service)
+        let_keeper_look(service, by_hand)
         assert kinds(mover, game)[-2:] == ["timeout", "end"]
         assert mover.lines(game)[-1].entry.at > later(START, HOUR + 120)
         assert head_of(service, game).at == later(came, 611 + (2 if mails == 2 else 0))
