@@ -1,6 +1,7 @@
 """Games with clocks of seconds at real services: workers, restarts, stopped processes. Both backends.
 
-What is asserted never depends on how long something takes: tests wait until it is there.
+What is asserted never depends on how long something takes: tests wait until it is there. Their stories mostly wait, and
+so they go on at the same time, each with a service of its own.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,12 +26,22 @@ from hkoji.log.line import format_log
 from hkoji.log.public_key import parse_public_key
 from tests.server.test_game_statements import a_gift, state
 from tests.server.test_timed_games import kinds, log_of, move_of, owing, refused, verify
+from tests.support.at_the_same_time import at_the_same_time
+from tests.support.cluster import Cluster
 from tests.support.service import Player, Service, begin, start
 from tests.support.times import now
 
 PATIENCE = 300
 SETTINGS = {"shortest_clock": "1", "slack": "1", "outage_after": "5"}
 WORKERS = ("--workers", "2")
+STORES = ("sqlite", "postgres")
+HOW = ("stopped and started", "SIGSTOP and SIGCONT")
+AWAY = 12.0
+"""The seconds for which a service takes no entries: longer than `outage_after`, and than the clock of the game."""
+
+Where = dict[str, Any]  # Any: arguments of `start` by name
+Told = Mapping[tuple[str, str], Future[None]]
+"""What came of each story, by its name and the store."""
 
 
 def until(seen: Callable[[], bool]) -> None:
@@ -44,11 +56,17 @@ def clock(seconds: int) -> Agreement:
     return Agreement(TimeControl(seconds, 0, 0, 0))
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:  # Any: arguments by name
-    """Where a service keeps its games."""
-    given = {"database": request.getfixturevalue("postgres")} if request.param == "postgres" else {}
-    return {"data": tmp_path / "data", "log_level": "error", "settings": SETTINGS, **given}
+@pytest.fixture(scope="module")
+def told(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    def where(store: str) -> Where:
+        """Where a service keeps its games."""
+        given = {"database": cluster.url(cluster.create("migrated"))} if store == "postgres" else {}
+        return {"data": tmp_path_factory.mktemp(store) / "data", "log_level": "error", "settings": SETTINGS, **given}
+
+    return at_the_same_time(
+        {("workers", store): partial(tell_of_workers, where(store)) for store in STORES}
+        | {(how, store): partial(tell_of_an_outage, where(store), how) for store in STORES for how in HOW}
+    )
 
 
 @contextmanager
@@ -62,8 +80,13 @@ def running(**given: Any) -> Iterator[Service]:  # Any: arguments of `start`
         assert service.process.returncode == 0
 
 
-def test_exactly_one_of_several_workers_ends_a_game(where: dict[str, Any]) -> None:  # Any: arguments by name
-    """Timeouts, an expired offer, and gifts, with two keepers."""
+@pytest.mark.parametrize("store", STORES)
+def test_exactly_one_of_several_workers_ends_a_game(told: Told, store: str) -> None:
+    told["workers", store].result()
+
+
+def tell_of_workers(where: Where) -> None:
+    """Timeouts, an expired offer, and gifts, with two keepers, which nobody hurries."""
     with running(**where, options=WORKERS) as service:
         alice, bob = (Player(service, name).register() for name in ("alice", "bob"))
         players = alice, bob
@@ -98,23 +121,27 @@ def test_exactly_one_of_several_workers_ends_a_game(where: dict[str, Any]) -> No
         verify(alice, helped)
 
 
-@pytest.mark.parametrize("how", ["stopped and started", "SIGSTOP and SIGCONT"])
-def test_the_time_in_which_no_process_took_entries_counts_for_nobody(
-    where: dict[str, Any], how: str
-) -> None:  # Any: arguments by name
-    service = start(**where)
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("how", HOW)
+def test_the_time_in_which_no_process_took_entries_counts_for_nobody(told: Told, how: str, store: str) -> None:
+    told[how, store].result()
+
+
+def tell_of_an_outage(where: Where, how: str) -> None:
+    """A player's whole time passes while the service is away, and the move that comes then is in time."""
+    service = start(**where, forked=True)
     try:
         players = tuple(Player(service, name).register() for name in ("alice", "bob"))
         game = players[0].new(agreement=clock(10))
         players[1].join(game)
         if how == "SIGSTOP and SIGCONT":
             os.kill(service.process.pid, signal.SIGSTOP)
-            time.sleep(12)
+            time.sleep(AWAY)
             os.kill(service.process.pid, signal.SIGCONT)
         else:
             service.stop()
-            time.sleep(12)
-            service = start(**where, port=service.port)
+            time.sleep(AWAY)
+            service = start(**where, port=service.port, forked=True)
             for player in players:
                 player.service = service
         seed = players[1].entry(game, players[1].head(game), entry_kinds.Seed(players[1].entropy))

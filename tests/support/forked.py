@@ -11,7 +11,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Final
 
@@ -19,8 +21,55 @@ _CONTEXT: Final = multiprocessing.get_context("forkserver")
 _PRELOADED: Final = "tests.support.forked_modules"
 
 
-class ForkedProcess:
-    """Stands in for `Popen(["hkoji", *words])`, with the members that tests use."""
+_LOCK: Final = threading.Lock()
+"""A start also looks which others have ended. Of two threads that look at one, only the first learns its exit code."""
+
+
+class ForkedCall:
+    """A process that calls `target` and ends. It has the members of `Popen` that tests use.
+
+    A `daemon` is ended with this process, and starts no others.
+    """
+
+    def __init__(self, target: Callable[..., None], *given: object, daemon: bool = True) -> None:
+        _CONTEXT.set_forkserver_preload([__name__, _PRELOADED])
+        self._process = _CONTEXT.Process(target=target, args=given, daemon=daemon)
+        with _LOCK:
+            self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        with _LOCK:
+            return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """Returns `returncode`, like `Popen.poll`, without waiting."""
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Waits for its end, and returns the exit code."""
+        wait_for([self._process.sentinel], timeout)
+        code = self.returncode
+        if code is None:
+            raise subprocess.TimeoutExpired("hkoji", timeout or 0)
+        return code
+
+    def terminate(self) -> None:
+        """Sends SIGTERM."""
+        with _LOCK:
+            self._process.terminate()
+
+    def kill(self) -> None:
+        """Sends SIGKILL."""
+        with _LOCK:
+            self._process.kill()
+
+
+class ForkedProcess(ForkedCall):
+    """Stands in for `Popen(["hkoji", *words])`."""
 
     def __init__(
         self,
@@ -31,36 +80,7 @@ class ForkedProcess:
         stdin: Path | None = None,
         stdout: Path | None = None,
     ) -> None:
-        _CONTEXT.set_forkserver_preload([__name__, _PRELOADED])
-        given = (list(words), (stdin, stdout, stderr), os.getcwd(), env)
-        self._process = _CONTEXT.Process(target=_run, args=given, daemon=True)
-        self._process.start()
-        assert self._process.pid is not None
-        self.pid = self._process.pid
-
-    @property
-    def returncode(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
-        return self._process.exitcode
-
-    def poll(self) -> int | None:
-        """Returns `returncode`, like `Popen.poll`, without waiting."""
-        return self._process.exitcode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Waits for its end, and returns the exit code."""
-        self._process.join(timeout)
-        if self._process.exitcode is None:
-            raise subprocess.TimeoutExpired("hkoji", timeout or 0)
-        return self._process.exitcode
-
-    def terminate(self) -> None:
-        """Sends SIGTERM."""
-        self._process.terminate()
-
-    def kill(self) -> None:
-        """Sends SIGKILL."""
-        self._process.kill()
+        super().__init__(_run, list(words), (stdin, stdout, stderr), os.getcwd(), env)
 
 
 def run_forked(words: Sequence[str], *, env: dict[str, str], stdin: str = "") -> subprocess.CompletedProcess[str]:

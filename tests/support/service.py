@@ -78,6 +78,22 @@ class Asked(Protocol):
         """One request."""
 
 
+def ask(
+    port: int, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
+) -> Answer:  # Any: JSON
+    """One request to a service on this machine, on a connection of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+    headers = {"Content-Type": "application/json"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    try:
+        connection.request(method, path, raw if raw is not None else json.dumps(body) if body else None, headers)
+        response = connection.getresponse()
+        return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+    finally:
+        connection.close()
+
+
 @dataclass
 class Service:
     """A running service."""
@@ -97,16 +113,7 @@ class Service:
         self, method: str, path: str, body: Any = None, token: str | None = None, raw: bytes | None = None
     ) -> Answer:  # Any: JSON
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
-        headers = {"Content-Type": "application/json"}
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
-        try:
-            connection.request(method, path, raw if raw is not None else json.dumps(body) if body else None, headers)
-            response = connection.getresponse()
-            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
-        finally:
-            connection.close()
+        return ask(self.port, method, path, body, token, raw)
 
     def stop(self) -> None:
         """Asks it to stop, and waits."""

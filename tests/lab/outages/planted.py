@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 from unittest.mock import patch
@@ -17,6 +16,7 @@ from hkoji_server.store.time_contract import StaleDecisionError
 from sqlalchemy import func, null
 
 from hkoji.game.clock import Outage, format_time, parse_time
+from tests.support.timed_laboratory import PlantedFault
 
 
 def _any_age() -> None:
@@ -78,12 +78,24 @@ def _clock_trusted() -> None:
     patch.object(ServiceTime, "_compare", lambda *_: None).start()
 
 
-PLANTED: Final[dict[str, Callable[[], None]]] = {
-    "decisions of any age are written": _any_age,
-    "outages are recorded without the lock": _recorded_without_lock,
-    "outages begin after the last beat": _begins_after_the_beat,
-    "heads wait for nothing": _nothing_drained,
-    "the clock is trusted": _clock_trusted,
+PLANTED: Final[dict[str, PlantedFault]] = {
+    "decisions of any age are written": PlantedFault(
+        _any_age, "one waits long before a transaction", "contradicts the head"
+    ),
+    "outages are recorded without the lock": PlantedFault(
+        _recorded_without_lock,
+        "one stops within a transaction, then both",
+        "lies in the outage",
+        only_on_postgres=True,  # a file has one writer
+    ),
+    "outages begin after the last beat": PlantedFault(_begins_after_the_beat, "both stand still", "lies in the outage"),
+    "heads wait for nothing": PlantedFault(
+        _nothing_drained, "one waits long before its commit", "contradicts the head"
+    ),
+    "the clock is trusted": PlantedFault(
+        _clock_trusted,
+        "a clock goes wrong by an hour",
+        "contradicts the head",
+        only_on_postgres=True,  # the processes of a file have one clock
+    ),
 }
-ON_POSTGRES: Final = ("outages are recorded without the lock", "the clock is trusted")
-"""These can do harm on PostgreSQL only. A file has one writer, and its processes have one clock."""

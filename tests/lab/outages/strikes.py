@@ -88,14 +88,14 @@ class Tormentor:
         self._pass(self._rng.uniform(0, 60))
 
     def _stop_one(self) -> None:
-        self._pair()[0].stop()
+        self._pair()[0].stand_still()
         self._pass(self._rng.uniform(*_MINUTES))
 
     def _stop_both(self) -> None:
         one, other = self._pair()
-        one.stop()
+        one.stand_still()
         self._pass(self._rng.choice((0, 0, 30)))
-        other.stop()
+        other.stand_still()
         self._pass(self._rng.uniform(*self._rng.choice((_MINUTES, _OUTAGE))))
         one.go_on()
         self._pass(self._rng.choice((0, 0, 100)))
@@ -120,7 +120,7 @@ class Tormentor:
         self._simulated.order(one.number, POINTS.index(point), ACTIONS.index("stop"), 0)
         if not self._reached(one):
             return
-        other.stop()
+        other.stand_still()
         self._pass(self._rng.uniform(*_OUTAGE))
         other.go_on()
         self._pass(60)
@@ -130,7 +130,7 @@ class Tormentor:
         """One stops, ends or waits when it is to record an outage."""
         point = POINTS.index(self._rng.choice(("before recording", "while recording")))
         for process in self._processes:
-            process.stop()
+            process.stand_still()
         self._pass(self._rng.uniform(*_OUTAGE))
         one, other = self._pair()
         self._simulated.order(one.number, point, ACTIONS.index(action), 130)

@@ -18,47 +18,30 @@ and none that was refused. `hkoji audit` accepts all logs together. Exits with 1
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import random
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import uvloop
 
-from hkoji.log.private_key import PrivateKey
-from tests.lab.races.judgement import Ask, asking
 from tests.lab.timeouts.judgement import judged
 from tests.lab.timeouts.planted import PLANTED
 from tests.lab.timeouts.players import STORIES, Pace, Pair
 from tests.lab.timeouts.service import NARROW, SLACK, KilledService, Waits
-from tests.support.cluster import cluster
-from tests.support.service import Player
+from tests.support.timed_laboratory import Done, Wanted, main, seated, seeds
 from tests.support.timed_logs import stored
-from tests.support.wired_tables import Seated, Wires
+from tests.support.wired_tables import Wires
 
 _PAIRS: Final = 40
 _MANY: Final = 100
 """The pairs of players, and those for a thousand games."""
 _THOUSAND: Final = 1000
-_SHOWN: Final = 20
 _STAGGER: Final = 0.1
 """The seconds between the first requests of two pairs, so that games do not all end together."""
-FOUND_BY: Final = {
-    "the store does not compare deadlines": "gifts",
-    "gifts do not move the deadline": "gifts",
-    "gifts are acknowledged and not kept": "gifts",
-    "late entries are taken": "late moves",
-    "timeouts come early": "nobody moves",
-}
-"""The story that shows each planted fault."""
 
 
 class Plan(NamedTuple):
@@ -72,13 +55,6 @@ class Plan(NamedTuple):
     seed: int = 1
 
 
-class Done(NamedTuple):
-    """What has happened, and what was wrong."""
-
-    counts: Counter[str]
-    wrong: list[str]
-
-
 def run_out(folder: Path, plan: Plan, database: str | None = None) -> Done:
     """Lets the time of games run out, and judges."""
     rng = random.Random(plan.seed)
@@ -86,10 +62,10 @@ def run_out(folder: Path, plan: Plan, database: str | None = None) -> Done:
     service = KilledService(data, database, plan.fault, rng.getrandbits(32), plan.waits)
     try:
         where = database or data / "hkoji.sqlite3"
-        seed_of = partial(_seed, asking(where))
+        seed_of = seeds(where)
         server = service.ask("GET", "/v1/service").json["key"]
-        seated = [_pair(service, number, rng) for number in range(min(plan.pairs, plan.games))]
-        made = [Pair(Wires(service.ports), each, seed_of, random.Random(rng.random())) for each in seated]
+        players = [seated(service, number, rng) for number in range(min(plan.pairs, plan.games))]
+        made = [Pair(Wires(service.ports), each, seed_of, random.Random(rng.random())) for each in players]
         pace = Pace(plan.games, plan.stories, 0.3 if len(plan.stories) > 1 else 0)
         if len(plan.stories) > 1:
             service.begin_to_kill()
@@ -109,20 +85,6 @@ def run_out(folder: Path, plan: Plan, database: str | None = None) -> Done:
     return Done(counts, list(judged(kept, tables, offers, server, SLACK)))
 
 
-def _seed(ask: Ask, game: str) -> str:
-    ((seed,),) = ask("SELECT seed FROM secret WHERE game = ?", (game,))
-    return str(seed)
-
-
-def _pair(service: KilledService, number: int, rng: random.Random) -> tuple[Seated, Seated]:
-    return _seat(service, f"host{number}", rng), _seat(service, f"guest{number}", rng)
-
-
-def _seat(service: KilledService, name: str, rng: random.Random) -> Seated:
-    player = Player(service, name, PrivateKey.from_seed(rng.randbytes(32)), rng.randbytes(32).hex()).register()
-    return Seated(name, player.key, player.entropy, player.token)
-
-
 async def _play(pairs: list[Pair], pace: Pace) -> None:
     async def play(number: int, pair: Pair) -> None:
         await asyncio.sleep(number * _STAGGER)
@@ -134,33 +96,14 @@ async def _play(pairs: list[Pair], pace: Pace) -> None:
     await asyncio.gather(*(play(number, pair) for number, pair in enumerate(pairs)))
 
 
-def main() -> int:
-    """Runs from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("games", type=int, nargs="?", default=200, help="how many run out of time")
-    parser.add_argument("--postgres", action="store_true", help="on a PostgreSQL server of its own")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--planted", choices=sorted(PLANTED), help="a fault in the service, to be found")
-    given = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="hkoji-timeouts-"))
-    began = time.monotonic()
-    with ExitStack() as stack:
-        stack.callback(shutil.rmtree, folder)
-        database = None
-        if given.postgres:
-            server = stack.enter_context(cluster())
-            database = server.url(server.create())
-        plan = Plan(given.games, _MANY if given.games >= _THOUSAND else _PAIRS, seed=given.seed)
-        if given.planted:
-            plan = plan._replace(fault=given.planted, stories=(FOUND_BY[given.planted],), waits=NARROW)
-        done = run_out(folder, plan, database)
-    for what, count in sorted(done.counts.items()):
-        print(f"  {what:36} {count:12,}")
-    print(f"{len(done.wrong)} wrong; {time.monotonic() - began:,.0f} s in all")
-    for complaint in done.wrong[:_SHOWN]:
-        print(f"  {complaint}")
-    return 1 if done.wrong else 0
+def measured(folder: Path, wanted: Wanted, database: str | None) -> Done:
+    """Does what the command line says: all stories with kills, or the story that shows a planted fault."""
+    plan = Plan(wanted.size, _MANY if wanted.size >= _THOUSAND else _PAIRS, seed=wanted.seed)
+    if wanted.fault:
+        stories = (PLANTED[wanted.fault].shown_by,)
+        plan = plan._replace(fault=wanted.fault, stories=stories, waits=NARROW)
+    return run_out(folder, plan, database)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(measured, __doc__, "games", PLANTED, "how many run out of time"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -14,6 +13,7 @@ from hkoji_server.store.sqlite import append
 from hkoji import referee
 from hkoji.errors import TimeOverError
 from hkoji.game.clock import format_time, parse_time
+from tests.support.timed_laboratory import PlantedFault
 
 
 def _no_deadline_compared() -> None:
@@ -80,10 +80,10 @@ def _gift_not_kept() -> None:
     patch.object(SqlStore, "add_statement", add_statement).start()
 
 
-PLANTED: Final[dict[str, Callable[[], None]]] = {
-    "the store does not compare deadlines": _no_deadline_compared,
-    "gifts do not move the deadline": _gifts_move_nothing,
-    "timeouts come early": _three_seconds_early,
-    "late entries are taken": _late_is_taken,
-    "gifts are acknowledged and not kept": _gift_not_kept,
+PLANTED: Final[dict[str, PlantedFault]] = {
+    "the store does not compare deadlines": PlantedFault(_no_deadline_compared, "gifts", "is not 1 s after"),
+    "gifts do not move the deadline": PlantedFault(_gifts_move_nothing, "gifts", "is not 1 s after"),
+    "timeouts come early": PlantedFault(_three_seconds_early, "nobody moves", "the deadline of the log"),
+    "late entries are taken": PlantedFault(_late_is_taken, "late moves", "is late"),
+    "gifts are acknowledged and not kept": PlantedFault(_gift_not_kept, "gifts", "is not 1 s after|was credited 0 s"),
 }
