@@ -22,6 +22,8 @@ from tests.support.forked import ForkedCall
 from tests.support.service import UNLIMITED, Answer, ask
 
 _PATIENCE: Final = 120.0
+_STANDING: Final = "TZX"
+"""What Linux calls a process that stands still, or has ended."""
 
 
 class ForkedService:
@@ -83,7 +85,9 @@ class ForkedService:
     def kill(self) -> None:
         """Kills it, and the workers that it has started."""
         if self.alive:
-            self.stand_still()  # it starts no other worker now, and keeps those that have ended
+            self.stand_still()  # so it starts no other worker, and keeps those that have ended
+            while _state(self._process.pid) not in _STANDING:  # it may be starting one
+                time.sleep(0.001)
             for pid in self.workers:
                 _send(pid, signal.SIGKILL)
                 _wait_for_end(pid)  # until then it holds the port
@@ -117,6 +121,14 @@ class ForkedService:
 def _send(pid: int, which: signal.Signals) -> None:
     with suppress(ProcessLookupError):  # it has ended just now
         os.kill(pid, which)
+
+
+def _state(pid: int) -> str:
+    """The letter by which Linux shows what a process does."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
 
 
 def _wait_for_end(pid: int) -> None:

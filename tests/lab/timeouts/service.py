@@ -130,8 +130,9 @@ class KilledService(ForkedService):
             if self._rng.random() >= _WHOLE:
                 pids = self.workers
                 if pids:
-                    os.kill(self._rng.choice(pids), signal.SIGKILL)
-                    self.counts["workers killed"] += 1
+                    with suppress(ProcessLookupError):  # it has ended just now
+                        os.kill(self._rng.choice(pids), signal.SIGKILL)
+                        self.counts["workers killed"] += 1
                 continue
             self.kill()
             self.counts["services killed"] += 1
