@@ -40,6 +40,8 @@ _PAIRS: Final = 40
 _MANY: Final = 100
 """The pairs of players, and those for a thousand games."""
 _THOUSAND: Final = 1000
+_PATIENCE: Final = 120.0
+"""The seconds after which a player gives up to ask."""
 _STAGGER: Final = 0.1
 """The seconds between the first requests of two pairs, so that games do not all end together."""
 
@@ -53,6 +55,8 @@ class Plan(NamedTuple):
     stories: tuple[str, ...] = STORIES
     waits: Waits = Waits()
     seed: int = 1
+    kills: int | None = None
+    """After how many kills the service is left alone; None for never."""
 
 
 def run_out(folder: Path, plan: Plan, database: str | None = None) -> Done:
@@ -65,10 +69,10 @@ def run_out(folder: Path, plan: Plan, database: str | None = None) -> Done:
         seed_of = seeds(where)
         server = service.ask("GET", "/v1/service").json["key"]
         players = [seated(service, number, rng) for number in range(min(plan.pairs, plan.games))]
-        made = [Pair(Wires(service.ports), each, seed_of, random.Random(rng.random())) for each in players]
+        made = [Pair(Wires(service.ports, _PATIENCE), each, seed_of, random.Random(rng.random())) for each in players]
         pace = Pace(plan.games, plan.stories, 0.3 if len(plan.stories) > 1 else 0)
         if len(plan.stories) > 1:
-            service.begin_to_kill()
+            service.begin_to_kill(plan.kills)
         began = time.monotonic()
         uvloop.run(_play(made, pace))
         pace.counts["seconds"] = round(time.monotonic() - began)

@@ -98,9 +98,9 @@ class KilledService(ForkedService):
         assert self.failure is None, self.failure
         return (self.port,)
 
-    def begin_to_kill(self) -> None:
-        """Kills a worker or the whole service every 0.3 s, in a thread, with calm times between."""
-        self._killer = threading.Thread(target=self._kill_on, daemon=True)
+    def begin_to_kill(self, most: int | None) -> None:
+        """Kills a worker or the whole service every 0.3 s, in a thread, with calm times between, `most` times."""
+        self._killer = threading.Thread(target=self._kill_on, args=(most,), daemon=True)
         self._killer.start()
 
     def leave_alone(self) -> None:
@@ -115,16 +115,16 @@ class KilledService(ForkedService):
         self.leave_alone()
         super().stop()
 
-    def _kill_on(self) -> None:
+    def _kill_on(self, most: int | None) -> None:
         try:
-            self._kill_until_over()
+            self._kill_until_over(most)
         except BaseException as error:  # for those who wait for the service
             self.failure = error
             raise
 
-    def _kill_until_over(self) -> None:
+    def _kill_until_over(self, most: int | None) -> None:
         began = time.monotonic()
-        while not self._over.wait(BETWEEN):
+        while not self._over.wait(BETWEEN) and (most is None or self.counts.total() < most):
             if (time.monotonic() - began) % (_KILLING + _CALM) > _KILLING:
                 continue
             if self._rng.random() >= _WHOLE:

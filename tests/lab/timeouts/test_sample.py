@@ -17,6 +17,8 @@ from tests.support.timed_laboratory import Done, Wanted, see
 
 SAMPLE = "the store does not compare deadlines"
 """The fault that is tried here. `measure --planted` tries each, which takes a quarter of a minute."""
+KILLS = 25
+"""Most games run out of time meanwhile. On a slow machine a service that is killed without end does nothing."""
 STORES = ("sqlite", "postgres")
 
 Results = Mapping[tuple[str, str], Future[Done]]
@@ -30,7 +32,7 @@ def results(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Resul
     def database(store: str) -> str | None:
         return cluster.url(cluster.create("migrated")) if store == "postgres" else None
 
-    killed = Plan(12, pairs=12, seed=3)
+    killed = Plan(12, pairs=12, seed=3, kills=KILLS)
     narrow = Plan(8, pairs=8, stories=("gifts",), waits=NARROW, seed=4)
     planted = Wanted(8, seed=5, fault=SAMPLE)
     folder = tmp_path_factory.mktemp
