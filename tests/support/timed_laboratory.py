@@ -29,7 +29,7 @@ from tests.support.service import Asked, Player
 from tests.support.wired_tables import Seated
 
 _SHOWN: Final = 20
-_TRIES: Final = 3
+_TRIES: Final = 6
 """How often a fault has the chance to do harm: that depends on which process is first, and on what is in flight."""
 
 

@@ -17,6 +17,8 @@ _MINUTES: Final = (20, 300)
 _OUTAGE: Final = (OUTAGE_AFTER + 20, OUTAGE_AFTER + 150)
 _LONG: Final = 250
 _REACHED: Final = 3.0
+_TO_RECORD: Final = 150
+"""The seconds in which a process that goes on can record an outage, also on a machine with much else to do."""
 _QUIET: Final = (0.3, 1.0)
 
 
@@ -123,7 +125,7 @@ class Tormentor:
         other.stand_still()
         self._pass(self._rng.uniform(*_OUTAGE))
         other.go_on()
-        self._pass(60)
+        self._pass(_TO_RECORD)
         one.go_on()
 
     def _record(self, action: str) -> None:
