@@ -9,8 +9,7 @@ import shutil
 import signal
 import stat
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,6 +26,8 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
 from hkoji.rules.transcript import parse_transcript
+from tests.support.conditions import until
+from tests.support.processes import alive
 from tests.support.rules import GAMES, Game, next_event, random_game
 
 every_game = pytest.mark.parametrize("game", GAMES, ids=[game.name for game in GAMES])
@@ -289,8 +290,8 @@ LIVES_ON = (
 
 def all_are_gone(pids: Path) -> None:
     own, child = map(int, pids.read_text().split())
-    assert not running(own)
-    until(lambda: not running(child))
+    assert not alive(own)
+    until(lambda: not alive(child))
 
 
 @contextmanager
@@ -341,24 +342,8 @@ def test_nothing_is_left_running(written: type[Program], tmp_path: Path) -> None
     with pytest.raises(BotError, match="not answered"):
         impatient(bot).decide(opening())
     own, child = map(int, pids.read_text().split())
-    assert not running(own)
-    until(lambda: not running(child))  # an orphan is gone once init has reaped it
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Waits, long enough for the slowest machine."""
-    end = time.monotonic() + 300
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
+    assert not alive(own)
+    until(lambda: not alive(child))  # an orphan is gone once init has reaped it
 
 
 def test_closing_ends_a_kept_program(written: type[Program], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,9 +366,9 @@ def test_a_kept_program_that_will_not_leave_is_ended(
     )
     bot.decide(opening())
     pid = int(file.read_text())
-    assert running(pid)
+    assert alive(pid)
     bot.close()
-    assert not running(pid)
+    assert not alive(pid)
 
 
 def test_an_interrupt_ends_the_program(written: type[Program], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,8 @@ from tests.support.database_clock import DatabaseClock
 from tests.support.ledger import connected
 from tests.support.loops import run
 from tests.support.table import AT, Table
-from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift, later, new_game_after
+from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift, new_game_after
+from tests.support.timed_table import later
 from tests.support.times import now
 from tests.support.waiting_contract import new_game, next_line
 
