@@ -15,8 +15,7 @@ import pytest
 from hkoji_server import admin
 
 from hkoji.cli.exits import Exit
-from hkoji.log.line import parse_log
-from tests.cli.test_end_to_end import Shell, finish
+from tests.support.home_shell import HomeShell, arrive, begin, finish, key_file, kinds, my_move, second_home
 from tests.support.service import Service, serving
 
 
@@ -26,57 +25,21 @@ def service(tmp_path: Path) -> Iterator[Service]:
         yield running
 
 
-def arrive(service: Service, home: Path, name: str, *key: str) -> Shell:
-    """A registered player's home."""
-    shell = Shell(home)
-    shell.run("init", name, *key)
-    shell.run("register", "--server", service.url)
-    return shell
-
-
 @pytest.fixture
-def alice(service: Service, tmp_path: Path) -> Shell:
+def alice(service: Service, tmp_path: Path) -> HomeShell:
     return arrive(service, tmp_path / "alice", "alice")
 
 
 @pytest.fixture
-def bob(service: Service, tmp_path: Path) -> Shell:
+def bob(service: Service, tmp_path: Path) -> HomeShell:
     return arrive(service, tmp_path / "bob", "bob")
 
 
-def key_file(shell: Shell) -> str:
-    """The file of the current key."""
-    config = json.loads((shell.home / "config.json").read_text())
-    return str(shell.home / config["key_file"])
-
-
-def begin(host: Shell, guest: Shell) -> str:
-    """A game up to the host's first decision."""
-    game = str(host.json("new")["game"])
-    guest.run("join", game)
-    assert host.json("show", game)["hand"]
-    return game
-
-
-def second_home(service: Service, first: Shell) -> Shell:
-    """A new home of the same player, with the key that the first has now."""
-    home = first.home.with_name(f"{first.home.name}-2")
-    return arrive(service, home, first.json("whoami")["name"], "--key", key_file(first))
-
-
-def kinds(shell: Shell, game: str) -> list[str]:
-    return [line.entry.kind for line in parse_log(shell.run("log", game).stdout.encode())]
-
-
-def my_move(shell: Shell, game: str) -> str:
-    return str(shell.json("show", game)["legal"][0])
-
-
-def opponent_trusts(opponent: Shell, player: Shell) -> None:
+def opponent_trusts(opponent: HomeShell, player: HomeShell) -> None:
     opponent.run("trust", player.json("whoami")["name"], player.json("whoami")["fingerprint"])
 
 
-def checks(shell: Shell, code: int) -> dict[str, Any]:  # Any: JSON
+def checks(shell: HomeShell, code: int) -> dict[str, Any]:  # Any: JSON
     """The checks of `doctor` that are not ok, by name."""
     found = json.loads(shell.run("doctor", "--json", code=code).stdout)
     assert found["ok"] == (code == 0)
@@ -86,7 +49,9 @@ def checks(shell: Shell, code: int) -> dict[str, Any]:  # Any: JSON
 # --- a second home after a change of key ------------------------------------------------------------------------------
 
 
-def test_a_second_home_shows_and_plays_a_game_whose_key_has_changed(service: Service, alice: Shell, bob: Shell) -> None:
+def test_a_second_home_shows_and_plays_a_game_whose_key_has_changed(
+    service: Service, alice: HomeShell, bob: HomeShell
+) -> None:
     game = begin(alice, bob)
     alice.run("rekey")
     hand = alice.json("show", game)["hand"]
@@ -103,7 +68,7 @@ def test_a_second_home_shows_and_plays_a_game_whose_key_has_changed(service: Ser
 
 
 def test_a_second_home_shows_a_game_that_still_names_the_earlier_key(
-    service: Service, alice: Shell, bob: Shell
+    service: Service, alice: HomeShell, bob: HomeShell
 ) -> None:
     """It has no key that could sign there, says so, and goes on when the first home has made the change."""
     mine, theirs = begin(alice, bob), begin(bob, alice)
@@ -124,7 +89,7 @@ def test_a_second_home_shows_a_game_that_still_names_the_earlier_key(
 
 
 def test_a_home_in_which_the_log_is_kept_without_the_cards_fetches_them(
-    service: Service, alice: Shell, bob: Shell
+    service: Service, alice: HomeShell, bob: HomeShell
 ) -> None:
     """As when a log was kept for a spectator, or a synced folder has the log and not yet the view."""
     game = begin(alice, bob)
@@ -147,8 +112,8 @@ def test_a_home_in_which_the_log_is_kept_without_the_cards_fetches_them(
             assert alice.json(*words)["hand"] == hand
 
 
-def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alice: Shell, tmp_path: Path) -> None:
-    other = Shell(tmp_path / "copy")
+def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alice: HomeShell, tmp_path: Path) -> None:
+    other = HomeShell(tmp_path / "copy")
     shutil.copytree(alice.home, other.home)
     assert checks(other, 0) == {}
     alice.run("rekey")
@@ -166,11 +131,11 @@ def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alic
 
 
 def test_register_in_a_new_home_says_that_the_key_was_replaced_or_revoked(
-    service: Service, alice: Shell, tmp_path: Path
+    service: Service, alice: HomeShell, tmp_path: Path
 ) -> None:
     """The new home has an earlier key, and has never been registered."""
     first, old = key_file(alice), alice.json("whoami")["fingerprint"]
-    new = Shell(tmp_path / "new")
+    new = HomeShell(tmp_path / "new")
     new.run("init", "alice", "--key", first)
     alice.run("rekey")
     current = alice.json("whoami")["fingerprint"]
@@ -186,18 +151,18 @@ def test_register_in_a_new_home_says_that_the_key_was_replaced_or_revoked(
     )
     admin.revoke_keys(service.data, "alice")
     assert f"your key {old} has been revoked" in new.run(*words, code=Exit.FAILURE).stderr
-    again = Shell(tmp_path / "again")
+    again = HomeShell(tmp_path / "again")
     again.run("init", "alice", "--key", key_file(alice))
     assert f"{current} of alice has been revoked" in again.run(*words, code=Exit.KEY).stderr
-    stranger = Shell(tmp_path / "stranger")
+    stranger = HomeShell(tmp_path / "stranger")
     stranger.run("init", "alice")
     assert "choose another name" in stranger.run(*words, code=Exit.FAILURE).stderr
 
 
 def test_a_key_that_was_replaced_elsewhere_is_taken_up_by_rekey(
-    service: Service, alice: Shell, bob: Shell, tmp_path: Path
+    service: Service, alice: HomeShell, bob: HomeShell, tmp_path: Path
 ) -> None:
-    other = Shell(tmp_path / "copy")
+    other = HomeShell(tmp_path / "copy")
     game = begin(alice, bob)
     shutil.copytree(alice.home, other.home)
     alice.run("rekey")
@@ -212,16 +177,16 @@ def test_a_key_that_was_replaced_elsewhere_is_taken_up_by_rekey(
 # --- a key that is lost -----------------------------------------------------------------------------------------------
 
 
-def recover(service: Service, home: Path, *key: str) -> Shell:
+def recover(service: Service, home: Path, *key: str) -> HomeShell:
     """Alice's name in a home, with the operator's code."""
     code = admin.revoke_keys(service.data, "alice")
-    shell = Shell(home)
+    shell = HomeShell(home)
     shell.run("recover", "alice", "--yes", "--server", service.url, *key, stdin=code)
     return shell
 
 
 def test_a_key_lost_right_after_a_change_is_replaced_in_the_game(
-    service: Service, alice: Shell, bob: Shell, tmp_path: Path
+    service: Service, alice: HomeShell, bob: HomeShell, tmp_path: Path
 ) -> None:
     game = begin(alice, bob)
     alice.run("rekey")
@@ -242,7 +207,7 @@ def test_a_key_lost_right_after_a_change_is_replaced_in_the_game(
 
 
 def test_the_home_with_the_revoked_key_finds_its_way_back(
-    service: Service, alice: Shell, bob: Shell, tmp_path: Path
+    service: Service, alice: HomeShell, bob: HomeShell, tmp_path: Path
 ) -> None:
     game = begin(alice, bob)
     alice.run("rekey")
@@ -265,7 +230,9 @@ def test_the_home_with_the_revoked_key_finds_its_way_back(
     assert alice.json("show", game)["status"] == "finished"
 
 
-def test_a_recovery_in_the_home_itself_and_a_move_that_was_refused(service: Service, alice: Shell, bob: Shell) -> None:
+def test_a_recovery_in_the_home_itself_and_a_move_that_was_refused(
+    service: Service, alice: HomeShell, bob: HomeShell
+) -> None:
     """A move that waits under a revoked key can never count: it does not keep the new key away."""
     game = begin(alice, bob)
     alice.run("rekey")
@@ -277,7 +244,7 @@ def test_a_recovery_in_the_home_itself_and_a_move_that_was_refused(service: Serv
     assert kinds(alice, game)[-3:] == ["rekey", "revoke", "move"]
 
 
-def test_a_second_home_after_a_recovery(service: Service, alice: Shell, bob: Shell, tmp_path: Path) -> None:
+def test_a_second_home_after_a_recovery(service: Service, alice: HomeShell, bob: HomeShell, tmp_path: Path) -> None:
     """Nobody but the service says that the lost key was hers, until she has signed for it in the game."""
     game, theirs = begin(alice, bob), begin(bob, alice)
     hand, lost = alice.json("show", theirs)["hand"], alice.json("whoami")["fingerprint"]
@@ -287,7 +254,7 @@ def test_a_second_home_after_a_recovery(service: Service, alice: Shell, bob: She
     for _ in range(2):
         assert other.json("show", game)["hand"] == again.json("show", game)["hand"]
     other.run("move", game, my_move(other, game))
-    fresh = Shell(other.home.with_name("fresh"))
+    fresh = HomeShell(other.home.with_name("fresh"))
     for words in (("init", "alice", "--key", key_file(again)), ("register", "--server", service.url)):
         fresh.run(*words)
     for _ in range(2):
