@@ -1,4 +1,4 @@
-"""One player in two homes, whose key changes or is lost: real commands, one process each, at a real service.
+"""One player in two homes, whose key changes or is lost: real commands at a real service.
 
 docs/two-machines.md describes what these tests try.
 """

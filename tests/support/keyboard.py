@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
-from unittest.mock import patch
 
-from hkoji.cli.main import main
-from hkoji.cli.output import out
 from tests.support.memory_service import LocalPlayer
-from tests.support.shell import Done
+from tests.support.shell import Done, run_with_streams
 
 Types = Callable[[str], str | None]
 """Takes the output since the last line and returns the next one; None ends the input."""
@@ -34,21 +29,7 @@ class Keyboard(io.TextIOBase):
 def session(*words: str, types: Types, seat: LocalPlayer | None = None) -> Done:
     """A command in this process with somebody at its prompt."""
     screen, said = io.StringIO(), io.StringIO()
-    out.__init__()  # type: ignore[misc] # a new process has a new output
-    if seat is not None:
-        out.client = seat.client
-        out.client.say = out.say
-    with (
-        patch.object(sys, "argv", ["hkoji", *words]),
-        patch.object(sys, "stdin", Keyboard(screen, types)),
-        redirect_stdout(screen),
-        redirect_stderr(said),
-    ):
-        try:
-            main()
-        except SystemExit as left:
-            code = left.code
-    assert isinstance(code, int)
+    code = run_with_streams(words, Keyboard(screen, types), screen, said, seat)
     return Done(code, screen.getvalue(), said.getvalue())
 
 
