@@ -18,21 +18,25 @@ from hkoji.cli.exits import Exit
 from tests.support.home_shell import HomeShell, arrive, begin, finish, key_file, kinds, my_move, second_home
 from tests.support.service import Service, serving
 
+_NUMBER = iter(range(10**6))
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    with serving(tmp_path / "data", forked=True) as running:
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(tmp_path_factory.mktemp("homes") / "data", forked=True) as running:
         yield running
 
 
 @pytest.fixture
 def alice(service: Service, tmp_path: Path) -> HomeShell:
-    return arrive(service, tmp_path / "alice", "alice")
+    name = f"alice{next(_NUMBER)}"
+    return arrive(service, tmp_path / name, name)
 
 
 @pytest.fixture
 def bob(service: Service, tmp_path: Path) -> HomeShell:
-    return arrive(service, tmp_path / "bob", "bob")
+    name = f"bob{next(_NUMBER)}"
+    return arrive(service, tmp_path / name, name)
 
 
 def opponent_trusts(opponent: HomeShell, player: HomeShell) -> None:
@@ -124,38 +128,38 @@ def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alic
     assert "hkoji rekey --key" in found["hint"]
     for words in (("register", "--server", service.url), ("rekey",)):
         assert "hkoji rekey --key" in other.run(*words, code=Exit.FAILURE if words[1:] else Exit.KEY).stderr
-    admin.revoke_keys(service.data, "alice")
+    admin.revoke_keys(service.data, alice.home.name)
     found = checks(alice, Exit.FAILURE)["registration"]
     assert "revoked" in found["said"]
-    assert "hkoji recover alice" in found["hint"]
+    assert f"hkoji recover {alice.home.name}" in found["hint"]
 
 
 def test_register_in_a_new_home_says_that_the_key_was_replaced_or_revoked(
     service: Service, alice: HomeShell, tmp_path: Path
 ) -> None:
     """The new home has an earlier key, and has never been registered."""
-    first, old = key_file(alice), alice.json("whoami")["fingerprint"]
+    first, old, name = key_file(alice), alice.json("whoami")["fingerprint"], alice.home.name
     new = HomeShell(tmp_path / "new")
-    new.run("init", "alice", "--key", first)
+    new.run("init", name, "--key", first)
     alice.run("rekey")
     current = alice.json("whoami")["fingerprint"]
     words = ("register", "--server", service.url)
     said = new.run(*words, code=Exit.FAILURE).stderr
-    assert f"your key {old} has been replaced; the service knows alice by another key, {current}" in said
+    assert f"your key {old} has been replaced; the service knows {name} by another key, {current}" in said
     assert "hkoji init NAME --key FILE" in said
     assert "choose another name" not in said
     assert not (new.home / "pins.json").exists()
     assert (
-        f"è stata sostituita: il servizio conosce alice con un'altra chiave, {current}"
+        f"è stata sostituita: il servizio conosce {name} con un'altra chiave, {current}"
         in new.run("--lang", "it", *words, code=Exit.FAILURE).stderr
     )
-    admin.revoke_keys(service.data, "alice")
+    admin.revoke_keys(service.data, name)
     assert f"your key {old} has been revoked" in new.run(*words, code=Exit.FAILURE).stderr
     again = HomeShell(tmp_path / "again")
-    again.run("init", "alice", "--key", key_file(alice))
-    assert f"{current} of alice has been revoked" in again.run(*words, code=Exit.KEY).stderr
+    again.run("init", name, "--key", key_file(alice))
+    assert f"{current} of {name} has been revoked" in again.run(*words, code=Exit.KEY).stderr
     stranger = HomeShell(tmp_path / "stranger")
-    stranger.run("init", "alice")
+    stranger.run("init", name)
     assert "choose another name" in stranger.run(*words, code=Exit.FAILURE).stderr
 
 
@@ -177,11 +181,11 @@ def test_a_key_that_was_replaced_elsewhere_is_taken_up_by_rekey(
 # --- a key that is lost -----------------------------------------------------------------------------------------------
 
 
-def recover(service: Service, home: Path, *key: str) -> HomeShell:
-    """Alice's name in a home, with the operator's code."""
-    code = admin.revoke_keys(service.data, "alice")
+def recover(service: Service, home: Path, name: str) -> HomeShell:
+    """A player's name in a home, with the operator's code."""
+    code = admin.revoke_keys(service.data, name)
     shell = HomeShell(home)
-    shell.run("recover", "alice", "--yes", "--server", service.url, *key, stdin=code)
+    shell.run("recover", name, "--yes", "--server", service.url, stdin=code)
     return shell
 
 
@@ -192,15 +196,15 @@ def test_a_key_lost_right_after_a_change_is_replaced_in_the_game(
     alice.run("rekey")
     alice.run("show", game)
     assert kinds(alice, game)[-1] == "rekey"
-    again = recover(service, tmp_path / "again")
+    again = recover(service, tmp_path / "again", alice.home.name)
     assert "has your new key now" in again.run("show", game).stderr
     assert kinds(again, game)[-2:] == ["rekey", "revoke"]
-    twice = recover(service, tmp_path / "twice")  # and that one is lost as well, before a move
+    twice = recover(service, tmp_path / "twice", alice.home.name)  # and that one is lost as well, before a move
     twice.run("move", game, my_move(twice, game))
     assert kinds(twice, game)[-4:] == ["rekey", "revoke", "revoke", "move"]
     for lost in (again, twice):
         said = bob.fails(Exit.AUDIT, "show", game)
-        assert f"hkoji trust alice {lost.json('whoami')['fingerprint']};" in said
+        assert f"hkoji trust {alice.home.name} {lost.json('whoami')['fingerprint']};" in said
         opponent_trusts(bob, lost)
     finish(twice, bob, game)
     bob.run("audit", game)
@@ -213,7 +217,7 @@ def test_the_home_with_the_revoked_key_finds_its_way_back(
     alice.run("rekey")
     move = my_move(alice, game)  # brings the rekey
     signed = alice.run("sign", game, move).stdout
-    again = recover(service, tmp_path / "again")
+    again = recover(service, tmp_path / "again", alice.home.name)
     done = alice.run("submit", "-", stdin=signed, code=Exit.KEY)
     assert "revoked" in done.stderr
     for words in (("games",), ("show", game), ("move", game, move)):
@@ -238,7 +242,7 @@ def test_a_recovery_in_the_home_itself_and_a_move_that_was_refused(
     alice.run("rekey")
     move = my_move(alice, game)
     alice.run("sign", game, move)
-    recover(service, alice.home)
+    recover(service, alice.home, alice.home.name)
     assert "has your new key now" in alice.run("show", game).stderr
     alice.run("move", game, move)
     assert kinds(alice, game)[-3:] == ["rekey", "revoke", "move"]
@@ -248,17 +252,17 @@ def test_a_second_home_after_a_recovery(service: Service, alice: HomeShell, bob:
     """Nobody but the service says that the lost key was hers, until she has signed for it in the game."""
     game, theirs = begin(alice, bob), begin(bob, alice)
     hand, lost = alice.json("show", theirs)["hand"], alice.json("whoami")["fingerprint"]
-    again = recover(service, tmp_path / "again")
+    again = recover(service, tmp_path / "again", alice.home.name)
     assert again.json("show", game)["hand"]
     other = second_home(service, again)
     for _ in range(2):
         assert other.json("show", game)["hand"] == again.json("show", game)["hand"]
     other.run("move", game, my_move(other, game))
     fresh = HomeShell(other.home.with_name("fresh"))
-    for words in (("init", "alice", "--key", key_file(again)), ("register", "--server", service.url)):
+    for words in (("init", alice.home.name, "--key", key_file(again)), ("register", "--server", service.url)):
         fresh.run(*words)
     for _ in range(2):
-        assert f"hkoji trust alice {lost}" in fresh.fails(Exit.AUDIT, "show", theirs)
-    fresh.run("trust", "alice", lost)
+        assert f"hkoji trust {alice.home.name} {lost}" in fresh.fails(Exit.AUDIT, "show", theirs)
+    fresh.run("trust", alice.home.name, lost)
     for _ in range(2):
         assert fresh.json("show", theirs)["hand"] == hand
