@@ -6,17 +6,17 @@ import random
 import subprocess
 import sys
 from functools import cache
-from typing import NamedTuple
 
 import pytest
 
-from hkoji.bots.protocol import Bot, Seen, see
+from hkoji.bots.protocol import Bot, see
 from hkoji.bots.registry import BOTS, BRAINS, make_bot
 from hkoji.errors import UsageError
 from hkoji.rules.events import SEATS, Event
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
+from tests.support.bot_positions import Position, positions
 from tests.support.redistribution import redistribute
-from tests.support.rules import GAMES, Game, next_event, random_game
+from tests.support.rules import GAMES, Game, next_event
 
 PAIRS = [
     pytest.param(name, game, id=f"{name}-{game.name}")
@@ -31,26 +31,6 @@ MOST = 60
 every_bot_and_game = pytest.mark.parametrize(("name", "game"), PAIRS)
 
 
-class Position(NamedTuple):
-    """A position in which a player decides, and what led to it."""
-
-    ruleset: Ruleset
-    events: tuple[Event, ...]
-    state: State
-
-
-def positions(game: Game, seed: int, number: int) -> list[Position]:
-    """Some positions of random games in which a player decides."""
-    chance = random.Random(seed)
-    found: list[Position] = []
-    while len(found) < number:
-        play = random_game(chance.choice(game.rulesets), chance.randrange(2**32))
-        places = [i for i, state in enumerate(play.states) if state.due in DECISION_DUE]
-        for place in chance.sample(places, 2):
-            found.append(Position(play.ruleset, play.events[:place], play.states[place]))
-    return found
-
-
 @cache
 def known_positions(game: Game, number: int) -> tuple[Position, ...]:
     """The positions in which every bot decides."""
@@ -61,14 +41,9 @@ def known_positions(game: Game, number: int) -> tuple[Position, ...]:
 def decided(name: str, game: Game, number: int) -> str:
     """A bot's decision in a position, for all laws. The bot's seed is the number."""
     bot = make_bot(name, number)
-    decision = bot.decide(seen_by_actor(*known_positions(game, MOST)[number]))
+    decision = bot.decide(known_positions(game, MOST)[number].seen)
     bot.close()
     return decision
-
-
-def seen_by_actor(ruleset: Ruleset, events: tuple[Event, ...], state: State) -> Seen:
-    assert state.actor is not None
-    return see(ruleset, events, state.actor)
 
 
 @every_bot_and_game
@@ -80,18 +55,16 @@ def test_a_bot_plays_what_is_legal(name: str, game: Game) -> None:
 @every_bot_and_game
 def test_the_same_seed_gives_the_same_play(name: str, game: Game) -> None:
     for number, position in enumerate(known_positions(game, MOST)[:4]):
-        assert make_bot(name, number).decide(seen_by_actor(*position)) == decided(name, game, number)
+        assert make_bot(name, number).decide(position.seen) == decided(name, game, number)
 
 
 @every_bot_and_game
 def test_a_decision_depends_only_on_what_is_seen(name: str, game: Game) -> None:
     """With other hidden cards and the same information, the bot decides the same."""
     chance = random.Random(5)
-    for number, (ruleset, events, state) in enumerate(
-        known_positions(game, MOST)[: 4 if name.startswith("search") else 20]
-    ):
-        other = redistribute(ruleset, events, state.actor, chance)
-        same = make_bot(name, number).decide(seen_by_actor(ruleset, other, state))
+    for number, position in enumerate(known_positions(game, MOST)[: 4 if name.startswith("search") else 20]):
+        other = redistribute(position.ruleset, position.events, position.state.actor, chance)
+        same = make_bot(name, number).decide(position.seen_after(other))
         assert same == decided(name, game, number)
 
 
@@ -138,9 +111,9 @@ def test_the_stronger_bot_wins(stronger: str, weaker: str, deals: int, least: in
 def test_a_game_that_a_bot_does_not_know_is_refused() -> None:
     strange = [game for game in GAMES if ("greedy", game.name) not in BRAINS]
     for game in strange:
-        ruleset, events, state = positions(game, 3, 1)[0]
+        position = positions(game, 3, 1)[0]
         with pytest.raises(UsageError, match=game.name):
-            make_bot("greedy", 1).decide(seen_by_actor(ruleset, events, state))
+            make_bot("greedy", 1).decide(position.seen)
     assert {game.name for game in KNOWN} == {"hanamikoji", "geishas-road"}
 
 

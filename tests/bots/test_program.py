@@ -26,18 +26,12 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
 from hkoji.rules.transcript import parse_transcript
+from tests.support.bot_positions import FIRST, decisions
 from tests.support.conditions import until
 from tests.support.processes import alive
-from tests.support.rules import GAMES, Game, next_event, random_game
+from tests.support.rules import GAMES, Game, next_event
 
 every_game = pytest.mark.parametrize("game", GAMES, ids=[game.name for game in GAMES])
-
-FIRST = """
-import json, sys
-for line in sys.stdin:
-    print(json.loads(line)["legal"][0], flush=True)
-"""
-"""A bot that plays the first legal move; it works both ways: started for one request, or kept running."""
 
 
 @pytest.fixture
@@ -55,20 +49,6 @@ class Program:
         file = cls.folder / "bot.py"
         file.write_text(text)
         return make_program((sys.executable, str(file)), 7, keep=keep, interface=interface, timeout=timeout)
-
-
-def decisions(game: Game, seed: int, number: int) -> list[Seen]:
-    """Information states of the seat that decides, from random games."""
-    chance = random.Random(seed)
-    found: list[Seen] = []
-    while len(found) < number:
-        play = random_game(chance.choice(game.rulesets), chance.randrange(2**32))
-        places = [i for i, state in enumerate(play.states) if state.due in DECISION_DUE]
-        place = chance.choice(places)
-        actor = play.states[place].actor
-        assert actor is not None
-        found.append(see(play.ruleset, play.events[:place], actor))
-    return found
 
 
 def opening() -> Seen:

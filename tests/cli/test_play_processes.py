@@ -21,24 +21,12 @@ from hkoji.audit.log_audit import audit
 from hkoji.local.local_games import LocalGames
 from tests.support.commands import current
 from tests.support.conditions import until
+from tests.support.keyboard import MORE, PROMPT, games, home
 from tests.support.processes import process_state
 from tests.support.service import HKOJI, serving
 from tests.support.shell import run
 
-PROMPT = "Your move: "
-MORE = "Another game? [y/N] "
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    monkeypatch.setenv("HKOJI_HOME", str(folder))
-    monkeypatch.setenv("NO_COLOR", "1")
-    return folder
-
-
-def games() -> list[dict[str, object]]:
-    return list(run("play", "--list", "--json").json)
+__all__ = ["home"]
 
 
 class Pipe:

@@ -24,7 +24,7 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.language import translate
 from hkoji.cli.terminal import Screen
 from hkoji.errors import BotError
-from tests.bots.test_program import FIRST, decisions
+from tests.support.bot_positions import FIRST, decisions
 from tests.support.forked import run_forked
 from tests.support.home_shell import run_connected
 from tests.support.lying_proxy import Change, LyingProxy, RawAnswer, leaves, lying_proxy, problem, replaced

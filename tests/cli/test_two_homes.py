@@ -7,36 +7,27 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hkoji_server import admin
 
 from hkoji.cli.exits import Exit
-from tests.support.home_shell import HomeShell, arrive, begin, finish, key_file, kinds, my_move, second_home
-from tests.support.service import Service, serving
+from tests.support.home_shell import (
+    HomeShell,
+    alice,
+    begin,
+    bob,
+    finish,
+    key_file,
+    kinds,
+    my_move,
+    second_home,
+    service,
+)
+from tests.support.service import Service
 
-_NUMBER = iter(range(10**6))
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving(tmp_path_factory.mktemp("homes") / "data", forked=True) as running:
-        yield running
-
-
-@pytest.fixture
-def alice(service: Service, tmp_path: Path) -> HomeShell:
-    name = f"alice{next(_NUMBER)}"
-    return arrive(service, tmp_path / name, name)
-
-
-@pytest.fixture
-def bob(service: Service, tmp_path: Path) -> HomeShell:
-    name = f"bob{next(_NUMBER)}"
-    return arrive(service, tmp_path / name, name)
+__all__ = ["alice", "bob", "service"]
 
 
 def opponent_trusts(opponent: HomeShell, player: HomeShell) -> None:

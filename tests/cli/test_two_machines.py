@@ -8,32 +8,16 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from hkoji.cli.exits import Exit
-from tests.support.home_shell import HomeShell, arrive, begin, key_file, kinds, my_move, second_home
-from tests.support.service import HKOJI, Service, serving
+from tests.support.home_shell import HomeShell, alice, begin, bob, key_file, kinds, my_move, second_home, service
+from tests.support.service import HKOJI, Service
 
-_NUMBER = iter(range(10**6))
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving(tmp_path_factory.mktemp("machines") / "data", forked=True) as running:
-        yield running
-
-
-@pytest.fixture
-def alice(service: Service, tmp_path: Path) -> HomeShell:
-    return arrive(service, tmp_path / "alice", f"alice{next(_NUMBER)}")
-
-
-@pytest.fixture
-def bob(service: Service, tmp_path: Path) -> HomeShell:
-    return arrive(service, tmp_path / "bob", f"bob{next(_NUMBER)}")
+__all__ = ["alice", "bob", "service"]
 
 
 def together(*calls: tuple[HomeShell, Sequence[str]]) -> list[tuple[int, str]]:

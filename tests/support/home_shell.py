@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pytest
+
 from hkoji.cli.output import out
 from hkoji.log.line import parse_log
-from tests.support.service import HKOJI, Service
+from tests.support.service import HKOJI, Service, serving
 from tests.support.shell import Done, run
 
 
@@ -93,6 +95,29 @@ def arrive(service: Service, home: Path, name: str, *key: str) -> HomeShell:
     shell.run("init", name, *key)
     shell.run("register", "--server", service.url)
     return shell
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """For test files that import it, as the two players are."""
+    with serving(tmp_path_factory.mktemp("homes") / "data", forked=True) as running:
+        yield running
+
+
+_NUMBER = iter(range(10**6))
+
+
+@pytest.fixture
+def alice(service: Service, tmp_path: Path) -> HomeShell:
+    """A player whose home's folder has the player's name."""
+    name = f"alice{next(_NUMBER)}"
+    return arrive(service, tmp_path / name, name)
+
+
+@pytest.fixture
+def bob(service: Service, tmp_path: Path) -> HomeShell:
+    name = f"bob{next(_NUMBER)}"
+    return arrive(service, tmp_path / name, name)
 
 
 def key_file(shell: HomeShell) -> str:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
 
 from tests.support.memory_service import LocalPlayer
-from tests.support.shell import Done, run_with_streams
+from tests.support.shell import Done, run, run_with_streams
 
+PROMPT: Final = "Your move: "
+MORE: Final = "Another game? [y/N] "
 Types = Callable[[str], str | None]
 """Takes the output since the last line and returns the next one; None ends the input."""
 
@@ -36,10 +42,24 @@ def session(*words: str, types: Types, seat: LocalPlayer | None = None) -> Done:
 def advised(said: str) -> str | None:
     """Asks for a hint and follows it; leaves at any other question."""
     hint = re.search(r"would play (\S+)", said)
-    return hint[1] if hint else "hint" if said.endswith("Your move: ") else None
+    return hint[1] if hint else "hint" if said.endswith(PROMPT) else None
 
 
 def lines(*given: str) -> Types:
     """Types these lines, then ends the input."""
     left = iter(given)
     return lambda _: next(left, None)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home for games against bots, in test files that import it."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("HKOJI_HOME", str(folder))
+    monkeypatch.setenv("NO_COLOR", "1")
+    return folder
+
+
+def games() -> list[dict[str, object]]:
+    """The games against bots in this home."""
+    return list(run("play", "--list", "--json").json)
