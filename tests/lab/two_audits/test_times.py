@@ -24,17 +24,13 @@ from hkoji.log.line import format_log, parse_log
 from tests.lab.two_audits.timed_logs import TIMES, damaged_time, time_cases, timed_tables
 from tests.support.clock_games import ClockEntry, ClockGame, clock_games
 from tests.support.drafts import pins
-from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, missing_tools, run
+from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, run, tools
 from tests.support.timed_table import later
+
+__all__ = ["tools"]
 
 NAMES = ("alice", "bob")
 HEAD = "0" * 64
-
-
-@pytest.fixture(autouse=True)
-def _tools() -> None:
-    if missing := missing_tools():
-        pytest.fail(missing)
 
 
 # --- the clock by itself ---------------------------------------------------------------------------------------------
