@@ -7,26 +7,19 @@ import pytest
 from hkoji.audit.checks import verify_head_time
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.evidence_file import MAX_STATEMENTS, EvidenceFile, format_evidence, parse_evidence
-from hkoji.audit.log_audit import Audit, AuditStep
+from hkoji.audit.log_audit import AuditStep
 from hkoji.errors import HkojiError, IllegalError, MalformedError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import format_time, parse_time
 from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_annul, make_head
-from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
+from hkoji.log.line import SignedReceipt, format_log, make_receipt
 from tests.support.adversary import follow
 from tests.support.forgery import every_pin
-from tests.support.framing import OWN, evidence, head_of, shown, stories
+from tests.support.framing import OWN, bare, evidence, head_of, judged, shown, stories
 from tests.support.table import AT, Table, new_game
-
-
-def judged(made: EvidenceFile, table: Table) -> Audit:
-    """A stranger's audit of the file's text, with the keys from outside."""
-    text = format_evidence(made)
-    assert parse_evidence(text) == made
-    return audit_file(text, every_pin(table))
+from tests.support.timed_table import later
 
 
 def convicts(made: EvidenceFile, table: Table, entry: int, reason: str) -> None:
@@ -36,26 +29,18 @@ def convicts(made: EvidenceFile, table: Table, entry: int, reason: str) -> None:
     assert reason in finding.reason
 
 
-def bare(line: Line) -> Line:
-    return line._replace(receipt=None)
-
-
-def later(seconds: int) -> str:
-    return format_time(parse_time(AT) + seconds)
-
-
 # --- times ------------------------------------------------------------------------------------------------------------
 
 
 def test_an_entry_may_be_recorded_120_seconds_before_a_head() -> None:
-    head = make_head(at=later(120), game="ab" * 16, head="cd" * 32, seq=7)
+    head = make_head(at=later(AT, 120), game="ab" * 16, head="cd" * 32, seq=7)
     verify_head_time(head, 8, AT)
-    verify_head_time(head, 7, later(-999))  # the head is after it
-    verify_head_time(head, 6, later(-999))
-    verify_head_time(head, 8, later(999))
+    verify_head_time(head, 7, later(AT, -999))  # the head is after it
+    verify_head_time(head, 6, later(AT, -999))
+    verify_head_time(head, 8, later(AT, 999))
     for seq in (8, 9, 10**6):
         with pytest.raises(IllegalError) as error:
-            verify_head_time(head, seq, later(-1))
+            verify_head_time(head, seq, later(AT, -1))
         assert str(error.value) == (
             f"it has recorded entry {seq} at 2026-11-20T11:59:59Z, and has signed that entry 7 was the last at "
             "2026-11-20T12:02:00Z"
@@ -90,7 +75,7 @@ def test_a_head_counts_for_all_entries_after_it() -> None:
     convicts(made._replace(heads=both), table, 5, "entry 4 was the last")
     # A later head of an earlier entry says more than an earlier head of a later one.
     apart = (head_of(table, 6, after=120), head_of(table, 4, after=500))
-    refused = make_receipt(at=later(130), game=table.game, head="ab" * 32, seq=len(table.lines))
+    refused = make_receipt(at=later(AT, 130), game=table.game, head="ab" * 32, seq=len(table.lines))
     receipt = SignedReceipt(refused, table.server.sign(sshsig.RECEIPT, refused.message))
     line = table.lines[-1]._replace(receipt=receipt)
     convicts(EvidenceFile(table.game, {}, "", (), (line,), apart), table, len(table.lines), "entry 4 was the last")
@@ -126,10 +111,10 @@ def test_a_service_s_own_entry_says_when_it_was_recorded() -> None:
     table = Table(seed=3, agreement=Agreement(TimeControl(60, 0, 0, 0))).begin().play(2)
     actor = table.course.actor
     assert actor is not None
-    timeout = bare(follow(table.server, table.lines[-1], entry_kinds.Timeout(actor), at=later(61)))
+    timeout = bare(follow(table.server, table.lines[-1], entry_kinds.Timeout(actor), at=later(AT, 61)))
     made = EvidenceFile(table.game, {}, format_log(table.lines, receipts=False), (), (timeout,))
     assert judged(made._replace(heads=(head_of(table, after=181),)), table).ok
-    convicts(made._replace(heads=(head_of(table, after=182),)), table, len(table.lines), f"at {later(61)}, and has")
+    convicts(made._replace(heads=(head_of(table, after=182),)), table, len(table.lines), f"at {later(AT, 61)}, and has")
 
 
 # --- places -----------------------------------------------------------------------------------------------------------

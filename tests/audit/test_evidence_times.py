@@ -8,14 +8,12 @@ from __future__ import annotations
 import pytest
 
 from hkoji import referee
-from hkoji.audit.evidence_audit import audit_file
-from hkoji.audit.evidence_file import EvidenceFile, format_evidence, parse_evidence
-from hkoji.audit.log_audit import Audit, AuditStep
+from hkoji.audit.evidence_file import EvidenceFile
+from hkoji.audit.log_audit import AuditStep
 from hkoji.audit.times import last_worded
 from hkoji.errors import TimeOverError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import format_time, parse_time
 from hkoji.game.entry_kinds import GivenTime, parse_body
 from hkoji.game.submission import Submission
 from hkoji.game.time_control import TimeControl
@@ -24,26 +22,15 @@ from hkoji.log.game_statements import SignedHead, make_gift, make_head
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
 from hkoji.log.private_key import PrivateKey
 from tests.support.adversary import follow
-from tests.support.forgery import every_pin
-from tests.support.framing import shown
+from tests.support.framing import bare, judged, shown
 from tests.support.table import AT, Table
+from tests.support.timed_table import later
 
 MINUTE = Agreement(TimeControl(60, 0, 0, 0))
 
 
-def later(seconds: int) -> str:
-    return format_time(parse_time(AT) + seconds)
-
-
 def new_table(agreement: Agreement = MINUTE) -> Table:
     return Table(seed=3, agreement=agreement).begin()
-
-
-def judged(made: EvidenceFile, table: Table) -> Audit:
-    """A stranger's audit of the file's text, with the keys from outside."""
-    text = format_evidence(made)
-    assert parse_evidence(text) == made
-    return audit_file(text, every_pin(table))
 
 
 def convicts(made: EvidenceFile, table: Table, entry: int, reason: str, *, step: int = 10) -> None:
@@ -62,11 +49,7 @@ def taken(table: Table, submission: Submission, at: str) -> Line:
 
 def late_move(table: Table, seconds: int) -> Line:
     """The next move, with the time of record so long after `AT`."""
-    return taken(table, table.move(table.course.state.legal_actions()[0]), later(seconds))
-
-
-def bare(line: Line) -> Line:
-    return line._replace(receipt=None)
+    return taken(table, table.move(table.course.state.legal_actions()[0]), later(AT, seconds))
 
 
 def head_on(table: Table, line: Line, at: str = AT) -> SignedHead:
@@ -97,7 +80,7 @@ def test_a_late_move_that_a_head_or_a_view_names(seconds: int, receipts: bool, r
         made._replace(views=(shown(table, 1, seq=len(table.lines), head=move.entry.head),)),
     ):
         if seconds == 61:
-            reason = f"it came at {later(61)}, and there was time until {later(60)}"
+            reason = f"it came at {later(AT, 61)}, and there was time until {later(AT, 60)}"
             convicts(changed, table, len(table.lines), reason)
         else:
             assert judged(changed, table).ok
@@ -109,11 +92,11 @@ def test_a_late_move_that_the_service_has_gone_on_from() -> None:
     move = late_move(table, 61)
     actor = table.course.actor
     assert actor is not None
-    after = follow(table.server, move, entry_kinds.Resign(), "alice", table.keys[0], at=later(61))
+    after = follow(table.server, move, entry_kinds.Resign(), "alice", table.keys[0], at=later(AT, 61))
     log = format_log([*table.lines, move, after], receipts=False)
     assert judged(EvidenceFile(table.game, {}, log), table).ok  # only players have signed after the deal
     made = EvidenceFile(table.game, {}, log, (), (after,))
-    convicts(made, table, len(table.lines), f"it came at {later(61)}, and there was time until {later(60)}")
+    convicts(made, table, len(table.lines), f"it came at {later(AT, 61)}, and there was time until {later(AT, 60)}")
 
 
 def with_gift(table: Table, seconds: int) -> tuple[Line, Line]:
@@ -126,7 +109,7 @@ def with_gift(table: Table, seconds: int) -> tuple[Line, Line]:
     statement = make_gift(game=table.game, head=table.course.head, name=table.names[1 - actor], seconds=seconds)
     gift = GivenTime(statement.head, seconds, table.keys[1 - actor].sign(sshsig.GIVE, statement.message))
     move = table.move(table.course.state.legal_actions()[0])
-    accepted = referee.accept(table.refereed, move, signer=table.server, at=later(90), gifts=(gift,))
+    accepted = referee.accept(table.refereed, move, signer=table.server, at=later(AT, 90), gifts=(gift,))
     table.refereed = accepted.refereed
     table.lines.extend(accepted.lines)
     return accepted.lines[0], accepted.lines[1]
@@ -141,7 +124,7 @@ def test_a_credit_counts_and_nothing_that_stands_in_its_place() -> None:
     whole = EvidenceFile(table.game, {}, table.text, heads=(head_on(table, table.lines[-1]),))
     assert judged(whole, table).ok
     signer = next(key for key, name in zip(table.keys, table.names, strict=True) if name == move.entry.by)
-    own = bare(follow(table.server, move, entry_kinds.Resign(), move.entry.by, signer, at=later(90)))
+    own = bare(follow(table.server, move, entry_kinds.Resign(), move.entry.by, signer, at=later(AT, 90)))
     for lines in (table.lines[: number + 1], [*table.lines[: number + 1], own]):
         for receipts in (True, False):
             log = format_log(map(bare, lines)) if not receipts else format_log(table.lines[: number + 1])
@@ -176,10 +159,10 @@ def test_a_timeout_before_the_deadline_that_other_statements_show(receipts: bool
     actor = table.course.actor
     assert actor is not None
     for seconds, early in ((60, True), (61, False)):
-        timeout = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor), at=later(seconds))
+        timeout = follow(table.server, table.lines[-1], entry_kinds.Timeout(actor), at=later(AT, seconds))
         made = EvidenceFile(table.game, {}, format_log(table.lines, receipts=receipts), (), (bare(timeout),))
         if early:
-            convicts(made, table, len(table.lines), f"the timeout is of {later(60)}, and there was time until")
+            convicts(made, table, len(table.lines), f"the timeout is of {later(AT, 60)}, and there was time until")
         else:
             assert judged(made, table).ok
 
@@ -192,25 +175,27 @@ def test_a_receipt_and_a_seen_that_differ() -> None:
     table = new_table(Agreement()).play(4)
     log = format_log(table.lines, receipts=False)
     number = len(table.lines) - 2
-    other = taken(table, Submission(table.lines[number].entry, table.lines[number].sig), later(5))
+    other = taken(table, Submission(table.lines[number].entry, table.lines[number].sig), later(AT, 5))
     made = EvidenceFile(table.game, {}, log, (), (other,))
     if last_worded([bare(line) for line in table.lines]) <= number:
         assert judged(made, table).ok  # a player may sign any time
     made = made._replace(heads=(head_on(table, table.lines[-1]),))
-    convicts(made, table, number, f"has stated two times of record for entry {number}, {AT} and {later(5)}")
+    convicts(made, table, number, f"has stated two times of record for entry {number}, {AT} and {later(AT, 5)}")
 
 
 def test_times_that_go_back_between_a_seen_and_a_receipt() -> None:
     table = new_table(Agreement()).play(2)
-    table.send(table.move(table.course.state.legal_actions()[0]), at=later(9))
+    table.send(table.move(table.course.state.legal_actions()[0]), at=later(AT, 9))
     actor = table.course.actor
     assert actor is not None
     after = table.move(table.course.state.legal_actions()[0])
     number = len(table.lines)
-    assert after.entry.seen == later(9)
-    lines = [*table.lines, taken(table, after, later(8))]
+    assert after.entry.seen == later(AT, 9)
+    lines = [*table.lines, taken(table, after, later(AT, 8))]
     made = EvidenceFile(table.game, {}, format_log(lines, receipts=False), (), (lines[-1],))
-    convicts(made, table, number, f"has recorded entry {number} at {later(8)}, and an earlier one at {later(9)}")
+    convicts(
+        made, table, number, f"has recorded entry {number} at {later(AT, 8)}, and an earlier one at {later(AT, 9)}"
+    )
 
 
 def test_a_seen_that_only_a_player_has_signed_convicts_nobody() -> None:
@@ -218,15 +203,15 @@ def test_a_seen_that_only_a_player_has_signed_convicts_nobody() -> None:
     table = new_table().play(2)
     actor = table.course.actor
     assert actor is not None
-    for seen in (later(-9), later(9), later(61)):
+    for seen in (later(AT, -9), later(AT, 9), later(AT, 61)):
         move = table.entry(actor, entry_kinds.Resign(), seen=seen)
         line = Line(move.entry, move.sig)
-        made = EvidenceFile(table.game, {}, table.text, (), (line,), (head_on(table, table.lines[-1], later(120)),))
+        made = EvidenceFile(table.game, {}, table.text, (), (line,), (head_on(table, table.lines[-1], later(AT, 120)),))
         assert judged(made, table).ok
         log = format_log([*map(bare, table.lines), line])
         named = judged(made._replace(log=log, refused=(table.lines[-1],)), table).findings
         assert not [finding for finding in named if finding.signer]
-        sent = made._replace(refused=(taken(table, move, later(61)),))
+        sent = made._replace(refused=(taken(table, move, later(AT, 61)),))
         number = len(table.lines) - 1
         convicts(sent, table, number, "two times of record" if seen > AT else f"has recorded entry {number} at {seen}")
 
@@ -234,14 +219,14 @@ def test_a_seen_that_only_a_player_has_signed_convicts_nobody() -> None:
 def test_a_join_after_the_offer_has_expired() -> None:
     """The receipt of the join is elsewhere in the file."""
     for seconds, late in ((60, False), (61, True)):
-        table = Table(seed=3, agreement=Agreement(expires=later(60)))
+        table = Table(seed=3, agreement=Agreement(expires=later(AT, 60)))
         table.open()
         commit = entry_kinds.Join(table.entropy[1], table.keys[1].public)
-        join = taken(table, table.entry(1, commit), later(seconds))
+        join = taken(table, table.entry(1, commit), later(AT, seconds))
         log = format_log([*table.lines, join], receipts=False)
         made = EvidenceFile(table.game, {}, log, (), (join,))
         if late:
-            convicts(made, table, 2, f"the guest joined at {later(61)}, and the offer expired at {later(60)}")
+            convicts(made, table, 2, f"the guest joined at {later(AT, 61)}, and the offer expired at {later(AT, 60)}")
         else:
             assert judged(made, table).ok
 
@@ -254,8 +239,8 @@ def test_a_third_player_is_no_reason_to_fail() -> None:
     table, carol = new_table(), PrivateKey.from_seed(b"\x28" * 32)
     lines = table.lines[:4]
     for body in (entry_kinds.Open("cd" * 32, carol.public), entry_kinds.Seed("ab" * 32), entry_kinds.Seed("cd" * 32)):
-        lines.append(follow(table.server, lines[-1], body, "carol", carol, at=later(90)))
-    lines.append(follow(table.server, lines[-1], entry_kinds.Timeout(0), at=later(90)))
+        lines.append(follow(table.server, lines[-1], body, "carol", carol, at=later(AT, 90)))
+    lines.append(follow(table.server, lines[-1], entry_kinds.Timeout(0), at=later(AT, 90)))
     for receipts in (True, False):
         log = format_log(lines, receipts=receipts)
         for made in (EvidenceFile(table.game, {}, log), EvidenceFile(table.game, {}, "", (), tuple(lines))):
@@ -271,7 +256,7 @@ def test_statements_of_the_log_itself_are_judged_by_the_log() -> None:
     """What the log alone shows stays a finding of its own step, and is not repeated."""
     table = new_table().play(2)
     move = late_move(table, 61)
-    end = follow(table.server, move, entry_kinds.Resign(), "alice", table.keys[0], at=later(61))
+    end = follow(table.server, move, entry_kinds.Resign(), "alice", table.keys[0], at=later(AT, 61))
     made = EvidenceFile(table.game, {}, format_log([*table.lines, move, end]), heads=(head_on(table, move),))
     (finding,) = judged(made, table).findings
     assert (finding.step, finding.entry, finding.signer) == (AuditStep.TIMES, len(table.lines), "server")

@@ -5,16 +5,18 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
-from hkoji.bots.protocol import Bot, Seen, see
+from hkoji.bots.protocol import Bot, see
 from hkoji.bots.registry import BOTS, BRAINS, make_bot
 from hkoji.errors import UsageError
 from hkoji.rules.events import SEATS, Event
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
+from tests.support.bot_positions import Position, positions
 from tests.support.redistribution import redistribute
-from tests.support.rules import GAMES, Game, next_event, random_game
+from tests.support.rules import GAMES, Game, next_event
 
 PAIRS = [
     pytest.param(name, game, id=f"{name}-{game.name}")
@@ -24,49 +26,46 @@ PAIRS = [
     if name == "random" or (name.split(":")[0], game.name) in BRAINS
 ]
 KNOWN = [game for game in GAMES if ("greedy", game.name) in BRAINS]
+MOST = 60
+"""The number of positions in which a quick bot decides."""
 every_bot_and_game = pytest.mark.parametrize(("name", "game"), PAIRS)
 
 
-def positions(game: Game, seed: int, number: int) -> list[tuple[Ruleset, tuple[Event, ...], State]]:
-    """Some positions of random games in which a player decides."""
-    chance = random.Random(seed)
-    found: list[tuple[Ruleset, tuple[Event, ...], State]] = []
-    while len(found) < number:
-        play = random_game(chance.choice(game.rulesets), chance.randrange(2**32))
-        places = [i for i, state in enumerate(play.states) if state.due in DECISION_DUE]
-        for place in chance.sample(places, 2):
-            found.append((play.ruleset, play.events[:place], play.states[place]))
-    return found
+@cache
+def known_positions(game: Game, number: int) -> tuple[Position, ...]:
+    """The positions in which every bot decides."""
+    return tuple(positions(game, 1, number))
 
 
-def seen_by_actor(ruleset: Ruleset, events: tuple[Event, ...], state: State) -> Seen:
-    assert state.actor is not None
-    return see(ruleset, events, state.actor)
+@cache
+def decided(name: str, game: Game, number: int) -> str:
+    """A bot's decision in a position, for all laws. The bot's seed is the number."""
+    bot = make_bot(name, number)
+    decision = bot.decide(known_positions(game, MOST)[number].seen)
+    bot.close()
+    return decision
 
 
 @every_bot_and_game
 def test_a_bot_plays_what_is_legal(name: str, game: Game) -> None:
-    for number, (ruleset, events, state) in enumerate(positions(game, 1, 16 if name.startswith("search") else 60)):
-        bot = make_bot(name, number)
-        assert bot.decide(seen_by_actor(ruleset, events, state)) in state.legal_actions()
-        bot.close()
+    for number in range(16 if name.startswith("search") else MOST):
+        assert decided(name, game, number) in known_positions(game, MOST)[number].state.legal_actions()
 
 
 @every_bot_and_game
 def test_the_same_seed_gives_the_same_play(name: str, game: Game) -> None:
-    for number, (ruleset, events, state) in enumerate(positions(game, 2, 4)):
-        seen = seen_by_actor(ruleset, events, state)
-        assert make_bot(name, number).decide(seen) == make_bot(name, number).decide(seen)
+    for number, position in enumerate(known_positions(game, MOST)[:4]):
+        assert make_bot(name, number).decide(position.seen) == decided(name, game, number)
 
 
 @every_bot_and_game
 def test_a_decision_depends_only_on_what_is_seen(name: str, game: Game) -> None:
     """With other hidden cards and the same information, the bot decides the same."""
     chance = random.Random(5)
-    for number, (ruleset, events, state) in enumerate(positions(game, 4, 4 if name.startswith("search") else 20)):
-        other = redistribute(ruleset, events, state.actor, chance)
-        one, same = (make_bot(name, number).decide(seen_by_actor(ruleset, cards, state)) for cards in (events, other))
-        assert one == same
+    for number, position in enumerate(known_positions(game, MOST)[: 4 if name.startswith("search") else 20]):
+        other = redistribute(position.ruleset, position.events, position.state.actor, chance)
+        same = make_bot(name, number).decide(position.seen_after(other))
+        assert same == decided(name, game, number)
 
 
 def test_making_a_bot_does_not_import_the_models_of_games() -> None:
@@ -112,9 +111,9 @@ def test_the_stronger_bot_wins(stronger: str, weaker: str, deals: int, least: in
 def test_a_game_that_a_bot_does_not_know_is_refused() -> None:
     strange = [game for game in GAMES if ("greedy", game.name) not in BRAINS]
     for game in strange:
-        ruleset, events, state = positions(game, 3, 1)[0]
+        position = positions(game, 3, 1)[0]
         with pytest.raises(UsageError, match=game.name):
-            make_bot("greedy", 1).decide(seen_by_actor(ruleset, events, state))
+            make_bot("greedy", 1).decide(position.seen)
     assert {game.name for game in KNOWN} == {"hanamikoji", "geishas-road"}
 
 

@@ -9,8 +9,7 @@ import shutil
 import signal
 import stat
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,16 +26,12 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Ruleset, State
 from hkoji.rules.transcript import parse_transcript
-from tests.support.rules import GAMES, Game, next_event, random_game
+from tests.support.bot_positions import FIRST, decisions
+from tests.support.conditions import until
+from tests.support.processes import alive
+from tests.support.rules import GAMES, Game, next_event
 
 every_game = pytest.mark.parametrize("game", GAMES, ids=[game.name for game in GAMES])
-
-FIRST = """
-import json, sys
-for line in sys.stdin:
-    print(json.loads(line)["legal"][0], flush=True)
-"""
-"""A bot that plays the first legal move; it works both ways: started for one request, or kept running."""
 
 
 @pytest.fixture
@@ -54,20 +49,6 @@ class Program:
         file = cls.folder / "bot.py"
         file.write_text(text)
         return make_program((sys.executable, str(file)), 7, keep=keep, interface=interface, timeout=timeout)
-
-
-def decisions(game: Game, seed: int, number: int) -> list[Seen]:
-    """Information states of the seat that decides, from random games."""
-    chance = random.Random(seed)
-    found: list[Seen] = []
-    while len(found) < number:
-        play = random_game(chance.choice(game.rulesets), chance.randrange(2**32))
-        places = [i for i, state in enumerate(play.states) if state.due in DECISION_DUE]
-        place = chance.choice(places)
-        actor = play.states[place].actor
-        assert actor is not None
-        found.append(see(play.ruleset, play.events[:place], actor))
-    return found
 
 
 def opening() -> Seen:
@@ -289,8 +270,8 @@ LIVES_ON = (
 
 def all_are_gone(pids: Path) -> None:
     own, child = map(int, pids.read_text().split())
-    assert not running(own)
-    until(lambda: not running(child))
+    assert not alive(own)
+    until(lambda: not alive(child))
 
 
 @contextmanager
@@ -341,24 +322,8 @@ def test_nothing_is_left_running(written: type[Program], tmp_path: Path) -> None
     with pytest.raises(BotError, match="not answered"):
         impatient(bot).decide(opening())
     own, child = map(int, pids.read_text().split())
-    assert not running(own)
-    until(lambda: not running(child))  # an orphan is gone once init has reaped it
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Waits, long enough for the slowest machine."""
-    end = time.monotonic() + 300
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
+    assert not alive(own)
+    until(lambda: not alive(child))  # an orphan is gone once init has reaped it
 
 
 def test_closing_ends_a_kept_program(written: type[Program], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,9 +346,9 @@ def test_a_kept_program_that_will_not_leave_is_ended(
     )
     bot.decide(opening())
     pid = int(file.read_text())
-    assert running(pid)
+    assert alive(pid)
     bot.close()
-    assert not running(pid)
+    assert not alive(pid)
 
 
 def test_an_interrupt_ends_the_program(written: type[Program], monkeypatch: pytest.MonkeyPatch) -> None:

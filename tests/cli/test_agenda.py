@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,26 +16,13 @@ from tests.support.timed_players import (
     InsideTransport,
     TimedPlayer,
     TimedWorld,
+    alice,
+    bob,
     timed_game,
-    timed_player,
-    timed_world,
+    world,
 )
 
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[TimedWorld]:
-    with timed_world(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def alice(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
-    return timed_player(world, "alice", tmp_path)
-
-
-@pytest.fixture
-def bob(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
-    return timed_player(world, "bob", tmp_path)
+__all__ = ["alice", "bob", "world"]
 
 
 def test_the_most_urgent_game_is_first(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:

@@ -15,6 +15,7 @@ import pytest
 from hkoji.bots import registry
 from hkoji.bots.protocol import Seen
 from hkoji.cli.exits import Exit
+from tests.support.json_page import shaped
 from tests.support.shell import run
 
 SIDE = {
@@ -48,12 +49,6 @@ MATCH = {
     "starter_score": float,
 }
 TIMED = ("seconds", "games_per_second", "moves_per_second", "jobs")
-
-
-def shaped(value: dict[str, object], shape: dict[str, object]) -> None:
-    assert set(value) == set(shape)
-    for name, kind in shape.items():
-        assert isinstance(value[name], kind), name  # type: ignore[arg-type] # a type or types
 
 
 def untimed(value: dict[str, object]) -> dict[str, object]:

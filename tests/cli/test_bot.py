@@ -8,8 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,34 +19,12 @@ from hkoji.bots.registry import BOTS, LEVELS
 from hkoji.rules.events import Deal, Draw
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.registry import RULESETS
+from tests.support.bot_positions import FIRST
 from tests.support.keyboard import advised, session
-from tests.support.memory_service import MemoryService, registered
+from tests.support.memory_service import MemoryService, playing, registered
 from tests.support.shell import Shell, run
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "programs-as-bots.md").read_text()
-FIRST = "import json; print(json.loads(input())['legal'][0])"
-
-
-@contextmanager
-def playing(service: MemoryService, player: Shell, game: str) -> Iterator[None]:
-    """Makes the player move whenever the service is asked for anything, during the block."""
-    busy = False
-
-    def move(*_: str) -> None:
-        nonlocal busy
-        if busy:
-            return
-        busy = True
-        position = player.seat.position(game)
-        if position.legal:
-            player.seat.move(game, position.legal[-1])
-        busy = False
-
-    service.before = move
-    try:
-        yield
-    finally:
-        service.before = lambda *_: None
 
 
 @pytest.fixture
@@ -86,7 +63,7 @@ def test_a_bot_plays_a_seat_to_the_end(
     )
     names = {"PROGRAM": str(tmp_path / "bot.py"), "KEPT": str(tmp_path / "kept.py")}
     words = [re.sub("PROGRAM|KEPT", lambda found: names[found[0]], word) for word in bot]
-    with playing(service, bob, game):
+    with playing(service, bob.seat, game):
         done = alice("bot", "run", game[:8], "--seed", "5", *(["--json"] if words[0] != "--" else []), *words)
     assert done.code == 0
     moves = re.findall(r"Entry \d+ is on record: (\S+)\.", done.err)
@@ -101,7 +78,7 @@ def test_a_bot_plays_a_seat_to_the_end(
 
 def test_an_open_game_is_joined(alice: Shell, bob: Shell, service: MemoryService) -> None:
     game = str(alice("new", "--max-rounds", "1", "--json").json["game"])
-    with playing(service, alice, game):
+    with playing(service, alice.seat, game):
         done = bob("bot", "run", game, "--bot", "random", "--json")
     assert done.code == 0
     assert done.json["guest"] == "bob"
@@ -247,7 +224,7 @@ def test_the_example_in_python(
     keep: list[str], here: Callable[[str, str], Path], alice: Shell, bob: Shell, game: str, service: MemoryService
 ) -> None:
     here("hoarder.py", example("python", "json.loads"))
-    with playing(service, bob, game):
+    with playing(service, bob.seat, game):
         done = alice("bot", "run", game, *keep, "--", sys.executable, "hoarder.py")
     assert done.code == 0
     assert "The game is over" in done.out
@@ -257,7 +234,7 @@ def test_the_contestant_plays_by_correspondence_and_at_the_prompt(
     here: Callable[[str, str], Path], alice: Shell, bob: Shell, game: str, service: MemoryService
 ) -> None:
     here("contestant.py", example("python", "def hanamikoji_action"))
-    with playing(service, bob, game):
+    with playing(service, bob.seat, game):
         done = alice("bot", "run", game, "--interface", "referee", "--", sys.executable, "contestant.py")
     assert done.code == 0
     command = f"keep+referee:{sys.executable} contestant.py"

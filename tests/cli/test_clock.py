@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,25 +23,10 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.table import Table
-from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, timed_game, timed_player, timed_world
+from tests.support.timed_games import SLACK
+from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, alice, bob, timed_game, world
 
-SLACK = 120
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[TimedWorld]:
-    with timed_world(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def alice(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
-    return timed_player(world, "alice", tmp_path)
-
-
-@pytest.fixture
-def bob(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
-    return timed_player(world, "bob", tmp_path)
+__all__ = ["alice", "bob", "world"]
 
 
 # --- opening and joining ----------------------------------------------------------------------------------------------

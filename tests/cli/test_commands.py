@@ -15,6 +15,7 @@ from hkoji import __version__, errors
 from hkoji.cli.exits import Exit, exit_code
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, NetworkError
+from tests.support.json_page import shaped
 from tests.support.memory_service import URL, LocalPlayer, MemoryService
 from tests.support.shell import Done, Shell, run
 
@@ -68,12 +69,6 @@ def begin(alice: Shell, bob: Shell) -> str:
     game = str(alice("new", "--json").json["game"])
     assert bob("join", game).code == 0
     return game
-
-
-def shaped(value: dict[str, object], shape: dict[str, object]) -> None:
-    assert set(value) == set(shape)
-    for name, kind in shape.items():
-        assert isinstance(value[name], kind), name  # type: ignore[arg-type] # a type or types
 
 
 def legal(player: Shell, game: str) -> list[str]:

@@ -12,16 +12,21 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
 
 from tests.support import programs
 from tests.support.forked import run_forked
+from tests.support.home_shell import HomeShell, arrive, run_connected
 from tests.support.service import HKOJI, serving
+from tests.support.shell import Done
 from tests.support.terminal import Terminal
 
 INTERACTIVE = {"bash": ("bash", "--rcfile", ".bashrc", "-i"), "zsh": ("zsh", "-i")}
 SHELLS = ("bash", "zsh", "fish")
+IN_A_PROCESS = ("hkoji join ", "--ruleset ", "hkoji rules ")
+"""What is completed in a process of its own: with a connection that ends with it, or without the tests' toy game."""
 
 
 class Place(NamedTuple):
@@ -48,35 +53,25 @@ class Place(NamedTuple):
         }
 
 
-def _hkoji(home: Path, *words: str) -> str:
-    environment = {**os.environ, "HKOJI_HOME": str(home)}
-    done = run_forked(words, env=environment)
-    assert done.returncode == 0, done
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("place")
-    alice, bob = folder / "alice", folder / "bob"
     with serving(folder / "data", forked=True) as service:
-        for home in (alice, bob):
-            _hkoji(home, "init", home.name)
-            _hkoji(home, "register", "--server", service.url)
-        games = [_hkoji(alice, "new").strip() for _ in range(3)]
+        alice, bob = (arrive(service, folder / name, name) for name in ("alice", "bob"))
+        games = [alice.run("new").stdout.strip() for _ in range(3)]
         for game in games[:2]:
-            _hkoji(bob, "join", game)
-            _hkoji(alice, "show", game)
-            _hkoji(bob, "show", game)
-        _hkoji(alice, "resign", games[1], "--yes")
-        foreign = _hkoji(bob, "new").strip()
+            bob.run("join", game)
+            alice.run("show", game)
+            bob.run("show", game)
+        alice.run("resign", games[1], "--yes")
+        foreign = bob.run("new").stdout.strip()
         user = folder / "user"
         user.mkdir()
         (user / "zzz-game.jsonl").write_text("")
-        yield Place(alice, user, games[0], games[2], games[1], foreign)
+        yield Place(alice.home, user, games[0], games[2], games[1], foreign)
 
 
-def ask(place: Place, line: str, shell: str = "fish", **more: str) -> subprocess.CompletedProcess[str]:
+def ask(place: Place, line: str, shell: str = "fish", **more: str) -> Done:
     """What a shell's function asks for with a line that ends at the cursor."""
     if shell == "bash":
         words = line.split(" ")
@@ -84,14 +79,20 @@ def ask(place: Place, line: str, shell: str = "fish", **more: str) -> subprocess
     else:
         asked = {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     environment = place.environment(_HKOJI_COMPLETE=f"complete_{shell}", **asked, **more)
-    return run_forked((), env=environment)
+    if any(each in line for each in IN_A_PROCESS):
+        done = run_forked((), env=environment)
+        return Done(done.returncode, done.stdout, done.stderr)
+    # Where Rich is loaded, completion would use it. It is not loaded in a process of its own.
+    with patch.dict(os.environ, environment, clear=True), pytest.MonkeyPatch.context() as changed:
+        changed.setitem(sys.modules, "rich", None)
+        return run_connected()
 
 
 def values(place: Place, line: str, **more: str) -> dict[str, str]:
     """The values that are offered, with their descriptions."""
     done = ask(place, line, **more)
-    assert done.stderr == ""
-    return {value: about for value, _, about in (each.partition("\t") for each in done.stdout.split("\n")) if value}
+    assert done.err == ""
+    return {value: about for value, _, about in (each.partition("\t") for each in done.out.split("\n")) if value}
 
 
 # --- what is offered --------------------------------------------------------------------------------------------------
@@ -118,10 +119,10 @@ def test_join_offers_the_games_that_the_service_has_open(place: Place) -> None:
 
 
 def test_games_against_a_bot_are_offered_to_play(place: Place, tmp_path: Path) -> None:
-    _hkoji(tmp_path, "play")
+    HomeShell(tmp_path).run("play")
     ((game, about),) = values(place, "hkoji play ", HKOJI_HOME=str(tmp_path)).items()
     assert about == "search-bot"
-    assert json.loads(_hkoji(tmp_path, "play", "--list", "--json"))[0]["game"].startswith(game)
+    assert HomeShell(tmp_path).json("play", "--list")[0]["game"].startswith(game)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_descriptions_of_commands_are_whole_and_in_the_language(place: Place) ->
 
 def test_bash_gets_what_follows_the_sign_at_which_it_splits_words(place: Place) -> None:
     def offered(*words: str) -> list[str]:
-        return ask(place, "hkoji " + " ".join(words), "bash").stdout.split()
+        return ask(place, "hkoji " + " ".join(words), "bash").out.split()
 
     assert offered("play", "--level", "=", "ha") == ["hard"]
     assert offered("play", "--level", "=") == ["beginner", "easy", "normal", "hard"]
@@ -193,8 +194,8 @@ def test_a_damaged_home_prints_no_error(place: Place, tmp_path: Path, file: str)
     for shell in SHELLS:
         for line in ("hkoji show ", "hkoji join ", "hkoji trust ", "hkoji show --lang x ", 'hkoji show "'):
             done = ask(place, line, shell, HKOJI_HOME=str(home), HKOJI_LANG="xx")
-            assert "Traceback" not in done.stdout + done.stderr
-            assert done.stderr == ""
+            assert "Traceback" not in done.out + done.err
+            assert done.err == ""
     if "log" in file:
         assert place.open[:8] in values(place, "hkoji show ", HKOJI_HOME=str(home))
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,60 +16,8 @@ from hkoji.rules.events import Answer
 from hkoji.rules.protocol import DECISION_KINDS, Due
 from hkoji.rules.transcript import parse_transcript
 from tests.support.agent import add_key, running_agent
-from tests.support.forked import run_forked
+from tests.support.home_shell import HomeShell, finish, first_legal, open_and_join
 from tests.support.service import HKOJI, Service, serving
-
-
-class Shell:
-    """The command in one player's home: as a separate program, or forked, which is faster."""
-
-    def __init__(self, home: Path, *, program: bool = False, **environment: str) -> None:
-        self.home = home
-        self._program = program
-        self.environment = {**os.environ, "HKOJI_HOME": str(home), "NO_COLOR": "1", **environment}
-
-    def run(self, *words: str, code: int = 0, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        if self._program:
-            command = [str(HKOJI), *words]
-            done = subprocess.run(
-                command, env=self.environment, capture_output=True, text=True, input=stdin, check=False, timeout=300
-            )
-        else:
-            done = run_forked(words, env=self.environment, stdin=stdin)
-        assert done.returncode == code, (words, done)
-        assert "Traceback" not in done.stderr
-        return done
-
-    def json(self, *words: str) -> Any:  # Any: JSON
-        return json.loads(self.run(*words, "--json").stdout)
-
-    def fails(self, code: int, *words: str) -> str:
-        """The error text of a command that fails with `code` and writes no result."""
-        done = self.run(*words, code=code)
-        assert done.stdout == ""
-        assert "hkoji: " in done.stderr or code == 2
-        return done.stderr
-
-    @contextmanager
-    def batch(self) -> Iterator[Callable[..., Any]]:  # Any: JSON
-        """A running `hkoji batch`: gives a command's result."""
-        command = [str(HKOJI), "batch"]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(command, env=self.environment, stdin=pipe, stdout=pipe, text=True) as process:
-            given, answers = process.stdin, process.stdout
-            assert given is not None
-            assert answers is not None
-
-            def ask(*words: str) -> Any:  # Any: JSON
-                given.write(shlex.join(words) + "\n")
-                given.flush()
-                answer = json.loads(answers.readline())
-                assert answer["ok"], answer
-                return answer["result"]
-
-            yield ask
-            given.close()
-            assert process.wait(300) == 0
 
 
 @pytest.fixture(scope="module")
@@ -81,69 +26,23 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield running
 
 
-_IN_COMMANDS = 6
-"""Decisions made by one command each; no game is over by then."""
 _NUMBER = iter(range(10**6))
 
 
 @pytest.fixture
-def players(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Shell, Shell]:
+def players(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> tuple[HomeShell, HomeShell]:
     number = next(_NUMBER)
     program = request.node.name == "test_a_whole_game_in_the_shell"  # played by the program as it is installed
-    shells = (Shell(tmp_path / "a", program=program), Shell(tmp_path / "b", program=program))
+    shells = (HomeShell(tmp_path / "a", program=program), HomeShell(tmp_path / "b", program=program))
     for shell, name in zip(shells, (f"alice{number}", f"bob{number}"), strict=True):
         shell.run("init", name)
         shell.run("register", "--server", service.url)
     return shells
 
 
-def begin(host: Shell, guest: Shell, *options: str) -> str:
-    game = str(host.json("new", *options)["game"])
-    guest.run("join", game)
-    return game
-
-
-Chooses = Callable[[dict[str, Any]], str]  # Any: JSON
-
-
-def first_legal(seen: dict[str, Any]) -> str:  # Any: JSON
-    return str(seen["legal"][0])
-
-
-def finish(host: Shell, guest: Shell, game: str, chooses: Chooses = first_legal) -> None:
-    """Plays the choice of `chooses` in each position to the end: a little in commands, then in two batches."""
-    seen = host.json("show", game)
-    for _ in range(_IN_COMMANDS):
-        mover = (host, guest)[seen["actor"]]
-        if not seen["legal"]:
-            seen = mover.json("show", game)
-        seen = mover.json("move", game, *typed(chooses(seen)))
-    with host.batch() as by_host, guest.batch() as by_guest:
-        for _ in range(200):
-            if seen["status"] == "finished":
-                return
-            ask = (by_host, by_guest)[seen["actor"]]
-            if not seen["legal"]:
-                seen = ask("show", game)
-            seen = ask("move", game, *typed(chooses(seen)))
-    raise AssertionError("the game does not end")
-
-
-def typed(action: str) -> list[str]:
-    """An action as a user would type it in a shell: words for the signs with a meaning in the shell."""
-    match action[0]:
-        case ">":
-            return ["order", action[1:3], action[3:]]
-        case "!":
-            return ["marker", action[1].lower()]
-        case "^":
-            return ["start", ("host", "guest")[int(action[1])]]
-    return [action]
-
-
-def test_a_whole_game_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path) -> None:
+def test_a_whole_game_in_the_shell(players: tuple[HomeShell, HomeShell], tmp_path: Path) -> None:
     host, guest = players
-    game = begin(host, guest, "--max-rounds", "1", "--tiebreak", "charm")
+    game = open_and_join(host, guest, "--max-rounds", "1", "--tiebreak", "charm")
     assert len(game) == 32
     (waiting,) = host.json("next")
     assert waiting["game"] == game
@@ -168,7 +67,7 @@ def test_a_whole_game_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path)
     assert audit["ok"]
     assert audit["finished"]
     assert all(party["pinned"] for party in audit["parties"])
-    stranger = Shell(tmp_path / "stranger")
+    stranger = HomeShell(tmp_path / "stranger")
     assert "entries hold" in stranger.run("audit", str(export)).stdout
     assert json.loads(stranger.run("audit", "-", "--json", stdin=export.read_text()).stdout)["ok"]
     text = stranger.run("replay", str(export)).stdout
@@ -201,9 +100,9 @@ def has_orders(rounds: list[str]) -> bool:
     return any(">" in line for line in rounds)
 
 
-def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[Shell, Shell], tmp_path: Path) -> None:
+def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[HomeShell, HomeShell], tmp_path: Path) -> None:
     host, guest = players
-    game = begin(host, guest, "--ruleset", "geishas-road", "--first", "random", "--markers", "choose")
+    game = open_and_join(host, guest, "--ruleset", "geishas-road", "--first", "random", "--markers", "choose")
     (waiting,) = [each for shell in players for each in shell.json("next")]
     assert waiting["game"] == game
     seen = host.json("show", game)
@@ -226,7 +125,7 @@ def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[Shell, Shell],
     ordered = has_orders(rounds)
     export = tmp_path / "game.jsonl"
     export.write_text(host.run("export", game).stdout)
-    stranger = Shell(tmp_path / "stranger")
+    stranger = HomeShell(tmp_path / "stranger")
     audit = stranger.json("audit", str(export))
     assert (audit["ok"], audit["finished"]) == (True, True)
     assert stranger.json("replay", str(export))["text"].splitlines()[-len(rounds) - 1 :] == last["rounds"]
@@ -234,20 +133,20 @@ def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[Shell, Shell],
     for _ in range(4):
         if ordered:
             break
-        game = begin(host, guest, "--ruleset", "geishas-road")
+        game = open_and_join(host, guest, "--ruleset", "geishas-road")
         finish(host, guest, game, seeks_orders)
         ordered = has_orders(guest.json("show", game)["rounds"])
     assert ordered  # of a thousand games one has none, however they are sought
 
 
-def test_audit_takes_expected_keys(players: tuple[Shell, Shell], tmp_path: Path) -> None:
+def test_audit_takes_expected_keys(players: tuple[HomeShell, HomeShell], tmp_path: Path) -> None:
     host, guest = players
-    game = begin(host, guest)
+    game = open_and_join(host, guest)
     host.run("resign", game, "--yes")
     export = tmp_path / "game.jsonl"
     export.write_text(guest.run("export", game).stdout)
     me, other = host.json("whoami"), guest.json("whoami")
-    stranger = Shell(tmp_path / "stranger")
+    stranger = HomeShell(tmp_path / "stranger")
     right = f"{me['name']}={me['key']}"
     assert stranger.run("audit", str(export), "--key", right, "--key", f"{other['name']}={other['key']}")
     pub = host.home / "id_ed25519.pub"
@@ -257,10 +156,10 @@ def test_audit_takes_expected_keys(players: tuple[Shell, Shell], tmp_path: Path)
 
 
 @pytest.mark.parametrize("form", [["-C"], ["take", "C"]])
-def test_an_answer_may_begin_with_a_dash(players: tuple[Shell, Shell], form: list[str]) -> None:
+def test_an_answer_may_begin_with_a_dash(players: tuple[HomeShell, HomeShell], form: list[str]) -> None:
     host, guest = players
     for _ in range(40):
-        game = begin(host, guest)
+        game = open_and_join(host, guest)
         gift = [a for a in host.json("show", game)["legal"] if a.startswith("3") and "C" in a]
         if gift:
             break
@@ -270,9 +169,11 @@ def test_an_answer_may_begin_with_a_dash(players: tuple[Shell, Shell], form: lis
     assert json.loads(done.stdout)["actor"] == 1
 
 
-def test_errors_say_what_failed_and_what_to_do(players: tuple[Shell, Shell], tmp_path: Path, service: Service) -> None:
+def test_errors_say_what_failed_and_what_to_do(
+    players: tuple[HomeShell, HomeShell], tmp_path: Path, service: Service
+) -> None:
     host, guest = players
-    game = begin(host, guest)
+    game = open_and_join(host, guest)
     assert host.json("show", game)["actor"] == 0
     before = host.run("log", game).stdout
     assert "is not a move" in host.fails(5, "move", game, "7AB")
@@ -285,12 +186,13 @@ def test_errors_say_what_failed_and_what_to_do(players: tuple[Shell, Shell], tmp
     assert "hkoji wait" in guest.fails(9, "move", game, "1A")
     assert "hkoji games" in host.fails(2, "show", "ffff0000")
     assert host.run("log", game).stdout == before
-    nobody = Shell(tmp_path / "nobody")
+    nobody = HomeShell(tmp_path / "nobody")
     assert "hkoji init" in nobody.fails(4, "games")
     assert "--max-rounds" in host.fails(2, "new", "--tiebreak", "charm")
     assert "one of host, guest, random" in host.fails(2, "new", "--first", "nobody")
-    assert "rulesets: hanamikoji" in host.fails(2, "new", "--ruleset", "go")
-    fresh = Shell(tmp_path / "fresh")
+    installed = HomeShell(host.home, program=True)  # in this process there is the toy game, too
+    assert "rulesets: hanamikoji" in installed.fails(2, "new", "--ruleset", "go")
+    fresh = HomeShell(tmp_path / "fresh")
     fresh.run("init", "freshone")
     assert "hkoji register" in fresh.fails(2, "new")
     assert "cannot reach" in fresh.fails(7, "register", "--server", "http://127.0.0.1:9")
@@ -299,7 +201,7 @@ def test_errors_say_what_failed_and_what_to_do(players: tuple[Shell, Shell], tmp
     assert "exists already" in host.fails(1, "init", "another")
     fresh.run("init", "freshtwo")
     assert fresh.json("whoami")["name"] == "freshtwo"
-    third = Shell(tmp_path / "third")
+    third = HomeShell(tmp_path / "third")
     third.run("init", host.json("whoami")["name"])
     assert "exists already" in third.fails(1, "register", "--server", service.url)
     problem = json.loads(host.run("move", game, lacking, "--json", code=5).stderr)
@@ -307,9 +209,9 @@ def test_errors_say_what_failed_and_what_to_do(players: tuple[Shell, Shell], tmp
     assert problem["error"]["exit_code"] == 5
 
 
-def test_waiting(players: tuple[Shell, Shell]) -> None:
+def test_waiting(players: tuple[HomeShell, HomeShell]) -> None:
     host, guest = players
-    game = begin(host, guest)
+    game = open_and_join(host, guest)
     assert "still waiting" in guest.fails(3, "wait", game, "--timeout", "0")
     host.json("show", game)
     waiter = subprocess.Popen(
@@ -322,17 +224,17 @@ def test_waiting(players: tuple[Shell, Shell]) -> None:
 
 
 def test_signing_now_and_sending_later_from_elsewhere(
-    players: tuple[Shell, Shell], tmp_path: Path, service: Service
+    players: tuple[HomeShell, HomeShell], tmp_path: Path, service: Service
 ) -> None:
     host, guest = players
-    game = begin(host, guest)
+    game = open_and_join(host, guest)
     seen = host.json("show", game)
     signed = host.run("sign", game, seen["legal"][0]).stdout
     assert set(json.loads(signed)) == {"entry", "sig", "opening"}
     assert host.json("show", game)["seq"] == seen["seq"]
     file = tmp_path / "entry.json"
     file.write_text(signed)
-    elsewhere = Shell(tmp_path / "elsewhere")
+    elsewhere = HomeShell(tmp_path / "elsewhere")
     sent = elsewhere.json("submit", str(file), "--server", service.url)
     assert sent["seq"] == seen["seq"] + 1
     assert elsewhere.json("submit", str(file), "--server", service.url) == sent
@@ -348,9 +250,9 @@ def test_signing_now_and_sending_later_from_elsewhere(
     assert "either of them may become" in again.stderr
 
 
-def test_batch_answers_every_line(players: tuple[Shell, Shell]) -> None:
+def test_batch_answers_every_line(players: tuple[HomeShell, HomeShell]) -> None:
     host, guest = players
-    game = begin(host, guest)
+    game = open_and_join(host, guest)
     legal = host.json("show", game)["legal"]
     lines = [
         f"show {game[:8]}",
@@ -378,15 +280,15 @@ def test_batch_answers_every_line(players: tuple[Shell, Shell]) -> None:
 def test_an_own_ssh_key_and_an_agent(tmp_path: Path, service: Service) -> None:
     key = tmp_path / "id"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key), "-C", "me"], check=True)
-    shell = Shell(tmp_path / "home")
+    shell = HomeShell(tmp_path / "home")
     shell.run("init", "keyed", "--key", str(key))
     shell.run("register", "--server", service.url)
     assert shell.json("whoami")["key"] == " ".join((tmp_path / "id.pub").read_text().split()[:2])
     locked = tmp_path / "locked"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "sesame", "-f", str(locked)], check=True)
     with running_agent() as agent:
-        bare = Shell(tmp_path / "bare", SSH_AUTH_SOCK="")
-        other = Shell(tmp_path / "other", SSH_AUTH_SOCK=str(agent))
+        bare = HomeShell(tmp_path / "bare", SSH_AUTH_SOCK="")
+        other = HomeShell(tmp_path / "other", SSH_AUTH_SOCK=str(agent))
         bare.run("init", "agentless", "--key", f"{locked}.pub")
         assert "no agent runs" in bare.run("register", "--server", service.url, code=4).stderr
         other.run("init", "agented", "--key", f"{locked}.pub")
@@ -396,10 +298,12 @@ def test_an_own_ssh_key_and_an_agent(tmp_path: Path, service: Service) -> None:
         assert len(other.json("new")["game"]) == 32
     rsa = tmp_path / "rsa"
     subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", str(rsa)], check=True)
-    assert "ed25519" in Shell(tmp_path / "rsa-home").fails(4, "init", "rsaman", "--key", str(rsa)).lower()
+    assert "ed25519" in HomeShell(tmp_path / "rsa-home").fails(4, "init", "rsaman", "--key", str(rsa)).lower()
 
 
-def test_another_key_of_the_service_is_refused(players: tuple[Shell, Shell], tmp_path: Path, service: Service) -> None:
+def test_another_key_of_the_service_is_refused(
+    players: tuple[HomeShell, HomeShell], tmp_path: Path, service: Service
+) -> None:
     host, _ = players
     with serving(tmp_path / "other", forked=True) as impostor:
         config = host.home / "config.json"
@@ -409,9 +313,9 @@ def test_another_key_of_the_service_is_refused(players: tuple[Shell, Shell], tmp
         assert "another key than before" in host.fails(8, "register", "--server", impostor.url)
 
 
-def test_files_are_private_and_help_has_examples(players: tuple[Shell, Shell]) -> None:
+def test_files_are_private_and_help_has_examples(players: tuple[HomeShell, HomeShell]) -> None:
     host, guest = players
-    game = begin(host, guest)
+    game = open_and_join(host, guest)
     host.run("show", game)
     for path in host.home.rglob("*"):
         assert path.stat().st_mode & 0o077 == 0 or path.suffix == ".pub", path

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hkoji.cli.exits import Exit
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
-from tests.support.service_in_process import inside
+from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived, hall
 from tests.support.shell import Done, run
 
-
-@pytest.fixture
-def hall(tmp_path: Path) -> Iterator[Hall]:
-    with inside(tmp_path / "data") as service:
-        yield Hall(service)
+__all__ = ["hall"]
 
 
 @pytest.fixture

@@ -8,20 +8,13 @@ from pathlib import Path
 import pytest
 
 from hkoji.cli.exits import Exit
-from tests.cli.test_end_to_end import Shell
-from tests.support.service import Service, serving
-
-
-def registered(service: Service, home: Path) -> Shell:
-    shell = Shell(home)
-    shell.run("init", home.name)
-    shell.run("register", "--server", service.url)
-    return shell
+from tests.support.home_shell import arrive
+from tests.support.service import serving
 
 
 def test_a_batch_waits_for_a_limit_that_allows_more_soon(tmp_path: Path) -> None:
     with serving(tmp_path / "data", settings={"limit_player": "2/second"}, forked=True) as service:
-        done = registered(service, tmp_path / "alice").run("batch", stdin="games\n" * 12)
+        done = arrive(service, tmp_path / "alice", "alice").run("batch", stdin="games\n" * 12)
         answers = [json.loads(line) for line in done.stdout.splitlines()]
         assert [answer["ok"] for answer in answers] == [True] * 12
         assert '"status": 429' in service.log.read_text()
@@ -32,7 +25,7 @@ def test_a_limit_that_lasts_too_long_ends_commands_with_a_message_and_the_failur
     tmp_path: Path, limit: str
 ) -> None:
     with serving(tmp_path / "data", settings={limit: "9/hour"}, forked=True) as service:
-        alice = registered(service, tmp_path / "alice")
+        alice = arrive(service, tmp_path / "alice", "alice")
         answers = alice.run("batch", stdin="games\n" * 10 + "whoami\n", code=Exit.FAILURE).stdout.splitlines()
         assert json.loads(answers[0])["ok"]
         assert json.loads(answers[-1])["ok"]  # what needs no service

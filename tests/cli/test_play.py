@@ -10,24 +10,11 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.local.local_games import LocalGames
-from tests.support.keyboard import advised, lines, session
-from tests.support.memory_service import MemoryService
+from tests.support.keyboard import MORE, PROMPT, advised, games, home, lines, session
+from tests.support.memory_service import MemoryService, playing
 from tests.support.shell import Shell, run
 
-PROMPT = "Your move: "
-MORE = "Another game? [y/N] "
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    monkeypatch.setenv("HKOJI_HOME", str(folder))
-    monkeypatch.setenv("NO_COLOR", "1")
-    return folder
-
-
-def games() -> list[dict[str, object]]:
-    return list(run("play", "--list", "--json").json)
+__all__ = ["home"]
 
 
 def logged(home: Path, game: object) -> int:
@@ -341,18 +328,6 @@ def test_a_bot_that_fails_leaves_the_game_waiting(home: Path, tmp_path: Path) ->
 def test_a_game_by_correspondence(alice: Shell, bob: Shell, service: MemoryService) -> None:
     """The other player moves whenever the service is asked; hints are not for games between people."""
     game = str(alice("new", "--max-rounds", "1", "--json").json["game"])
-    busy = False
-
-    def bob_moves(*_: str) -> None:
-        nonlocal busy
-        if busy:
-            return
-        busy = True
-        position = bob.seat.position(game)
-        if position.legal:
-            bob.seat.move(game, position.legal[0])
-        busy = False
-
     assert bob("join", game).code == 0
 
     def types(said: str) -> str | None:
@@ -363,9 +338,8 @@ def test_a_game_by_correspondence(alice: Shell, bob: Shell, service: MemoryServi
             return found[1] if found else None
         return "hint" if said.endswith(PROMPT) else None
 
-    service.before = bob_moves
-    done = session("play", game[:8], types=types, seat=alice.seat)
-    service.before = lambda *_: None
+    with playing(service, bob.seat, game, 0):
+        done = session("play", game[:8], types=types, seat=alice.seat)
     assert done.err == ""
     assert done.code == 0
     assert "The game is over" in done.out

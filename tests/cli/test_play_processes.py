@@ -20,23 +20,13 @@ import pytest
 from hkoji.audit.log_audit import audit
 from hkoji.local.local_games import LocalGames
 from tests.support.commands import current
+from tests.support.conditions import until
+from tests.support.keyboard import MORE, PROMPT, games, home
+from tests.support.processes import process_state
 from tests.support.service import HKOJI, serving
 from tests.support.shell import run
 
-PROMPT = "Your move: "
-MORE = "Another game? [y/N] "
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    monkeypatch.setenv("HKOJI_HOME", str(folder))
-    monkeypatch.setenv("NO_COLOR", "1")
-    return folder
-
-
-def games() -> list[dict[str, object]]:
-    return list(run("play", "--list", "--json").json)
+__all__ = ["home"]
 
 
 class Pipe:
@@ -155,18 +145,7 @@ def read(screen: int, *ends: str) -> str:
 
 def asleep(pid: int) -> None:
     """Waits until the process sleeps. If Ctrl-C came between the prompt and `select`, readline would go on sleeping."""
-    deadline = time.monotonic() + 300
-    while state(pid) != "S":
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def state(pid: int) -> str:
-    """R for a running process, S for one that sleeps until an event."""
-    linux = Path(f"/proc/{pid}/stat")
-    if linux.exists():
-        return linux.read_text().rpartition(")")[2].split()[0]
-    return subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True, check=True).stdout[:1]
+    until(lambda: process_state(pid) == "S")
 
 
 def ended(pid: int, screen: int) -> int:

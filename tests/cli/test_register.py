@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.cli.exits import Exit
-from tests.cli.test_end_to_end import Shell
+from tests.support.home_shell import HomeShell
 from tests.support.service import HKOJI, Service, serving
 
 ORIGIN = "https://hanamikoji.example"
@@ -26,13 +26,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 @pytest.fixture
-def alice(tmp_path: Path, request: pytest.FixtureRequest) -> Shell:
-    shell = Shell(tmp_path / "alice")
+def alice(tmp_path: Path, request: pytest.FixtureRequest) -> HomeShell:
+    shell = HomeShell(tmp_path / "alice")
     shell.run("init", f"alice-{abs(hash(request.node.name)) % 10**6}")
     return shell
 
 
-def typed(shell: Shell, answer: str, *words: str) -> tuple[int, str]:
+def typed(shell: HomeShell, answer: str, *words: str) -> tuple[int, str]:
     """The exit code of a command with a terminal, at which somebody types `answer`, and what it shows there."""
     master, slave = pty.openpty()
     command = [str(HKOJI), *words]
@@ -52,12 +52,12 @@ def typed(shell: Shell, answer: str, *words: str) -> tuple[int, str]:
     return process.returncode, shown.decode().replace("\r\n", "\n")
 
 
-def pinned(shell: Shell) -> dict[str, object]:
+def pinned(shell: HomeShell) -> dict[str, object]:
     file = shell.home / "pins.json"
     return json.loads(file.read_text()) if file.exists() else {}
 
 
-def test_at_a_terminal_the_user_types_the_origin(service: Service, alice: Shell) -> None:
+def test_at_a_terminal_the_user_types_the_origin(service: Service, alice: HomeShell) -> None:
     for answer in ("", "y", "yes", ORIGIN[:-1], service.url):
         code, shown = typed(alice, answer, "register", "--server", service.url)
         assert code == Exit.AUDIT
@@ -73,7 +73,7 @@ def test_at_a_terminal_the_user_types_the_origin(service: Service, alice: Shell)
     alice.run("games")
 
 
-def test_without_a_terminal_an_option_names_the_origin(service: Service, alice: Shell) -> None:
+def test_without_a_terminal_an_option_names_the_origin(service: Service, alice: HomeShell) -> None:
     said = alice.fails(Exit.AUDIT, "register", "--server", service.url)
     assert f"--origin {ORIGIN}" in said
     for other in (service.url, "https://hanamikoji.example:444", "http://hanamikoji.example", ORIGIN + "/"):
@@ -83,7 +83,7 @@ def test_without_a_terminal_an_option_names_the_origin(service: Service, alice: 
     alice.run("games")
 
 
-def test_another_address_of_the_same_service_is_confirmed_anew(service: Service, alice: Shell) -> None:
+def test_another_address_of_the_same_service_is_confirmed_anew(service: Service, alice: HomeShell) -> None:
     alice.run("register", "--server", service.url, "--origin", ORIGIN)
     other = service.url.replace("127.0.0.1", "localhost")
     before = pinned(alice)
@@ -93,7 +93,7 @@ def test_another_address_of_the_same_service_is_confirmed_anew(service: Service,
     alice.run("games")
 
 
-def test_in_a_batch_nobody_is_asked(service: Service, alice: Shell) -> None:
+def test_in_a_batch_nobody_is_asked(service: Service, alice: HomeShell) -> None:
     command = f"register --server {service.url}"
     done = alice.run("batch", stdin=f"{command}\n{command} --origin {ORIGIN}\n", code=Exit.AUDIT)
     refused, accepted = (json.loads(line) for line in done.stdout.splitlines())
@@ -101,7 +101,7 @@ def test_in_a_batch_nobody_is_asked(service: Service, alice: Shell) -> None:
     assert accepted["ok"]
 
 
-def test_one_address_is_written_in_many_ways(tmp_path: Path, alice: Shell) -> None:
+def test_one_address_is_written_in_many_ways(tmp_path: Path, alice: HomeShell) -> None:
     """Nobody is asked about an address that differs from the origin in its form alone."""
     with serving(tmp_path / "data", forked=True) as service:
         for form in (service.url + "/", service.url.replace("http", "HTTP", 1), service.url):

@@ -10,8 +10,11 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
@@ -19,14 +22,15 @@ import hkoji
 from hkoji.bots.registry import make_program
 from hkoji.cli.exits import Exit
 from hkoji.cli.language import translate
-from hkoji.cli.output import out
 from hkoji.cli.terminal import Screen
 from hkoji.errors import BotError
-from tests.bots.test_program import FIRST, decisions
+from tests.support.bot_positions import FIRST, decisions
+from tests.support.forked import run_forked
+from tests.support.home_shell import run_connected
 from tests.support.lying_proxy import Change, LyingProxy, RawAnswer, leaves, lying_proxy, problem, replaced
 from tests.support.rules import GAMES
 from tests.support.service import HKOJI, Service, serving
-from tests.support.shell import Done, Shell, run
+from tests.support.shell import Done, Shell, run, run_with_streams
 
 FORGED = "hkoji: all is well"
 EVIL = f"a\x1b[31;5mb\x1b]0;title\x07c\x9b2Jd\u202ee\u2066f\u2028g\rh\x08i\x7fj\n{FORGED}\nk"
@@ -63,15 +67,6 @@ def liar(honest: Service) -> Iterator[LyingProxy]:
         yield proxy
 
 
-def asked(*words: str, **how: bool) -> Done:
-    """A command with a real connection, which ends with it."""
-    try:
-        return run(*words, **how)  # type: ignore[arg-type] # `terminal` alone
-    finally:
-        if out.client is not None:
-            out.client.close()
-
-
 def at_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HKOJI_HOME", str(folder))
 
@@ -83,13 +78,13 @@ def game(honest: Service, liar: LyingProxy, tmp_path: Path, monkeypatch: pytest.
     made = ""
     for name in ("host", "guest"):
         at_home(tmp_path / name, monkeypatch)
-        assert asked("init", f"{name}{number}").code == 0
-        done = asked("register", "--server", liar.url, "--origin", honest.url)
+        assert run_connected("init", f"{name}{number}").code == 0
+        done = run_connected("register", "--server", liar.url, "--origin", honest.url)
         assert done.code == 0, done.err
-        made = made or asked("new").out.strip()
-    assert asked("join", made).code == 0
+        made = made or run_connected("new").out.strip()
+    assert run_connected("join", made).code == 0
     at_home(tmp_path / "host", monkeypatch)
-    assert asked("show", made).code == 0
+    assert run_connected("show", made).code == 0
     return made
 
 
@@ -142,12 +137,13 @@ def test_no_answer_of_a_service_steers_the_terminal(
     monkeypatch.setenv("NO_COLOR", "1")
     chance = random.Random(7)
     every = commands(game, liar.url)
+    liar.passes_on = False
     failed = 0
     for number, (_, change) in enumerate([*heads(), *problems()]):
         liar.change = change
         for words in chance.sample(every, 2 if number > 9 else len(every)):
             terminal = words[0] != "recover" and chance.random() < 0.5  # a terminal asks for its code
-            done = checked(asked(*words, "--lang", lang, terminal=terminal))
+            done = checked(run_connected(*words, "--lang", lang, terminal=terminal))
             failed += done.code != 0
     assert failed > 300
 
@@ -171,7 +167,7 @@ def test_no_text_in_an_answer_steers_the_terminal(liar: LyingProxy, game: str) -
     every = commands(game, liar.url)
     while place[0] <= most[0]:
         for words in chance.sample(every, 4):
-            checked(asked(*words))
+            checked(run_connected(*words))
         place[0] += 1
     assert most[0] > 20
 
@@ -386,8 +382,18 @@ PRINTING: list[tuple[str, str]] = [
 ]
 
 
+PROGRAMS = ("--help", "--version", "play", "audit LOG LOG --json", "replay LOG --png -", "show zz")
+"""Of these, the whole program is started as it is installed. What the others print takes the same way out."""
+TO_HEAD = "| head -c 1; exit ${PIPESTATUS[0]}"
+
+
+def split(words: str, folder: Path) -> list[str]:
+    return words.replace("LOG", str(folder / "log.jsonl")).split()
+
+
 def process(words: str, given: str, folder: Path, redirection: str) -> subprocess.CompletedProcess[str]:
-    line = " ".join([str(HKOJI), *words.replace("LOG", str(folder / "log.jsonl")).split()])
+    """The program in a shell."""
+    line = " ".join([str(HKOJI), *split(words, folder)])
     return subprocess.run(
         ["bash", "-c", f"{line} {redirection}"],
         input=given,
@@ -399,10 +405,51 @@ def process(words: str, given: str, folder: Path, redirection: str) -> subproces
     )
 
 
+def redirected(words: str, given: str, folder: Path, redirection: str) -> subprocess.CompletedProcess[str]:
+    """A command whose streams are full or closed, as a shell writes it: 2>/dev/full, >&-."""
+    if words in PROGRAMS:
+        return process(words, given, folder, redirection)
+    numbers = [2 if each[0] == "2" else 1 for each in redirection.split()]
+    if redirection.endswith("&-"):  # the next file that it opens has the number of what is closed
+        return run_forked(split(words, folder), env=dict(os.environ), stdin=given, closed=numbers)
+    with ExitStack() as stack:  # which closes them, as Python does at exit: they have nothing left to write
+        full = {number: stack.enter_context(open("/dev/full", "w")) for number in numbers}
+        return in_this_process(words, given, folder, full)
+
+
+def to_reader(words: str, given: str, folder: Path, most: int) -> subprocess.CompletedProcess[str]:
+    """A command whose output somebody reads who goes away after so many bytes."""
+    there, here = os.pipe()
+
+    def read() -> None:
+        os.read(there, most)
+        os.close(there)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    if most == 0:
+        reader.join()
+    with open(here, "w") as stream:
+        done = in_this_process(words, given, folder, {1: stream})
+    reader.join()
+    return done
+
+
+def in_this_process(
+    words: str, given: str, folder: Path, streams: Mapping[int, TextIO]
+) -> subprocess.CompletedProcess[str]:
+    """A command with these streams; what it writes to others is captured."""
+    captured = {number: io.StringIO() for number in (1, 2)}
+    stdin = io.TextIOWrapper(io.BytesIO(given.encode()))
+    stdout, stderr = (streams.get(number, captured[number]) for number in (1, 2))
+    code = run_with_streams(split(words, folder), stdin, stdout, stderr)
+    return subprocess.CompletedProcess(words, code, *(captured[number].getvalue() for number in (1, 2)))
+
+
 @pytest.mark.parametrize(("words", "given"), PRINTING, ids=[words for words, _ in PRINTING])
 def test_output_that_cannot_be_written_is_one_error(words: str, given: str, prepared: Path) -> None:
     for redirection, reason in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
-        done = process(words, given, prepared, redirection)
+        done = redirected(words, given, prepared, redirection)
         assert done.returncode == Exit.FAILURE, done.stderr
         *before, line = done.stderr.splitlines()
         assert "Traceback" not in done.stderr
@@ -416,19 +463,23 @@ def test_output_that_cannot_be_written_is_one_error(words: str, given: str, prep
 
 @pytest.mark.parametrize(("words", "given"), PRINTING, ids=[words for words, _ in PRINTING])
 def test_a_closed_pipe_ends_quietly(words: str, given: str, prepared: Path) -> None:
-    done = process(words, given, prepared, "| head -c 1; exit ${PIPESTATUS[0]}")
-    assert done.returncode in (0, 1)
-    if words != "doctor":  # which fails because there is no identity
-        assert done.returncode == 0
-    assert "Traceback" not in done.stderr
-    assert "output" not in done.stderr
+    if words in PROGRAMS:
+        told = [process(words, given, prepared, TO_HEAD)]
+    else:
+        told = [to_reader(words, given, prepared, most) for most in (0, 1)]
+    for done in told:
+        assert done.returncode in (0, 1)
+        if words != "doctor":  # which fails because there is no identity
+            assert done.returncode == 0
+        assert "Traceback" not in done.stderr
+        assert "output" not in done.stderr
 
 
 @pytest.mark.parametrize("words", ["show zz", "nonsense", "show", "games --nonsense", "submit /nowhere"])
 def test_an_error_that_cannot_be_told_has_its_exit_code(words: str, prepared: Path) -> None:
-    told = process(words, "", prepared, "")
+    told = redirected(words, "", prepared, "")
     for redirection in ("2>/dev/full", "2>&-", "2>/dev/full >/dev/full", "2>&- >&-"):
-        done = process(words, "", prepared, redirection)
+        done = redirected(words, "", prepared, redirection)
         assert (done.returncode, done.stdout, done.stderr) == (told.returncode, "", "")
         assert told.returncode != 0
 
@@ -442,11 +493,11 @@ def test_without_any_stream_a_command_still_works(prepared: Path, monkeypatch: p
 
 
 def test_moves_that_were_made_are_kept(honest: Service, liar: LyingProxy, game: str) -> None:
-    before = asked("show", game, "--json").json
+    before = run_connected("show", game, "--json").json
     move = before["legal"][0]
     done = process(f"move {game} {move}", "", Path(), ">/dev/full")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert asked("show", game, "--json").json["seq"] > before["seq"]
+    assert run_connected("show", game, "--json").json["seq"] > before["seq"]
 
 
 def test_the_exit_code_is_documented() -> None:

@@ -1,4 +1,4 @@
-"""One player in two homes, whose key changes or is lost: real commands, one process each, at a real service.
+"""One player in two homes, whose key changes or is lost: real commands at a real service.
 
 docs/two-machines.md describes what these tests try.
 """
@@ -7,76 +7,34 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hkoji_server import admin
 
 from hkoji.cli.exits import Exit
-from hkoji.log.line import parse_log
-from tests.cli.test_end_to_end import Shell, finish
-from tests.support.service import Service, serving
+from tests.support.home_shell import (
+    HomeShell,
+    alice,
+    begin,
+    bob,
+    finish,
+    key_file,
+    kinds,
+    my_move,
+    second_home,
+    service,
+)
+from tests.support.service import Service
+
+__all__ = ["alice", "bob", "service"]
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    with serving(tmp_path / "data", forked=True) as running:
-        yield running
-
-
-def arrive(service: Service, home: Path, name: str, *key: str) -> Shell:
-    """A registered player's home."""
-    shell = Shell(home)
-    shell.run("init", name, *key)
-    shell.run("register", "--server", service.url)
-    return shell
-
-
-@pytest.fixture
-def alice(service: Service, tmp_path: Path) -> Shell:
-    return arrive(service, tmp_path / "alice", "alice")
-
-
-@pytest.fixture
-def bob(service: Service, tmp_path: Path) -> Shell:
-    return arrive(service, tmp_path / "bob", "bob")
-
-
-def key_file(shell: Shell) -> str:
-    """The file of the current key."""
-    config = json.loads((shell.home / "config.json").read_text())
-    return str(shell.home / config["key_file"])
-
-
-def begin(host: Shell, guest: Shell) -> str:
-    """A game up to the host's first decision."""
-    game = str(host.json("new")["game"])
-    guest.run("join", game)
-    assert host.json("show", game)["hand"]
-    return game
-
-
-def second_home(service: Service, first: Shell) -> Shell:
-    """A new home of the same player, with the key that the first has now."""
-    home = first.home.with_name(f"{first.home.name}-2")
-    return arrive(service, home, first.json("whoami")["name"], "--key", key_file(first))
-
-
-def kinds(shell: Shell, game: str) -> list[str]:
-    return [line.entry.kind for line in parse_log(shell.run("log", game).stdout.encode())]
-
-
-def my_move(shell: Shell, game: str) -> str:
-    return str(shell.json("show", game)["legal"][0])
-
-
-def opponent_trusts(opponent: Shell, player: Shell) -> None:
+def opponent_trusts(opponent: HomeShell, player: HomeShell) -> None:
     opponent.run("trust", player.json("whoami")["name"], player.json("whoami")["fingerprint"])
 
 
-def checks(shell: Shell, code: int) -> dict[str, Any]:  # Any: JSON
+def checks(shell: HomeShell, code: int) -> dict[str, Any]:  # Any: JSON
     """The checks of `doctor` that are not ok, by name."""
     found = json.loads(shell.run("doctor", "--json", code=code).stdout)
     assert found["ok"] == (code == 0)
@@ -86,7 +44,9 @@ def checks(shell: Shell, code: int) -> dict[str, Any]:  # Any: JSON
 # --- a second home after a change of key ------------------------------------------------------------------------------
 
 
-def test_a_second_home_shows_and_plays_a_game_whose_key_has_changed(service: Service, alice: Shell, bob: Shell) -> None:
+def test_a_second_home_shows_and_plays_a_game_whose_key_has_changed(
+    service: Service, alice: HomeShell, bob: HomeShell
+) -> None:
     game = begin(alice, bob)
     alice.run("rekey")
     hand = alice.json("show", game)["hand"]
@@ -103,7 +63,7 @@ def test_a_second_home_shows_and_plays_a_game_whose_key_has_changed(service: Ser
 
 
 def test_a_second_home_shows_a_game_that_still_names_the_earlier_key(
-    service: Service, alice: Shell, bob: Shell
+    service: Service, alice: HomeShell, bob: HomeShell
 ) -> None:
     """It has no key that could sign there, says so, and goes on when the first home has made the change."""
     mine, theirs = begin(alice, bob), begin(bob, alice)
@@ -124,7 +84,7 @@ def test_a_second_home_shows_a_game_that_still_names_the_earlier_key(
 
 
 def test_a_home_in_which_the_log_is_kept_without_the_cards_fetches_them(
-    service: Service, alice: Shell, bob: Shell
+    service: Service, alice: HomeShell, bob: HomeShell
 ) -> None:
     """As when a log was kept for a spectator, or a synced folder has the log and not yet the view."""
     game = begin(alice, bob)
@@ -147,8 +107,8 @@ def test_a_home_in_which_the_log_is_kept_without_the_cards_fetches_them(
             assert alice.json(*words)["hand"] == hand
 
 
-def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alice: Shell, tmp_path: Path) -> None:
-    other = Shell(tmp_path / "copy")
+def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alice: HomeShell, tmp_path: Path) -> None:
+    other = HomeShell(tmp_path / "copy")
     shutil.copytree(alice.home, other.home)
     assert checks(other, 0) == {}
     alice.run("rekey")
@@ -159,45 +119,45 @@ def test_doctor_says_that_the_key_was_replaced_or_revoked(service: Service, alic
     assert "hkoji rekey --key" in found["hint"]
     for words in (("register", "--server", service.url), ("rekey",)):
         assert "hkoji rekey --key" in other.run(*words, code=Exit.FAILURE if words[1:] else Exit.KEY).stderr
-    admin.revoke_keys(service.data, "alice")
+    admin.revoke_keys(service.data, alice.home.name)
     found = checks(alice, Exit.FAILURE)["registration"]
     assert "revoked" in found["said"]
-    assert "hkoji recover alice" in found["hint"]
+    assert f"hkoji recover {alice.home.name}" in found["hint"]
 
 
 def test_register_in_a_new_home_says_that_the_key_was_replaced_or_revoked(
-    service: Service, alice: Shell, tmp_path: Path
+    service: Service, alice: HomeShell, tmp_path: Path
 ) -> None:
     """The new home has an earlier key, and has never been registered."""
-    first, old = key_file(alice), alice.json("whoami")["fingerprint"]
-    new = Shell(tmp_path / "new")
-    new.run("init", "alice", "--key", first)
+    first, old, name = key_file(alice), alice.json("whoami")["fingerprint"], alice.home.name
+    new = HomeShell(tmp_path / "new")
+    new.run("init", name, "--key", first)
     alice.run("rekey")
     current = alice.json("whoami")["fingerprint"]
     words = ("register", "--server", service.url)
     said = new.run(*words, code=Exit.FAILURE).stderr
-    assert f"your key {old} has been replaced; the service knows alice by another key, {current}" in said
+    assert f"your key {old} has been replaced; the service knows {name} by another key, {current}" in said
     assert "hkoji init NAME --key FILE" in said
     assert "choose another name" not in said
     assert not (new.home / "pins.json").exists()
     assert (
-        f"è stata sostituita: il servizio conosce alice con un'altra chiave, {current}"
+        f"è stata sostituita: il servizio conosce {name} con un'altra chiave, {current}"
         in new.run("--lang", "it", *words, code=Exit.FAILURE).stderr
     )
-    admin.revoke_keys(service.data, "alice")
+    admin.revoke_keys(service.data, name)
     assert f"your key {old} has been revoked" in new.run(*words, code=Exit.FAILURE).stderr
-    again = Shell(tmp_path / "again")
-    again.run("init", "alice", "--key", key_file(alice))
-    assert f"{current} of alice has been revoked" in again.run(*words, code=Exit.KEY).stderr
-    stranger = Shell(tmp_path / "stranger")
-    stranger.run("init", "alice")
+    again = HomeShell(tmp_path / "again")
+    again.run("init", name, "--key", key_file(alice))
+    assert f"{current} of {name} has been revoked" in again.run(*words, code=Exit.KEY).stderr
+    stranger = HomeShell(tmp_path / "stranger")
+    stranger.run("init", name)
     assert "choose another name" in stranger.run(*words, code=Exit.FAILURE).stderr
 
 
 def test_a_key_that_was_replaced_elsewhere_is_taken_up_by_rekey(
-    service: Service, alice: Shell, bob: Shell, tmp_path: Path
+    service: Service, alice: HomeShell, bob: HomeShell, tmp_path: Path
 ) -> None:
-    other = Shell(tmp_path / "copy")
+    other = HomeShell(tmp_path / "copy")
     game = begin(alice, bob)
     shutil.copytree(alice.home, other.home)
     alice.run("rekey")
@@ -212,43 +172,43 @@ def test_a_key_that_was_replaced_elsewhere_is_taken_up_by_rekey(
 # --- a key that is lost -----------------------------------------------------------------------------------------------
 
 
-def recover(service: Service, home: Path, *key: str) -> Shell:
-    """Alice's name in a home, with the operator's code."""
-    code = admin.revoke_keys(service.data, "alice")
-    shell = Shell(home)
-    shell.run("recover", "alice", "--yes", "--server", service.url, *key, stdin=code)
+def recover(service: Service, home: Path, name: str) -> HomeShell:
+    """A player's name in a home, with the operator's code."""
+    code = admin.revoke_keys(service.data, name)
+    shell = HomeShell(home)
+    shell.run("recover", name, "--yes", "--server", service.url, stdin=code)
     return shell
 
 
 def test_a_key_lost_right_after_a_change_is_replaced_in_the_game(
-    service: Service, alice: Shell, bob: Shell, tmp_path: Path
+    service: Service, alice: HomeShell, bob: HomeShell, tmp_path: Path
 ) -> None:
     game = begin(alice, bob)
     alice.run("rekey")
     alice.run("show", game)
     assert kinds(alice, game)[-1] == "rekey"
-    again = recover(service, tmp_path / "again")
+    again = recover(service, tmp_path / "again", alice.home.name)
     assert "has your new key now" in again.run("show", game).stderr
     assert kinds(again, game)[-2:] == ["rekey", "revoke"]
-    twice = recover(service, tmp_path / "twice")  # and that one is lost as well, before a move
+    twice = recover(service, tmp_path / "twice", alice.home.name)  # and that one is lost as well, before a move
     twice.run("move", game, my_move(twice, game))
     assert kinds(twice, game)[-4:] == ["rekey", "revoke", "revoke", "move"]
     for lost in (again, twice):
         said = bob.fails(Exit.AUDIT, "show", game)
-        assert f"hkoji trust alice {lost.json('whoami')['fingerprint']};" in said
+        assert f"hkoji trust {alice.home.name} {lost.json('whoami')['fingerprint']};" in said
         opponent_trusts(bob, lost)
     finish(twice, bob, game)
     bob.run("audit", game)
 
 
 def test_the_home_with_the_revoked_key_finds_its_way_back(
-    service: Service, alice: Shell, bob: Shell, tmp_path: Path
+    service: Service, alice: HomeShell, bob: HomeShell, tmp_path: Path
 ) -> None:
     game = begin(alice, bob)
     alice.run("rekey")
     move = my_move(alice, game)  # brings the rekey
     signed = alice.run("sign", game, move).stdout
-    again = recover(service, tmp_path / "again")
+    again = recover(service, tmp_path / "again", alice.home.name)
     done = alice.run("submit", "-", stdin=signed, code=Exit.KEY)
     assert "revoked" in done.stderr
     for words in (("games",), ("show", game), ("move", game, move)):
@@ -265,33 +225,35 @@ def test_the_home_with_the_revoked_key_finds_its_way_back(
     assert alice.json("show", game)["status"] == "finished"
 
 
-def test_a_recovery_in_the_home_itself_and_a_move_that_was_refused(service: Service, alice: Shell, bob: Shell) -> None:
+def test_a_recovery_in_the_home_itself_and_a_move_that_was_refused(
+    service: Service, alice: HomeShell, bob: HomeShell
+) -> None:
     """A move that waits under a revoked key can never count: it does not keep the new key away."""
     game = begin(alice, bob)
     alice.run("rekey")
     move = my_move(alice, game)
     alice.run("sign", game, move)
-    recover(service, alice.home)
+    recover(service, alice.home, alice.home.name)
     assert "has your new key now" in alice.run("show", game).stderr
     alice.run("move", game, move)
     assert kinds(alice, game)[-3:] == ["rekey", "revoke", "move"]
 
 
-def test_a_second_home_after_a_recovery(service: Service, alice: Shell, bob: Shell, tmp_path: Path) -> None:
+def test_a_second_home_after_a_recovery(service: Service, alice: HomeShell, bob: HomeShell, tmp_path: Path) -> None:
     """Nobody but the service says that the lost key was hers, until she has signed for it in the game."""
     game, theirs = begin(alice, bob), begin(bob, alice)
     hand, lost = alice.json("show", theirs)["hand"], alice.json("whoami")["fingerprint"]
-    again = recover(service, tmp_path / "again")
+    again = recover(service, tmp_path / "again", alice.home.name)
     assert again.json("show", game)["hand"]
     other = second_home(service, again)
     for _ in range(2):
         assert other.json("show", game)["hand"] == again.json("show", game)["hand"]
     other.run("move", game, my_move(other, game))
-    fresh = Shell(other.home.with_name("fresh"))
-    for words in (("init", "alice", "--key", key_file(again)), ("register", "--server", service.url)):
+    fresh = HomeShell(other.home.with_name("fresh"))
+    for words in (("init", alice.home.name, "--key", key_file(again)), ("register", "--server", service.url)):
         fresh.run(*words)
     for _ in range(2):
-        assert f"hkoji trust alice {lost}" in fresh.fails(Exit.AUDIT, "show", theirs)
-    fresh.run("trust", "alice", lost)
+        assert f"hkoji trust {alice.home.name} {lost}" in fresh.fails(Exit.AUDIT, "show", theirs)
+    fresh.run("trust", alice.home.name, lost)
     for _ in range(2):
         assert fresh.json("show", theirs)["hand"] == hand

@@ -8,36 +8,19 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from hkoji.cli.exits import Exit
-from tests.cli.test_end_to_end import Shell
-from tests.cli.test_two_homes import arrive, begin, key_file, kinds, my_move, second_home
-from tests.support.service import HKOJI, Service, serving
+from tests.support.home_shell import HomeShell, alice, begin, bob, key_file, kinds, my_move, second_home, service
+from tests.support.service import HKOJI, Service
 
-_NUMBER = iter(range(10**6))
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving(tmp_path_factory.mktemp("machines") / "data", forked=True) as running:
-        yield running
+__all__ = ["alice", "bob", "service"]
 
 
-@pytest.fixture
-def alice(service: Service, tmp_path: Path) -> Shell:
-    return arrive(service, tmp_path / "alice", f"alice{next(_NUMBER)}")
-
-
-@pytest.fixture
-def bob(service: Service, tmp_path: Path) -> Shell:
-    return arrive(service, tmp_path / "bob", f"bob{next(_NUMBER)}")
-
-
-def together(*calls: tuple[Shell, Sequence[str]]) -> list[tuple[int, str]]:
+def together(*calls: tuple[HomeShell, Sequence[str]]) -> list[tuple[int, str]]:
     """The exit codes and errors of commands that run at the same time."""
     running = [
         subprocess.Popen(
@@ -53,12 +36,12 @@ def together(*calls: tuple[Shell, Sequence[str]]) -> list[tuple[int, str]]:
     return ended
 
 
-def copy(shell: Shell, name: str) -> Shell:
+def copy(shell: HomeShell, name: str) -> HomeShell:
     """The same home on another machine."""
-    return Shell(Path(shutil.copytree(shell.home, shell.home.with_name(name))))
+    return HomeShell(Path(shutil.copytree(shell.home, shell.home.with_name(name))))
 
 
-def nobody_is_convicted(game: str, *shells: Shell) -> None:
+def nobody_is_convicted(game: str, *shells: HomeShell) -> None:
     """Audits the evidence of all homes, each alone and their logs together."""
     files = []
     for shell in shells:
@@ -70,14 +53,14 @@ def nobody_is_convicted(game: str, *shells: Shell) -> None:
     shells[0].run("audit", *files)
 
 
-def same_game(game: str, *shells: Shell) -> None:
+def same_game(game: str, *shells: HomeShell) -> None:
     """Checks that all homes of a player show the same game and the same cards."""
     shown = [shell.json("show", game) for shell in shells]
     assert len({each["head"] for each in shown}) == 1
     assert all(each["hand"] == shown[0]["hand"] for each in shown)
 
 
-def test_both_homes_sign_for_the_same_turn(service: Service, alice: Shell, bob: Shell) -> None:
+def test_both_homes_sign_for_the_same_turn(service: Service, alice: HomeShell, bob: HomeShell) -> None:
     game = begin(alice, bob)
     other = second_home(service, alice)
     legal = other.json("show", game)["legal"]
@@ -91,7 +74,7 @@ def test_both_homes_sign_for_the_same_turn(service: Service, alice: Shell, bob: 
     nobody_is_convicted(game, alice, other, bob)
 
 
-def test_both_homes_move_at_once(service: Service, alice: Shell, bob: Shell) -> None:
+def test_both_homes_move_at_once(service: Service, alice: HomeShell, bob: HomeShell) -> None:
     """Face-down cards get other salts in each home, so even the same move is another entry."""
     game = begin(alice, bob)
     other = second_home(service, alice)
@@ -104,7 +87,7 @@ def test_both_homes_move_at_once(service: Service, alice: Shell, bob: Shell) -> 
     nobody_is_convicted(game, alice, other, bob)
 
 
-def test_both_homes_join_at_once(service: Service, alice: Shell, bob: Shell) -> None:
+def test_both_homes_join_at_once(service: Service, alice: HomeShell, bob: HomeShell) -> None:
     """The home that joined has the entropy; the other one says so, and plays on afterwards."""
     game = str(alice.json("new")["game"])
     other = second_home(service, bob)
@@ -119,7 +102,7 @@ def test_both_homes_join_at_once(service: Service, alice: Shell, bob: Shell) -> 
     nobody_is_convicted(game, alice, other, bob)
 
 
-def test_a_game_begins_in_the_home_that_opened_it(service: Service, alice: Shell, bob: Shell) -> None:
+def test_a_game_begins_in_the_home_that_opened_it(service: Service, alice: HomeShell, bob: HomeShell) -> None:
     other = second_home(service, alice)
     game = str(alice.json("new")["game"])
     bob.run("join", game)
@@ -130,7 +113,7 @@ def test_a_game_begins_in_the_home_that_opened_it(service: Service, alice: Shell
     nobody_is_convicted(game, alice, other, bob)
 
 
-def test_both_homes_change_the_key_at_once(service: Service, alice: Shell, bob: Shell) -> None:
+def test_both_homes_change_the_key_at_once(service: Service, alice: HomeShell, bob: HomeShell) -> None:
     game = begin(alice, bob)
     other = second_home(service, alice)
     ended = together((alice, ("rekey",)), (other, ("rekey",)))
@@ -148,7 +131,7 @@ def test_both_homes_change_the_key_at_once(service: Service, alice: Shell, bob: 
     nobody_is_convicted(game, alice, other, bob)
 
 
-def test_two_processes_in_one_home(alice: Shell, bob: Shell) -> None:
+def test_two_processes_in_one_home(alice: HomeShell, bob: HomeShell) -> None:
     """The folder of a game is locked: the second command sees what the first has done."""
     game = begin(alice, bob)
     legal = [each for each in alice.json("show", game)["legal"] if each.startswith("1")]
@@ -160,7 +143,7 @@ def test_two_processes_in_one_home(alice: Shell, bob: Shell) -> None:
     nobody_is_convicted(game, alice, bob)
 
 
-def test_a_move_that_waits_is_sent_from_both_copies_of_a_home(alice: Shell, bob: Shell) -> None:
+def test_a_move_that_waits_is_sent_from_both_copies_of_a_home(alice: HomeShell, bob: HomeShell) -> None:
     """The copies send the same bytes, and the service gives the same receipt."""
     game = begin(alice, bob)
     move = next(each for each in alice.json("show", game)["legal"] if each.startswith("1"))
@@ -179,7 +162,7 @@ FILES = ("log.jsonl", "view.json", "secrets.json", "views.signed")
 
 
 @pytest.mark.parametrize("old", [*((file,) for file in FILES), FILES[:2], FILES[1:], ("log.jsonl", "secrets.json")])
-def test_a_synced_folder_with_half_a_state(alice: Shell, bob: Shell, old: tuple[str, ...]) -> None:
+def test_a_synced_folder_with_half_a_state(alice: HomeShell, bob: HomeShell, old: tuple[str, ...]) -> None:
     """Some files are of before the last moves and the others of after, in either way; the service has the rest."""
     game = begin(alice, bob)
     before = copy(alice, "before")
@@ -201,7 +184,7 @@ def test_a_synced_folder_with_half_a_state(alice: Shell, bob: Shell, old: tuple[
     nobody_is_convicted(game, before, after, alice, bob)
 
 
-def test_a_log_that_is_cut_short_is_completed_and_a_view_is_reported(alice: Shell, bob: Shell) -> None:
+def test_a_log_that_is_cut_short_is_completed_and_a_view_is_reported(alice: HomeShell, bob: HomeShell) -> None:
     game = begin(alice, bob)
     log, view = (alice.home / "games" / game / file for file in ("log.jsonl", "view.json"))
     whole = log.read_bytes()
@@ -216,7 +199,7 @@ def test_a_log_that_is_cut_short_is_completed_and_a_view_is_reported(alice: Shel
     nobody_is_convicted(game, alice, bob)
 
 
-def test_a_copy_of_before_a_game_catches_up(alice: Shell, bob: Shell) -> None:
+def test_a_copy_of_before_a_game_catches_up(alice: HomeShell, bob: HomeShell) -> None:
     other = copy(alice, "copy")
     game = begin(alice, bob)
     alice.run("move", game, my_move(alice, game))

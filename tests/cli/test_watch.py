@@ -11,13 +11,13 @@ from typing import IO
 
 import pytest
 
-from tests.cli.test_end_to_end import Shell
+from tests.support.home_shell import HomeShell
 from tests.support.service import HKOJI, start
 
 PATIENCE = 240
 
 
-def watching(shell: Shell, *words: str) -> subprocess.Popen[str]:
+def watching(shell: HomeShell, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [str(HKOJI), "watch", *words],
         env={**shell.environment, "PYTHONUNBUFFERED": "1"},
@@ -40,7 +40,7 @@ def told(stream: IO[str] | None, seq: int) -> list[dict[str, object]]:
 
 def test_each_entry_is_told_once_though_the_service_goes_away(tmp_path: Path) -> None:
     service = start(tmp_path / "data", forked=True)
-    alice, bob = Shell(tmp_path / "alice"), Shell(tmp_path / "bob")
+    alice, bob = HomeShell(tmp_path / "alice"), HomeShell(tmp_path / "bob")
     for name, shell in (("alice", alice), ("bob", bob)):
         shell.run("init", name)
         shell.run("register", "--server", service.url)
@@ -91,6 +91,6 @@ def test_each_entry_is_told_once_though_the_service_goes_away(tmp_path: Path) ->
 )
 def test_what_is_to_be_watched_is_said_in_one_way(tmp_path: Path, words: tuple[str, ...]) -> None:
     began = time.monotonic()
-    done = Shell(tmp_path / "nobody").run("watch", *words, code=2)
+    done = HomeShell(tmp_path / "nobody").run("watch", *words, code=2)
     assert done.stdout == ""
     assert time.monotonic() - began < PATIENCE

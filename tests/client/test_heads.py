@@ -17,13 +17,13 @@ from hkoji.client.kept_evidence import DOUBTFUL, HEADS, PROOF, VIEWS, KeptEviden
 from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import HkojiError, ServiceError, TrustError
-from hkoji.game.clock import format_time, parse_time
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.game_statements import HeadStatement, SignedHead, make_head
 from hkoji.log.private_key import PrivateKey
 from tests.support.adversary import HostileService, proven, refused_by
 from tests.support.memory_service import AT, LocalPlayer, begin, play_on
+from tests.support.timed_table import later
 
 KEY = PrivateKey.from_seed(b"\x09" * 32)
 GAME = "ab" * 16
@@ -34,12 +34,8 @@ def service() -> HostileService:
     return HostileService()
 
 
-def later(seconds: int) -> str:
-    return format_time(parse_time(AT) + seconds)
-
-
 def head(seq: int, seconds: int, *, hashed: str = "cd") -> SignedHead:
-    made = make_head(at=later(seconds), game=GAME, head=hashed * 32, seq=seq)
+    made = make_head(at=later(AT, seconds), game=GAME, head=hashed * 32, seq=seq)
     return SignedHead(made, KEY.sign(sshsig.HEAD, made.message))
 
 
@@ -124,10 +120,10 @@ def test_a_head_that_is_later_than_the_log_here_brings_the_log(
 def test_a_clock_that_is_ahead_is_mentioned(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     said = len(alice.said)
-    fetch(alice, game, now=later(-120))
-    fetch(alice, game, now=later(10**6))
+    fetch(alice, game, now=later(AT, -120))
+    fetch(alice, game, now=later(AT, 10**6))
     assert len(alice.said) == said
-    fetch(alice, game, now=later(-121))
+    fetch(alice, game, now=later(AT, -121))
     (warning,) = alice.said[said:]
     assert warning == "warning: the service's clock is 121 seconds ahead of the clock of this machine"
 
@@ -159,7 +155,7 @@ def test_a_head_that_the_service_has_not_signed(service: HostileService, alice: 
     game = begin(alice, bob)
     receipt = service.games[game].lines[-1].receipt
     assert receipt
-    true = saying(service, at=later(5))
+    true = saying(service, at=later(AT, 5))
 
     def as_a_receipt(answer: HttpAnswer) -> HttpAnswer:
         text, sig = receipt.receipt.text, encode_base64(receipt.sig)
@@ -215,10 +211,10 @@ def test_a_head_from_long_after_an_entry_that_it_lacks(
     game = begin(alice, bob)
     lines = alice.log(game)
     true = lines[-2].entry
-    fair = saying(service, seq=true.seq, head=true.head, at=later(120))
+    fair = saying(service, seq=true.seq, head=true.head, at=later(AT, 120))
     with answering(service, fair):
         assert fetch(alice, game).seq == true.seq
-    late = saying(service, seq=true.seq, head=true.head, at=later(121))
+    late = saying(service, seq=true.seq, head=true.head, at=later(AT, 121))
     refuses(service, alice, game, late, TrustError, f"has recorded entry {true.seq + 1} at {AT}")
     assert proven(service, alice, game) == {"server"}
 
@@ -251,7 +247,7 @@ def test_a_move_that_was_held_back_is_refused_and_convicts(
     game = begin(alice, bob)
     alice.move(game, alice.position(game).legal[0])
     lines = alice.log(game)
-    with answering(service, saying(service, at=later(121))):
+    with answering(service, saying(service, at=later(AT, 121))):
         fetch(alice, game)
     bob.move(game, bob.position(game).legal[0])
     for _ in range(2):
@@ -276,7 +272,7 @@ def test_a_move_within_120_seconds_of_a_head_is_taken(
 ) -> None:
     game = begin(alice, bob)
     alice.move(game, alice.position(game).legal[0])
-    with answering(service, saying(service, at=later(120))):
+    with answering(service, saying(service, at=later(AT, 120))):
         fetch(alice, game)
     bob.move(game, bob.position(game).legal[0])
     before = len(alice.log(game))
@@ -318,12 +314,12 @@ def test_the_heads_on_both_sides_of_a_deadline_are_kept(tmp_path: Path) -> None:
     evidence = KeptEvidence(tmp_path)
     evidence.keep_head(head(2, 0), None)
     for seconds in range(0, 1000, 100):
-        evidence.keep_head(head(3, seconds), later(400))
+        evidence.keep_head(head(3, seconds), later(AT, 400))
     around = (head(3, 400), head(3, 500), head(3, 900))
     assert evidence.heads() == (head(2, 0), *around)
     evidence.keep_head(head(4, 950), None)
     assert evidence.heads() == (head(2, 0), *around, head(4, 950))
-    evidence.keep_head(head(3, 450), later(400))
+    evidence.keep_head(head(3, 450), later(AT, 400))
     assert evidence.heads() == (head(2, 0), head(3, 400), head(3, 450), head(3, 900), head(4, 950))
 
 
@@ -332,7 +328,7 @@ def test_heads_do_not_fill_the_disk(tmp_path: Path) -> None:
     evidence = KeptEvidence(tmp_path)
     with patch.object(kept_evidence, "HEADS", HEADS._replace(lines=4)):
         for seconds in (100, 200, 300):
-            assert evidence.keep_head(head(1, seconds), later(100))
+            assert evidence.keep_head(head(1, seconds), later(AT, 100))
         assert evidence.keep_head(head(2, 400), None)
         assert len(evidence.heads()) == 4
         assert evidence.keep_head(head(3, 500), None)

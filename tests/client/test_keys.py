@@ -25,7 +25,7 @@ from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
+from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived, hall
 from tests.support.service_in_process import inside
 from tests.support.table import new_game
 
@@ -38,6 +38,9 @@ class KilledError(Exception):
     """The process ends here."""
 
 
+__all__ = ["hall"]
+
+
 @pytest.fixture(autouse=True)
 def _time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """No two statements are made in the same second, so that one made anew differs."""
@@ -45,12 +48,6 @@ def _time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         key_changes, "utc_now", lambda: f"2026-11-20T{(n := next(seconds)) // 3600:02}:{n // 60 % 60:02}:{n % 60:02}Z"
     )
-
-
-@pytest.fixture
-def hall(tmp_path: Path) -> Iterator[Hall]:
-    with inside(tmp_path / "data") as service:
-        yield Hall(service)
 
 
 @pytest.fixture

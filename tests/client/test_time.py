@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,25 +22,10 @@ from hkoji.errors import (
 )
 from hkoji.game.clock import Pace, parse_time
 from tests.support import chance
-from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, timed_game, timed_player, timed_world
+from tests.support.timed_games import SLACK
+from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, alice, bob, timed_game, world
 
-SLACK = 120
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[TimedWorld]:
-    with timed_world(tmp_path) as world:
-        yield world
-
-
-@pytest.fixture
-def alice(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
-    return timed_player(world, "alice", tmp_path)
-
-
-@pytest.fixture
-def bob(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
-    return timed_player(world, "bob", tmp_path)
+__all__ = ["alice", "bob", "world"]
 
 
 def give(player: TimedPlayer, game: str, seconds: int) -> GameTime:

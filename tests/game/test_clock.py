@@ -23,7 +23,7 @@ from hkoji.game.clock import (
 )
 from hkoji.game.time_control import DAY, TimeControl, read_time_control
 from hkoji.log.entry import is_time
-from tests.game.test_time_control import controls
+from tests.support.clock_games import controls
 
 Json = Any  # wrong on purpose
 

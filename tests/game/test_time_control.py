@@ -19,6 +19,7 @@ from hkoji.game.time_control import (
     read_time_control,
 )
 from hkoji.log.canonical import encode
+from tests.support.clock_games import controls
 
 Json = Any  # wrong on purpose
 
@@ -264,19 +265,6 @@ def test_rest_days_and_zone_as_typed() -> None:
     for rest, zone in (("67", "+00:00"), ("", "+02:00")):
         with pytest.raises(UsageError, match="without a clock"):
             parse_time_control("none", rest, zone)
-
-
-@st.composite
-def controls(draw: st.DrawFn) -> TimeControl:
-    """Any control that the table allows."""
-    bank = draw(st.integers(0, 366 * DAY))
-    move = draw(st.integers(0 if bank else 1, 60 * DAY))
-    add = draw(st.just(0) | st.integers(1, 30 * DAY))
-    cap = draw(st.integers(max(bank, add), 366 * DAY) | st.just(min(366 * DAY, max(add, 2 * bank)))) if add else bank
-    rest = "".join(sorted(draw(st.sets(st.sampled_from("1234567"), max_size=6))))
-    quarters = draw(st.integers(-59, 59)) if rest else 0
-    hours, quarter = divmod(abs(quarters), 4)
-    return TimeControl(move, bank, add, cap, rest, f"{'-' if quarters < 0 else '+'}{hours:02}:{15 * quarter:02}")
 
 
 @given(controls())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hkoji.errors import InvalidError
 from hkoji.log import sshsig
-from hkoji.log.canonical import MAX_INTEGER, JsonValue
+from hkoji.log.canonical import MAX_INTEGER, JsonValue, decode, encode
 from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
 from hkoji.log.private_key import PrivateKey
@@ -61,6 +61,13 @@ values: st.SearchStrategy[JsonValue] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=12,
 )
+
+
+def changed(text: str, **change: JsonValue) -> str:
+    """A canonical text with other values, or further ones."""
+    value = decode(text, "sample")
+    assert isinstance(value, dict)
+    return encode({**value, **change})
 
 
 def edits(text: str) -> list[str]:

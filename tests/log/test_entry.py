@@ -16,7 +16,7 @@ from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.log.canonical import MAX_DEPTH, MAX_INTEGER, JsonValue, decode, encode
 from hkoji.log.entry import GENESIS, MAX_ENTRY_BYTES, Entry, is_name, is_time, make_entry, parse_entry
 from hkoji.log.line import make_receipt, parse_receipt
-from tests.log.samples import AT, GAME, LOG, MOVE, attempt, edits, reason, texts, values
+from tests.log.samples import AT, GAME, LOG, MOVE, attempt, changed, edits, reason, texts, values
 
 RECEIPT = LOG[3].receipt.receipt if LOG[3].receipt else make_receipt(at=AT, game=GAME, head=MOVE.head, seq=3)
 moments = st.datetimes(datetime(2000, 1, 1), datetime(8999, 12, 31, 23, 59, 59)).map(
@@ -30,13 +30,6 @@ numbers = st.integers(0, MAX_INTEGER)
 def digits(count: int) -> st.SearchStrategy[str]:
     """Hex of `count` digits."""
     return st.text(alphabet="0123456789abcdef", min_size=count, max_size=count)
-
-
-def changed(text: str, **change: JsonValue) -> str:
-    """A canonical text with other values, or further ones."""
-    value = decode(text, "sample")
-    assert isinstance(value, dict)
-    return encode({**value, **change})
 
 
 @given(st.data())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
 from hkoji.log import sshsig
-from hkoji.log.canonical import MAX_DEPTH, JsonValue, decode, encode, encode_base64
+from hkoji.log.canonical import MAX_DEPTH, JsonValue, encode, encode_base64
 from hkoji.log.game_statements import (
     MAX_GIFT_SECONDS,
     AnnulStatement,
@@ -50,7 +50,7 @@ from hkoji.log.statement import (
     parse_view,
     proof_message,
 )
-from tests.log.samples import ALICE, AT, BOB, GAME, MOVE, SERVER, attempt, edits, reason
+from tests.log.samples import ALICE, AT, BOB, GAME, MOVE, SERVER, attempt, changed, edits, reason
 from tests.support.curve import NEUTRAL, encode_point
 
 ORIGIN = "https://play.example"
@@ -84,13 +84,6 @@ READERS: dict[str, tuple[Statement, Callable[[str], Statement]]] = {
 }
 KEYS = [(what, key) for what, (statement, _) in READERS.items() for key in ("key", "old") if hasattr(statement, key)]
 every_statement = pytest.mark.parametrize("what", READERS)
-
-
-def changed(text: str, **change: JsonValue) -> str:
-    """A canonical text with other values, or further ones."""
-    value = decode(text, "sample")
-    assert isinstance(value, dict)
-    return encode({**value, **change})
 
 
 def test_statements_are_their_texts() -> None:

@@ -140,10 +140,11 @@ def test_legal_actions_are_sorted_and_apply(game: Game, data: st.DataObject) -> 
         actions = state.legal_actions()
         assert actions
         assert list(actions) == sorted(set(actions))
+        shape, published = state.shape(), ruleset_is_published(play.ruleset)
         for action in actions:
             assert state.parse_action(action) == action
-            assert fits(state.shape(), action)
-            if state.due in (Due.ANSWER, Due.ORDER) and action[0] in "->" and ruleset_is_published(play.ruleset):
+            assert fits(shape, action)
+            if state.due in (Due.ANSWER, Due.ORDER) and action[0] in "->" and published:
                 assert state.parse_action(action[1:]) == action  # nothing else can be meant
             state.apply(DECISION_KINDS[state.due](actor_of(state), action))
 

@@ -26,7 +26,7 @@ from hkoji.log.private_key import PrivateKey
 from tests.support.cluster import Cluster
 from tests.support.ledger import Ledger, dumped, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
-from tests.support.service import Player, begin, offer_of, serving
+from tests.support.service import Player, begin, offer_of, serving, two_players
 from tests.support.service_in_process import inside
 
 FILE = "hkoji.sqlite3"
@@ -151,7 +151,7 @@ def test_whatever_is_wrong_is_found(data: Path, what: str) -> None:
 def test_a_player_who_was_recovered_with_a_code_is_right(tmp_path: Path, by_operator: bool) -> None:
     data = tmp_path / "data"
     with inside(data, seed="recovered") as service:
-        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        alice, bob = two_players(service)
         game, new = begin(alice, bob), PrivateKey.from_seed(b"n" * 32)
         if not by_operator:
             assert alice.ask("/v1/players/alice/revocation", alice.revoking()).status == 200
@@ -397,7 +397,7 @@ def test_a_copy_of_postgresql_is_not_taken_for_one(tmp_path: Path) -> None:
 
 def test_on_postgresql_the_same_is_checked_and_counted(postgres: str, tmp_path: Path) -> None:
     with inside(tmp_path / "data", seed="admin", database=postgres) as service:
-        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        alice, bob = two_players(service)
         game = begin(alice, bob)
         held: Any = alice.course(game).state.to_json()["hands"]
         assert alice.send(alice.make_move(alice.course(game), f"1{held[0][0]}")).status == 201
@@ -416,7 +416,7 @@ def test_a_copy_of_postgresql_is_made_with_a_password_and_restored(
     cluster: Cluster, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with inside(tmp_path / "data", seed="admin", database=postgres) as service:
-        begin(Player(service, "alice").register(), Player(service, "bob").register())
+        begin(*two_players(service))
     with cluster.connect() as connection:
         connection.execute("CREATE ROLE keeper SUPERUSER LOGIN PASSWORD 's3cret'")
         access = cluster.folder / "data" / "pg_hba.conf"

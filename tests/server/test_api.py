@@ -25,9 +25,9 @@ from schemathesis.specs.openapi.checks import (
 from hkoji.game import entry_kinds
 from hkoji.log.private_key import PrivateKey
 from tests.lab.fuzz.api_hooks import hasten
-from tests.server.test_game_statements import a_wish, state
-from tests.support.service import Player, Service, begin, offer_of, play, serving
+from tests.support.service import Player, Service, begin, offer_of, play, serving, two_players
 from tests.support.service_in_process import Inside, inside
+from tests.support.timed_games import a_wish, state
 
 CHECKS = (
     schemathesis.checks.not_a_server_error,
@@ -46,7 +46,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def players(service: Service) -> tuple[Player, Player]:
-    return Player(service, "alice").register(), Player(service, "bob").register()
+    return two_players(service)
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +271,7 @@ def test_random_changes_of_a_good_submission_are_never_a_fault(tmp_path: Path) -
     """Each one is refused, or is the same entry again; none of them changes anything."""
     chance = random.Random(7)
     with inside(tmp_path / "data") as service:
-        host, guest = Player(service, "alice").register(), Player(service, "bob").register()
+        host, guest = two_players(service)
         game = begin(host, guest)
         course = host.course(game)
         good = json.dumps(host.make_move(course, course.state.legal_actions()[0]).to_json()).encode()
@@ -335,7 +335,7 @@ def test_a_body_that_is_not_json_by_its_type_is_refused(service: Service, player
 
 def test_refusals_of_a_game_say_where_it_stands(here: Inside, tmp_path: Path) -> None:
     with inside(tmp_path / "data") as service:
-        host, guest = Player(service, "alice").register(), Player(service, "bob").register()
+        host, guest = two_players(service)
         game = begin(host, guest)
         place = host.head(game)
         course = guest.course(game)
@@ -405,7 +405,7 @@ def test_logins_expire(tmp_path: Path) -> None:
 
 def test_receipts_never_go_back_in_time(tmp_path: Path) -> None:
     with inside(tmp_path / "data") as service:
-        host, guest = Player(service, "alice").register(), Player(service, "bob").register()
+        host, guest = two_players(service)
         game = host.new()
         service.clock.jump(-20)
         guest.join(game)

@@ -2,83 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from hkoji_server import admin
-from hkoji_server.service import keeper
 
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
-from hkoji.log.game_statements import make_annul, make_gift
+from hkoji.log.game_statements import make_gift
 from hkoji.log.line import read_line
 from hkoji.log.private_key import PrivateKey
-from tests.server.test_timed_games import (
+from tests.support.service import Player, begin
+from tests.support.service_in_process import Inside
+from tests.support.timed_games import (
     AN_HOUR,
     HOUR,
-    NEVER_OUT,
+    a_gift,
+    a_wish,
+    clock_of,
     kinds,
     let_keepers_look,
     log_of,
     move_of,
     owing,
     refused,
+    service,
+    state,
     summary_of,
+    timed,
     verify,
 )
-from tests.support.service import Answer, Player, begin
-from tests.support.service_in_process import Inside, inside
 
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Inside]:
-    with patch.object(keeper, "PACE", 0.02), inside(tmp_path / "data", outage_after=NEVER_OUT) as service:
-        yield service
-
-
-@pytest.fixture
-def players(service: Inside) -> tuple[Player, Player]:
-    return Player(service, "alice").register(), Player(service, "bob").register()
-
-
-def a_gift(player: Player, game: str, seconds: int, **changes: Any) -> dict[str, Any]:  # Any: JSON
-    """The request for a gift about the last entry."""
-    head = player.head(game)[1]
-    statement = make_gift(game=game, head=head, name=player.name, seconds=seconds)
-    sig = encode_base64(player.key.sign(sshsig.GIVE, statement.message))
-    return {"head": head, "kind": "give", "name": player.name, "seconds": seconds, "sig": sig, **changes}
-
-
-def a_wish(player: Player, game: str, **changes: Any) -> dict[str, Any]:  # Any: JSON
-    """The request to call off the game after its last entry."""
-    head = player.head(game)[1]
-    statement = make_annul(game=game, head=head, name=player.name)
-    sig = encode_base64(player.key.sign(sshsig.ANNUL, statement.message))
-    return {"head": head, "kind": "annul", "name": player.name, "sig": sig, **changes}
-
-
-def state(player: Player, game: str, statement: dict[str, Any]) -> Answer:  # Any: JSON
-    return player.service.ask("POST", f"/v1/games/{game}/statements", statement)
-
-
-def clock_of(player: Player, game: str) -> dict[str, Any]:  # Any: JSON
-    answer = player.service.ask("GET", f"/v1/games/{game}/clock")
-    assert answer.status == 200
-    found: dict[str, Any] = answer.json
-    return found
-
-
-def timed(players: tuple[Player, Player], agreement: Agreement = AN_HOUR) -> tuple[str, Player, Player]:
-    """A game, the player who owes the next entry, and the other one."""
-    game = begin(*players, agreement=agreement)
-    mover = owing(players, game)
-    return game, mover, players[1 - players.index(mover)]
+__all__ = ["service"]
 
 
 # --- gifts ------------------------------------------------------------------------------------------------------------

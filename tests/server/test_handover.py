@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
 
 from hkoji_server.process.handover import Giver, Taker
 
-
-async def until(seen: Callable[[], bool]) -> None:
-    """Waits until a condition is true."""
-    async with asyncio.timeout(100):
-        while not seen():
-            await asyncio.sleep(0.001)
+from tests.support.conditions import until_seen
 
 
 def test_a_worker_gets_each_connection_and_reports_its_end() -> None:
@@ -33,7 +27,7 @@ def test_a_worker_gets_each_connection_and_reports_its_end() -> None:
             connection.close()
             clients.append(client)
         assert giver.open == 5
-        await until(lambda: len(taken) == 5)
+        await until_seen(lambda: len(taken) == 5)
         for number, (client, connection) in enumerate(zip(clients, taken, strict=True)):
             client.sendall(b"%d" % number)
             assert connection.recv(10) == b"%d" % number
@@ -43,7 +37,7 @@ def test_a_worker_gets_each_connection_and_reports_its_end() -> None:
         assert giver.open == 2
         assert orphaned == []
         giver.close()
-        await until(lambda: orphaned == [True])
+        await until_seen(lambda: orphaned == [True])
         for sock in (*clients, *taken, other):
             sock.close()
 
@@ -78,7 +72,7 @@ def test_a_worker_that_takes_nothing_is_passed_over() -> None:
         assert giver.open == given > 0
         taken: list[socket.socket] = []
         taker.start(taken.append, lambda: None)
-        await until(lambda: len(taken) == given)
+        await until_seen(lambda: len(taken) == given)
         assert giver.give(connection)
         taker.stop()
         assert not giver.give(connection)

@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import random
 import threading
-import time
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -26,12 +25,12 @@ from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit
 from hkoji.log.line import parse_line, read_line
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.server.waiting_room import Ear, Room, until
-from tests.support.service import Answer, Player, Service, begin, offer_of, play, serving
+from tests.server.waiting_room import Ear, Room
+from tests.support.conditions import PATIENCE, until, until_seen
+from tests.support.service import Answer, Player, Service, begin, offer_of, play, serving, two_players
 
 QUICK = LookIntervals(games=0.1, lists=0.2, suspected=0.1, share=0.9)
 MANY = 510
-PATIENCE = 120
 
 
 def invite(host: Player, name: str | None) -> Answer:
@@ -74,10 +73,7 @@ class Stream:
         self._connection.close()
 
     def wait_for(self, *entries: tuple[str, int]) -> None:
-        end = time.monotonic() + PATIENCE
-        while not set(entries) <= set(self.told):
-            assert time.monotonic() < end, set(entries) - set(self.told)
-            time.sleep(0.02)
+        until(lambda: set(entries) <= set(self.told))
 
 
 @contextmanager
@@ -92,7 +88,7 @@ def streams() -> Iterator[list[Stream]]:
 
 def test_five_hundred_invitations_hide_neither_a_move_nor_a_new_game_nor_the_next_invitation(tmp_path: Path) -> None:
     with streams() as opened, serving(tmp_path / "data", log_level="error", forked=True) as service:
-        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        alice, bob = two_players(service)
         old = begin(alice, bob)
         before = Stream(alice)
         opened.append(before)
@@ -128,7 +124,7 @@ def test_five_hundred_invitations_hide_neither_a_move_nor_a_new_game_nor_the_nex
 
 def test_invitations_and_open_games_of_one_host_have_a_limit(tmp_path: Path) -> None:
     with serving(tmp_path / "data", log_level="error", forked=True) as service:
-        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        alice, bob = two_players(service)
         for _ in range(MOST_OF_ONE_HOST):
             assert invite(alice, "bob").status == 201
         refused = invite(alice, "bob")
@@ -188,7 +184,7 @@ def test_a_full_stream_makes_room_for_new_games(monkeypatch: pytest.MonkeyPatch)
         room.write(old, "alice")
         ear, gone = Ear(room, player="alice"), asyncio.Event()
         listening = asyncio.ensure_future(ear.listen(hub, gone))
-        await until(lambda: hub.waiting == 1)
+        await until_seen(lambda: hub.waiting == 1)
         (follower,) = hub._players["alice"]
         assert isinstance(follower, PlayerFollower)
         for number in range(4 * (most + invitations)):
@@ -208,8 +204,8 @@ def test_a_full_stream_makes_room_for_new_games(monkeypatch: pytest.MonkeyPatch)
         room.invitations.append(last)
         room.write(last, "alice")
         expected = {old: 1, new: 0, last: 0}
-        await until(lambda: expected.items() <= follower.seen.items())
-        await until(lambda: follower.waits and not follower.stale and not hub._dirty)
+        await until_seen(lambda: expected.items() <= follower.seen.items())
+        await until_seen(lambda: follower.waits and not follower.stale and not hub._dirty)
         assert len(follower.seen) <= most + 2 * invitations
         gone.set()
         await listening

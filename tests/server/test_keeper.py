@@ -6,20 +6,15 @@ import asyncio
 from pathlib import Path
 from unittest.mock import patch
 
-from hkoji_server.service import keeper
 from hkoji_server.store.sql import SqlStore
 
-from tests.server.test_timed_games import AN_HOUR, HOUR, log_of
-from tests.support.service import Player, begin
-from tests.support.service_in_process import inside
-
-SLACK = 120
-NEVER_OUT = 10**7
+from tests.support.service import begin, two_players
+from tests.support.timed_games import AN_HOUR, HOUR, SLACK, inside_with_keeper, kinds, log_of
 
 
 def test_a_deadline_that_was_moved_since_the_look_has_its_slack(tmp_path: Path) -> None:
-    with patch.object(keeper, "PACE", 0.02), inside(tmp_path / "data", outage_after=NEVER_OUT) as service:
-        players = Player(service, "alice").register(), Player(service, "bob").register()
+    with inside_with_keeper(tmp_path / "data") as service:
+        players = two_players(service)
         game = begin(*players, agreement=AN_HOUR)
         before = log_of(players[0], game)
         service.clock.pass_by(HOUR + 5)
@@ -32,4 +27,4 @@ def test_a_deadline_that_was_moved_since_the_look_has_its_slack(tmp_path: Path) 
         assert log_of(players[0], game) == before
         service.clock.pass_by(SLACK)
         service.runner.run(asyncio.sleep(0.3))
-        assert [line.entry.kind for line in players[0].lines(game)[-2:]] == ["timeout", "end"]
+        assert kinds(players[0], game)[-2:] == ["timeout", "end"]

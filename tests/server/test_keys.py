@@ -34,11 +34,6 @@ def service(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Inside]:
         yield running
 
 
-@pytest.fixture
-def players(service: Inside) -> tuple[Player, Player]:
-    return Player(service, "alice").register(), Player(service, "bob").register()
-
-
 def release(service: Inside, name: str) -> str:
     """The operator's part, done by hand."""
     return admin.revoke_keys(None if service.database else service.data, name, database=service.database)

@@ -12,7 +12,7 @@ from hkoji_server.routes.route_metrics import OTHER
 from hkoji.errors import ConflictError, ForbiddenError, StorageError
 from hkoji.game import entry_kinds
 from tests.support.metrics import free_port, read
-from tests.support.service import Player, begin
+from tests.support.service import begin, two_players
 from tests.support.service_in_process import inside
 
 
@@ -22,7 +22,7 @@ def test_figures_of_a_service(tmp_path: Path) -> None:
     hide = metrics.serve("127.0.0.1", port)
     metrics.tick(3)
     with inside(tmp_path / "data", figures=metrics) as service:
-        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        alice, bob = two_players(service)
         game = begin(alice, bob)
         again = alice.entry(game, alice.head(game), entry_kinds.Resign())
         assert [alice.send(again).status for _ in range(2)] == [201, 200]

@@ -17,7 +17,7 @@ from hkoji_server.settings import Settings, cap_of_address, load
 
 from hkoji.errors import BusyError, TooManyError
 from tests.server.waiting_room import Room
-from tests.support.service import Player, Service, begin, serving
+from tests.support.service import Player, Service, begin, serving, two_players
 from tests.support.service_in_process import inside
 from tests.support.sockets import WHOLE, connected, everything, healthy
 
@@ -91,7 +91,7 @@ def test_a_trusted_proxy_says_whose_place_it_is(tmp_path: Path, path: str) -> No
     """An address that waits too often is refused, however many others wait through the same proxy."""
     options = ("--trusted-proxy", "127.0.0.0/8")
     with serving(tmp_path / "data", options=options, forked=True, settings={"max_address_waiting": "2"}) as service:
-        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        alice, bob = two_players(service)
         path = path.format(game=begin(alice, bob))
         with ExitStack() as stack:
 
@@ -174,7 +174,7 @@ def test_whoever_asks_too_often_loses_the_connection_too(tmp_path: Path) -> None
 
 def test_a_hundred_streams_of_one_address_do_not_keep_another_from_waiting(tmp_path: Path) -> None:
     with serving(tmp_path / "data", forked=True, unlimited=False, settings={"max_waiting": "100"}) as service:
-        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        alice, bob = two_players(service)
         ask = f"GET /v1/games/{begin(alice, bob)}/events HTTP/1.1\r\nHost: x\r\n\r\n".encode()
         with ExitStack() as stack:
             statuses = []

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock, patch
@@ -36,17 +37,16 @@ from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedErro
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
-from tests.server.test_sqlite import REFUSED
 from tests.support.cluster import Cluster
 from tests.support.database_clock import DatabaseClock
 from tests.support.ledger import connected, everything
 from tests.support.loops import run
 from tests.support.service import serving
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game
+from tests.support.stores import DATABASES, REFUSED, postgres_at
 from tests.support.table import AT
 from tests.support.time_contract import Clocked, ClockSetter
 
-DATABASES = Path(__file__).parents[1] / "data" / "databases"
 INDEXES = tuple(f"game_{name}" for name in ("pkey", "waiting", "host", "guest", "invite", "status", "shown")) + tuple(
     f"game_{seat}_ended" for seat in ("host", "guest", "invite")
 )
@@ -58,31 +58,17 @@ def replace_text(line: Line) -> Line:
     return line._replace(sig=b"another signature")
 
 
-@contextmanager
-def opened_at(url: str) -> Iterator[PostgresStore]:
-    store = run(open_postgres(parse_location(url)))
-    try:
-        yield store
-    finally:
-        run(store.close())
-
-
 class TestPostgres(StoreContract):
     @pytest.fixture
     def opened(self, postgres: str) -> Opened:
-        @contextmanager
-        def opened() -> Iterator[Store]:
-            with opened_at(postgres) as store:
-                yield store
-
-        return opened
+        return partial(postgres_at, postgres)
 
     @pytest.fixture
     def clocked(self, postgres: str) -> Clocked:
         @contextmanager
         def clocked(moment: datetime) -> Iterator[tuple[Store, ClockSetter]]:
             clock = DatabaseClock(postgres, moment)
-            with opened_at(postgres) as store:
+            with postgres_at(postgres) as store:
                 yield store, clock.show
 
         return clocked
@@ -97,7 +83,7 @@ def test_a_database_that_could_lose_what_was_acknowledged_is_refused(postgres: s
     with connected(postgres) as server:
         server.execute(f"ALTER DATABASE {name} SET synchronous_commit = '{value}'")
     before = everything(postgres)
-    with pytest.raises(StorageError, match=f"synchronous_commit is {value}") as raised, opened_at(postgres):
+    with pytest.raises(StorageError, match=f"synchronous_commit is {value}") as raised, postgres_at(postgres):
         pass
     assert "synchronous_commit to on" in raised.value.hint
     assert everything(postgres) == before
@@ -116,7 +102,7 @@ def test_what_is_safe_and_what_is_not() -> None:
 def test_a_connection_that_has_become_unsafe_is_not_used(postgres: str) -> None:
     """Settings may be changed while the service runs; later connections have the new ones."""
     name = str(parse_location(postgres).database)
-    with opened_at(postgres) as store, with_game(store) as table:
+    with postgres_at(postgres) as store, with_game(store) as table:
         with connected(postgres) as server:
             server.execute(f"ALTER DATABASE {name} SET synchronous_commit = 'off'")
             end_all(server)
@@ -132,7 +118,7 @@ def test_a_reload_of_settings_does_not_change_a_checked_connection(postgres: str
         with connected(postgres) as fresh:
             return str(fresh.execute("SHOW synchronous_commit").fetchone()[0])
 
-    with opened_at(postgres) as store, connected(postgres) as server:
+    with postgres_at(postgres) as store, connected(postgres) as server:
         run(store.head("0" * 32))
         try:
             server.execute("ALTER SYSTEM SET synchronous_commit = 'off'")
@@ -190,7 +176,7 @@ def test_a_database_with_a_game_of_a_development_version_is_refused_and_not_chan
                 assert rows == {each for each in before if each.startswith(f"{table} ")}
         old.close()
         for _ in range(2):
-            with pytest.raises(StorageError) as raised, opened_at(url):
+            with pytest.raises(StorageError) as raised, postgres_at(url):
                 pass
             assert str(raised.value) == REFUSED
             assert everything(url) == before
@@ -208,7 +194,7 @@ def test_a_database_with_players_only_is_brought_forward_with_all_that_is_in_it(
     with loaded(cluster, f"postgresql-{name}", games=False) as url:
         before = set(everything(url))
         for _ in range(2):
-            with opened_at(url) as store:
+            with postgres_at(url) as store:
                 alice = run(store.player("alice"))
                 retired = [len(run(store.retired_of(each))) for each in ("alice", "bob", "carol")]
                 assert run(store.games(Query())) == ()
@@ -219,7 +205,7 @@ def test_a_database_with_players_only_is_brought_forward_with_all_that_is_in_it(
         assert before - set(everything(url)) == {version}
         assert set(everything(url)) - before == {"alembic_version ('0009',)"}
         key = PrivateKey.from_seed(b"\x07" * 32).public.text
-        with opened_at(url) as store:
+        with postgres_at(url) as store:
             run(store.replace_key(replace(alice, key=key), RetiredKey(alice.key, "alice", AT, False)))
             assert alice.key in {each.key for each in run(store.retired_of("alice"))}
             with with_game(store) as table:
@@ -294,7 +280,7 @@ def test_passwords_are_in_no_log_and_no_message(postgres: str, tmp_path: Path) -
 
 def test_errors_hold_no_secrets(postgres: str) -> None:
     salt = "5a17" * 16
-    with opened_at(postgres) as store, with_game(store) as table:
+    with postgres_at(postgres) as store, with_game(store) as table:
         twice = (Opening(1, 0, "A", salt), Opening(1, 0, "A", salt))
         with pytest.raises(StorageError) as raised:
             run(store.append(append_of(table, 0, (table.lines[1],), openings=twice)))
@@ -310,7 +296,7 @@ def test_errors_hold_no_secrets(postgres: str) -> None:
 
 
 def test_of_many_appends_by_several_processes_one_wins(postgres: str) -> None:
-    with opened_at(postgres) as one, opened_at(postgres) as two, with_game(one) as table:
+    with postgres_at(postgres) as one, postgres_at(postgres) as two, with_game(one) as table:
 
         async def race(seq: int) -> list[BaseException | None]:
             append = append_of(table, seq, (table.lines[seq + 1],))
@@ -351,7 +337,7 @@ async def _revoked_early(store: Store, key: str, slow: Any) -> bool:  # Any: psy
 
 def test_a_revocation_returns_when_nothing_can_come_that_has_not_seen_it(postgres: str) -> None:
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
-    with opened_at(postgres) as store, with_game(store) as table:
+    with postgres_at(postgres) as store, with_game(store) as table:
         run(store.add_player(Player("alice", key, AT, "text", "sig")))
         append = append_of(table, 0, (table.lines[1],), key=key)
         values = said.append_values(append)
@@ -373,7 +359,7 @@ def test_a_revocation_waits_for_an_append_that_began_before_with_a_higher_number
 ) -> None:
     """The append begins while the revocation's transaction is open, and has not ended when that one has."""
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
-    with opened_at(postgres) as store, with_game(store) as table, connected(postgres) as slow:
+    with postgres_at(postgres) as store, with_game(store) as table, connected(postgres) as slow:
         run(store.add_player(Player("alice", key, AT, "text", "sig")))
         append = append_of(table, 0, (table.lines[1],), key=key)
         values = said.append_values(append)
@@ -400,7 +386,7 @@ def test_a_revocation_waits_for_an_append_that_began_before_with_a_higher_number
 def test_a_revocation_that_cannot_be_certain_says_so(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.05)
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
-    with opened_at(postgres) as store, connected(postgres) as slow:
+    with postgres_at(postgres) as store, connected(postgres) as slow:
         run(store.add_player(Player("alice", key, AT, "text", "sig")))
         slow.execute("BEGIN")
         slow.execute("SELECT pg_current_xact_id()")
@@ -413,7 +399,7 @@ def test_a_revocation_that_cannot_be_certain_says_so(postgres: str, monkeypatch:
 
 def test_a_key_is_one_players_however_many_ask_for_it_at_once(postgres: str) -> None:
     texts = [PrivateKey.from_seed(bytes([n + 1]) * 32).public.text for n in range(30)]
-    with opened_at(postgres) as one, opened_at(postgres) as two:
+    with postgres_at(postgres) as one, postgres_at(postgres) as two:
         run(one.add_player(Player("alice", texts[0], AT, "text", "sig")))
         held = texts[0]
 
@@ -440,7 +426,7 @@ def test_a_key_is_one_players_however_many_ask_for_it_at_once(postgres: str) -> 
 
 def test_no_login_outlives_the_revocation_that_it_met(postgres: str) -> None:
     now, later = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
-    with opened_at(postgres) as one, opened_at(postgres) as two:
+    with postgres_at(postgres) as one, postgres_at(postgres) as two:
 
         async def race(name: str, key: str) -> list[BaseException]:
             await one.add_player(Player(name, key, AT, "text", "sig"))
@@ -469,7 +455,7 @@ def end_all(server: Any) -> None:  # Any: a connection
 
 
 def test_connections_that_were_lost_while_idle_are_replaced(postgres: str) -> None:
-    with opened_at(postgres) as store, with_game(store) as table, connected(postgres) as server:
+    with postgres_at(postgres) as store, with_game(store) as table, connected(postgres) as server:
         assert run(store.add_identity("key", "http://one")) == ("key", "http://one")
         end_all(server)
         assert run(store.head(table.game)) == (0, table.lines[0].entry.head)
@@ -487,7 +473,7 @@ def test_a_fatal_error_ends_the_connection(postgres: str) -> None:
     """A FATAL error arrives before the closing of the connection is seen; the statement under way may have been
     executed."""
     severities = {"FATAL": LostError, "PANIC": LostError, "ERROR": StorageError}
-    with opened_at(postgres) as store, with_game(store) as table:
+    with postgres_at(postgres) as store, with_game(store) as table:
         for severity, expected in severities.items():
             words = Mock(severity_nonlocalized=severity)
 
@@ -522,7 +508,7 @@ class _Losing:
 
 @pytest.mark.parametrize("done", [False, True])
 def test_an_append_whose_connection_is_lost_is_done_once(postgres: str, done: bool) -> None:
-    with opened_at(postgres) as store, with_game(store) as table:
+    with postgres_at(postgres) as store, with_game(store) as table:
         losing = _Losing(store, done=done)
         with patch.object(store._connections, "once", losing.once):
             run(store.append(append_of(table, 0, (table.lines[1],), openings=(Opening(1, 0, "A", "aa" * 32),))))
@@ -534,7 +520,7 @@ def test_an_append_whose_connection_is_lost_is_done_once(postgres: str, done: bo
 
 
 def test_an_append_that_was_lost_and_overtaken_is_refused(postgres: str) -> None:
-    with opened_at(postgres) as store, opened_at(postgres) as other, with_game(store) as table:
+    with postgres_at(postgres) as store, postgres_at(postgres) as other, with_game(store) as table:
         line = table.lines[1]
         theirs = append_of(table, 0, (replace_text(line),))
         losing = _Losing(store, done=False, first=other.append(theirs))
@@ -545,7 +531,7 @@ def test_an_append_that_was_lost_and_overtaken_is_refused(postgres: str) -> None
 
 def test_a_committed_append_with_a_lost_answer_counts_though_its_key_was_revoked_then(postgres: str) -> None:
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
-    with opened_at(postgres) as store, opened_at(postgres) as other, with_game(store) as table:
+    with postgres_at(postgres) as store, postgres_at(postgres) as other, with_game(store) as table:
         run(store.add_player(Player("alice", key, AT, "text", "sig")))
         losing = _Losing(store, done=True, first=other.revoke_key(RetiredKey(key, "alice", AT, True)))
         with patch.object(store._connections, "once", losing.once):
@@ -554,7 +540,7 @@ def test_a_committed_append_with_a_lost_answer_counts_though_its_key_was_revoked
 
 
 def test_a_new_game_whose_connection_is_lost_is_there_once(postgres: str) -> None:
-    with opened_at(postgres) as store:
+    with postgres_at(postgres) as store:
         losing = _Losing(store, done=True)
         with patch.object(store._connections, "once", losing.once), with_game(store) as table:
             assert losing.lost == 1
@@ -563,7 +549,7 @@ def test_a_new_game_whose_connection_is_lost_is_there_once(postgres: str) -> Non
 
 def test_an_answer_that_came_before_the_commit_is_not_believed(postgres: str) -> None:
     """The statement's own result comes before the end of its transaction."""
-    with opened_at(postgres) as store:
+    with postgres_at(postgres) as store:
 
         async def unfinished(connection: Any) -> None:  # Any: a connection
             await connection.execute("BEGIN")
@@ -579,7 +565,7 @@ def test_an_answer_that_came_before_the_commit_is_not_believed(postgres: str) ->
 
 
 def test_any_number_may_be_asked_for(postgres: str) -> None:
-    with opened_at(postgres) as store, with_game(store) as table:
+    with postgres_at(postgres) as store, with_game(store) as table:
         assert run(store.lines(table.game, 2**31)) == ()
         history = run(store.history(table.game, 2**31))
         assert history is not None

@@ -22,12 +22,13 @@ from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import StorageError
 from hkoji.game.clock import Outage
-from tests.server.test_postgres import opened_at
 from tests.support.database_clock import DatabaseClock
 from tests.support.ledger import connected
 from tests.support.loops import run
+from tests.support.stores import postgres_at
 from tests.support.table import AT, Table
-from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift, later, new_game_after
+from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift, new_game_after
+from tests.support.timed_table import later
 from tests.support.times import now
 from tests.support.waiting_contract import new_game, next_line
 
@@ -70,7 +71,7 @@ async def held_up(url: str, work: Coroutine[Any, Any, Any], slow: Any) -> Any:
 
 
 def test_a_recording_waits_for_an_append_and_begins_after_it(postgres: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1, updated=FIRST)
         run(store.beat(FIRST))
         at = later(FIRST, 500)
@@ -81,7 +82,7 @@ def test_a_recording_waits_for_an_append_and_begins_after_it(postgres: str) -> N
 
 
 def test_a_recording_waits_for_an_append_that_holds_its_row_and_has_written_nothing(postgres: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1, updated=FIRST)
         run(store.beat(FIRST))
         at = later(FIRST, 500)
@@ -100,7 +101,7 @@ def test_a_recording_waits_for_an_append_that_holds_its_row_and_has_written_noth
 
 
 def test_a_recording_waits_for_a_new_game_and_begins_after_it(postgres: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         run(store.beat(FIRST))
         at, table = later(FIRST, 500), Table(seed=1)
         other = new_game(store, 2)
@@ -123,7 +124,7 @@ def test_a_recording_waits_for_a_new_game_and_begins_after_it(postgres: str) -> 
 
 
 def test_an_outage_by_hand_waits_for_appends_too(postgres: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1, updated=FIRST)
         append = next_line(table, 0, updated=table.lines[1].entry.at)
         assert appending(slow, append) == (1, None)
@@ -135,7 +136,7 @@ def test_an_outage_by_hand_waits_for_appends_too(postgres: str) -> None:
 
 @pytest.mark.parametrize("what", ["append", "game", "give", "annul"])
 def test_whatever_waits_for_a_recording_finds_the_outage(postgres: str, what: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table, other = new_game(store, 1), Table(seed=2)
         summary = run(store.summary(table.game))
         assert summary is not None
@@ -157,7 +158,7 @@ def test_whatever_waits_for_a_recording_finds_the_outage(postgres: str, what: st
 
 
 def test_reads_and_backups_go_on_while_an_outage_is_recorded(postgres: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow, another(postgres) as backup:
+    with postgres_at(postgres) as store, another(postgres) as slow, another(postgres) as backup:
         table = new_game(store, 1)
         slow.execute(said.ALONE)
         assert run(store.lines(table.game)) == (table.lines[0],)
@@ -168,7 +169,7 @@ def test_reads_and_backups_go_on_while_an_outage_is_recorded(postgres: str) -> N
 
 def test_a_beat_is_no_older_than_the_one_that_a_recording_replaces(postgres: str) -> None:
     """A beat of another process, which a recording meets, makes it start over."""
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         run(store.beat(FIRST))
         slow.execute("UPDATE beat SET at = %s", (SECOND,))
         result = run(held_up(postgres, store.close_gap(FIRST, later(SECOND, 5)), slow))
@@ -180,7 +181,7 @@ def test_a_beat_is_no_older_than_the_one_that_a_recording_replaces(postgres: str
 
 
 def test_an_append_that_waits_for_a_gift_does_not_miss_it(postgres: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1, deadline=FIRST)
         slow.execute("SELECT 1 FROM game WHERE game = %s FOR NO KEY UPDATE", (table.game,))
         slow.execute("UPDATE game SET deadline = %s WHERE game = %s", (SECOND, table.game))
@@ -190,7 +191,7 @@ def test_an_append_that_waits_for_a_gift_does_not_miss_it(postgres: str) -> None
 
 
 def test_a_gift_that_waits_for_an_append_is_about_a_past_head(postgres: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1, deadline=FIRST)
         assert appending(slow, replace(next_line(table, 0, deadline=SECOND), deadline=FIRST)) == (1, None)
         work = store.add_statement(gift(table, 0), deadline=FIRST, after=SECOND, outages=0)
@@ -216,7 +217,7 @@ async def early(store: PostgresStore, slow: Any) -> bool:
 
 
 def test_drained_waits_for_an_append_that_has_looked_at_the_clock(postgres: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1)
         assert appending(slow, next_line(table, 0)) == (1, None)
         assert not run(early(store, slow))
@@ -224,14 +225,14 @@ def test_drained_waits_for_an_append_that_has_looked_at_the_clock(postgres: str)
 
 
 def test_drained_waits_for_an_append_that_holds_its_row(postgres: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1)
         slow.execute(said.HOLD, said.append_values(next_line(table, 0)))
         assert not run(early(store, slow))
 
 
 def test_drained_does_not_wait_for_what_only_reads(postgres: str) -> None:
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1)
         slow.execute("SELECT * FROM game").fetchall()
         run(store.drained())
@@ -242,7 +243,7 @@ def test_drained_does_not_wait_for_what_only_reads(postgres: str) -> None:
 def test_a_transaction_without_a_number_looks_at_the_clock_after_drained(postgres: str) -> None:
     """It has begun, and `drained` cannot see it. So the age is judged when it has its number, in a later statement."""
     clock = DatabaseClock(postgres, MOMENT)
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game_at(store)
         append = replace(next_line(table, 0), at=AT)
         slow.execute("SELECT 1")
@@ -256,7 +257,7 @@ def test_a_transaction_without_a_number_looks_at_the_clock_after_drained(postgre
 def test_drained_waits_for_a_new_game_that_has_looked_at_the_clock(postgres: str) -> None:
     """It stops between that look and its first row, when a transaction has no number of its own accord."""
     clock = DatabaseClock(postgres, MOMENT)
-    with opened_at(postgres) as store:
+    with postgres_at(postgres) as store:
         summary = run(store.summary(new_game_at(store).game))
         assert summary is not None
         table = Table(seed=2)
@@ -278,7 +279,7 @@ def test_drained_waits_for_a_new_game_that_has_looked_at_the_clock(postgres: str
 
 def test_drained_waits_for_a_statement_that_has_looked_at_the_clock(postgres: str) -> None:
     clock = DatabaseClock(postgres, MOMENT)
-    with opened_at(postgres) as store:
+    with postgres_at(postgres) as store:
         table = new_game_at(store)
 
         async def race() -> tuple[bool, bool]:
@@ -299,7 +300,7 @@ def test_drained_waits_for_a_statement_that_has_looked_at_the_clock(postgres: st
 def test_the_age_is_judged_when_the_row_is_held(postgres: str) -> None:
     """An append that waits for its row grows old meanwhile."""
     clock = DatabaseClock(postgres, MOMENT)
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game_at(store)
         append = replace(next_line(table, 0), at=AT)
         slow.execute(said.HOLD, said.append_values(append))
@@ -318,7 +319,7 @@ def test_the_age_is_judged_when_the_row_is_held(postgres: str) -> None:
 
 def test_a_beat_says_the_time_of_the_database(postgres: str) -> None:
     clock = DatabaseClock(postgres, datetime(2026, 3, 4, 5, 6, 7, 999_999, tzinfo=UTC))
-    with opened_at(postgres) as store:
+    with postgres_at(postgres) as store:
         assert run(store.beat(FIRST)) == (FIRST, "2026-03-04T05:06:07Z")
         clock.show(MOMENT)
         assert run(store.beat(AT)) == (FIRST, AT)
@@ -326,7 +327,7 @@ def test_a_beat_says_the_time_of_the_database(postgres: str) -> None:
 
 def test_what_cannot_be_drained_says_so(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.05)
-    with opened_at(postgres) as store, another(postgres) as slow:
+    with postgres_at(postgres) as store, another(postgres) as slow:
         slow.execute("SELECT pg_current_xact_id()")
         with pytest.raises(StorageError, match="under way"):
             run(store.drained())

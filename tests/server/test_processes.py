@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -26,34 +26,19 @@ from hkoji_server.process.workers import Workers
 
 from hkoji.errors import StorageError
 from hkoji.log.private_key import PrivateKey
+from tests.support.conditions import PATIENCE, until
 from tests.support.ledger import Ledger, dumped, half_done, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
 from tests.support.metrics import free_port, read
-from tests.support.service import HKOJI, Player, Service, begin, serving, start
+from tests.support.processes import alive
+from tests.support.service import HKOJI, Service, begin, serving, start, two_players
 from tests.support.sockets import WHOLE, connected, everything, healthy
-
-PATIENCE = 200
-
-
-def until(seen: Callable[[], bool]) -> None:
-    """Waits until a condition is true."""
-    end = time.monotonic() + PATIENCE
-    while not seen():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def workers(service: Service) -> set[int]:
     """The process ids of the workers that are ready."""
     said = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]
     return {line["pid"] for line in said if line["event"] == "ready"}
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 # --- several processes ------------------------------------------------------------------------------------------------
@@ -316,7 +301,7 @@ def secrets_of(data: Path) -> set[str]:
 
 def test_the_most_talkative_log_holds_no_secrets(strict: Service) -> None:
     service = strict
-    alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+    alice, bob = two_players(service)
     known = {alice.token, bob.token, alice.entropy, bob.entropy}
     game = begin(alice, bob)
     hands = set()

@@ -22,7 +22,7 @@ from hkoji_server.store.sqlite.rates import SqliteRates
 
 from hkoji.errors import TooManyError
 from hkoji.game import entry_kinds
-from tests.support.service import Player, begin, serving
+from tests.support.service import Player, begin, serving, two_players
 from tests.support.service_in_process import Inside, inside
 
 FEW = Rate(3, 60)
@@ -246,7 +246,7 @@ def test_the_wait_is_told_in_whole_seconds_that_suffice(tmp_path: Path) -> None:
 
 def test_a_player_who_moves_too_often_waits_and_nobody_else(tmp_path: Path) -> None:
     with inside(tmp_path / "data", limit_player="5/hour") as service:
-        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        alice, bob = two_players(service)
         game = alice.new()  # an offer and an entry
         other = bob.new()
         bob.join(game)
@@ -268,7 +268,7 @@ def test_a_player_who_moves_too_often_waits_and_nobody_else(tmp_path: Path) -> N
 
 def test_what_a_revoked_key_signs_is_not_counted_for_its_player(tmp_path: Path) -> None:
     with inside(tmp_path / "data", limit_player="50/hour") as service:
-        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        alice, bob = two_players(service)
         game = begin(alice, bob)
         assert alice.ask("/v1/players/alice/revocation", alice.revoking()).status == 200
         counted: list[str] = []

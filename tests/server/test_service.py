@@ -23,7 +23,7 @@ from hkoji.log.line import sign_entry
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.ledger import connected, everything
-from tests.support.service import Answer, Player, Service, begin, offer_of, play, serving, start
+from tests.support.service import Answer, Player, Service, begin, offer_of, play, serving, start, two_players
 
 
 @pytest.fixture(scope="module")
@@ -382,7 +382,7 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path)
         before = len(acknowledged)
         try:
             if not players:
-                players = [Player(service, "alice").register(), Player(service, "bob").register()]
+                players = list(two_players(service))
             for player in players:
                 player.service = service
             host, guest = players
@@ -464,7 +464,7 @@ def test_the_schema_is_the_migrations(tmp_path: Path) -> None:
 def test_nothing_secret_is_said_before_its_time(tmp_path: Path) -> None:
     """Every answer to anyone but a card's owner, and every log line, through a whole game."""
     with serving(tmp_path / "data", log_level="debug", forked=True) as service:
-        host, guest = Player(service, "alice").register(), Player(service, "bob").register()
+        host, guest = two_players(service)
         watcher = Player(service, "carol").register()
         game = begin(host, guest)
         said = b""

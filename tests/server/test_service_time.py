@@ -14,7 +14,6 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service import keeper
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.keeper import Keeper
 from hkoji_server.service.service_time import ServiceTime
@@ -31,10 +30,20 @@ from hkoji.log.game_statements import parse_head
 from hkoji.log.line import read_line
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
-from tests.server.test_timed_games import AN_HOUR, HOUR, log_of, move_of, owing, refused, verify
 from tests.support.loops import run
-from tests.support.service import Player, begin, offer_of
+from tests.support.service import begin, offer_of, two_players
 from tests.support.service_in_process import Clock, Inside, inside
+from tests.support.timed_games import (
+    AN_HOUR,
+    HOUR,
+    inside_with_keeper,
+    let_keepers_look,
+    log_of,
+    move_of,
+    owing,
+    refused,
+    verify,
+)
 from tests.support.times import log_time
 from tests.support.waiting_contract import new_game
 
@@ -155,7 +164,7 @@ def test_an_outage_begins_after_the_newest_entry(tmp_path: Path) -> None:
 
 def test_an_outage_helps_the_player_who_owes_the_entry_and_stands_in_the_log(tmp_path: Path) -> None:
     with inside(tmp_path / "data") as service:
-        players = Player(service, "alice").register(), Player(service, "bob").register()
+        players = two_players(service)
         game = begin(*players, agreement=AN_HOUR)
         other = begin(*players)
         mover = owing(players, game)
@@ -174,14 +183,14 @@ def test_an_outage_helps_the_player_who_owes_the_entry_and_stands_in_the_log(tmp
 
 
 def test_after_an_outage_the_keeper_corrects_the_deadline_and_writes_no_timeout(tmp_path: Path) -> None:
-    with patch.object(keeper, "PACE", 0.02), inside(tmp_path / "data") as service:
-        players = Player(service, "alice").register(), Player(service, "bob").register()
+    with inside_with_keeper(tmp_path / "data", outage_after=AFTER) as service:
+        players = two_players(service)
         game = begin(*players, agreement=AN_HOUR)
         before = log_of(players[0], game)
         service.clock.pass_by(2 * HOUR)
         assert service.ask("GET", f"/v1/games/{game}").json["deadline"] == "2026-11-20T13:00:00Z"
         assert service.ask("GET", f"/v1/games/{game}/clock").json["overdue"]  # nothing has noticed the outage yet
-        service.runner.run(asyncio.sleep(0.5))
+        let_keepers_look(service)
         assert service.ask("GET", f"/v1/games/{game}").json["deadline"] == "2026-11-20T14:59:59Z"
         shown = service.ask("GET", f"/v1/games/{game}/clock").json
         assert (shown["deadline"], shown["overdue"]) == ("2026-11-20T14:59:59Z", False)
@@ -284,8 +293,8 @@ def test_a_database_judges_the_clock_after_a_jump_and_with_each_beat(tmp_path: P
 
 
 def test_a_service_that_does_not_know_the_time_takes_nothing_and_answers_what_only_reads(tmp_path: Path) -> None:
-    with patch.object(keeper, "PACE", 0.02), inside(tmp_path / "data", outage_after=10**7) as service:
-        players = Player(service, "alice").register(), Player(service, "bob").register()
+    with inside_with_keeper(tmp_path / "data") as service:
+        players = two_players(service)
         game = begin(*players, agreement=AN_HOUR)
         mover = owing(players, game)
         accepted = mover.entry(game, (0, "0" * 64), entry_kinds.Resign())
@@ -407,7 +416,7 @@ def head_of(service: Inside, game: str) -> dict[str, str]:
 
 def test_a_head_names_the_last_entry_and_is_signed_again_after_ten_seconds(tmp_path: Path) -> None:
     with inside(tmp_path / "data") as service:
-        players = Player(service, "alice").register(), Player(service, "bob").register()
+        players = two_players(service)
         game = begin(*players, agreement=AN_HOUR)
         key = parse_public_key(service.ask("GET", "/v1/service").json["key"])
         shown = head_of(service, game)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,8 @@ from hkoji.log.private_key import PrivateKey
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game
+from tests.support.stores import DATABASES, REFUSED, sqlite_at
 from tests.support.time_contract import Clocked, ClockSetter
-
-DATABASES = Path(__file__).parents[1] / "data" / "databases"
-REFUSED = (
-    "this database holds games of a development version of hkoji, which this version cannot read; start with a new"
-    " database. Nothing was changed."
-)
 
 
 @pytest.fixture
@@ -41,24 +37,10 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "hkoji.sqlite3"
 
 
-@contextmanager
-def opened_at(path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(path)
-    try:
-        yield store
-    finally:
-        store.close()
-
-
 class TestSqlite(StoreContract):
     @pytest.fixture
     def opened(self, path: Path) -> Opened:
-        @contextmanager
-        def opened() -> Iterator[Store]:
-            with opened_at(path) as store:
-                yield store
-
-        return opened
+        return partial(sqlite_at, path)
 
     @pytest.fixture
     def clocked(self, path: Path) -> Clocked:
@@ -79,7 +61,7 @@ class TestSqlite(StoreContract):
 
 
 def test_acknowledged_moves_survive_a_power_cut_by_these_settings(path: Path) -> None:
-    with opened_at(path) as store:
+    with sqlite_at(path) as store:
 
         def settings(connection: Connection) -> list[object]:
             names = ("journal_mode", "synchronous", "foreign_keys")
@@ -108,7 +90,7 @@ def test_new_files_have_large_pages_and_old_ones_keep_theirs(path: Path) -> None
             old = sqlite3.connect(file)
             old.executescript(f"PRAGMA page_size = {size}; CREATE TABLE t (c); DROP TABLE t")
             old.close()
-        with opened_at(file), sqlite3.connect(file) as connection:
+        with sqlite_at(file), sqlite3.connect(file) as connection:
             assert connection.execute("PRAGMA page_size").fetchone() == (size,)
         connection.close()
 
@@ -116,7 +98,7 @@ def test_new_files_have_large_pages_and_old_ones_keep_theirs(path: Path) -> None
 def test_only_the_owner_may_read_the_files(path: Path) -> None:
     mask = os.umask(0)
     try:
-        with opened_at(path) as store, with_game(store):
+        with sqlite_at(path) as store, with_game(store):
             assert path.parent.stat().st_mode & 0o777 == 0o700
             found = {each.name: each.stat().st_mode & 0o777 for each in path.parent.iterdir()}
     finally:
@@ -135,15 +117,15 @@ def test_new_folders_are_synced_into_those_that_hold_them(tmp_path: Path, monkey
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", noted)
-    with opened_at(tmp_path / "one" / "two" / "hkoji.sqlite3"):
+    with sqlite_at(tmp_path / "one" / "two" / "hkoji.sqlite3"):
         assert set(synced) == {tmp_path.stat().st_ino, (tmp_path / "one").stat().st_ino}
     synced.clear()
-    with opened_at(tmp_path / "one" / "two" / "hkoji.sqlite3"):
+    with sqlite_at(tmp_path / "one" / "two" / "hkoji.sqlite3"):
         assert synced == []
 
 
 def test_a_stop_leaves_one_file(path: Path) -> None:
-    with opened_at(path) as store, with_game(store):
+    with sqlite_at(path) as store, with_game(store):
         pass
     assert [each.name for each in path.parent.iterdir()] == ["hkoji.sqlite3"]
 
@@ -164,7 +146,7 @@ def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None
 
 
 def test_two_stores_on_one_file_see_each_other_at_once(path: Path) -> None:
-    with opened_at(path) as one, opened_at(path) as two, with_game(one) as table:
+    with sqlite_at(path) as one, sqlite_at(path) as two, with_game(one) as table:
         assert run(two.head(table.game)) == (0, table.lines[0].entry.head)
         run(two.append(append_of(table, 0, (table.lines[1],))))
         assert run(one.head(table.game)) == (1, table.lines[1].entry.head)
@@ -173,7 +155,7 @@ def test_two_stores_on_one_file_see_each_other_at_once(path: Path) -> None:
 
 
 def test_a_commit_that_fails_fails_all_that_waited_for_it(path: Path) -> None:
-    with opened_at(path) as store, with_game(store) as table:
+    with sqlite_at(path) as store, with_game(store) as table:
 
         def spoils_the_commit(connection: Connection) -> None:
             driver(connection).execute("PRAGMA defer_foreign_keys = 1")
@@ -208,7 +190,7 @@ def test_a_failed_read_does_not_make_the_next_ones_fail(path: Path, spoiled: str
                 raise sqlite3.OperationalError("disk I/O error")
 
     once = Once()
-    with driver_watched(once), opened_at(path) as store, with_game(store) as table:
+    with driver_watched(once), sqlite_at(path) as store, with_game(store) as table:
         once.armed = True
         with pytest.raises(StorageError, match="could not be read"):
             run(store.history(table.game))
@@ -232,15 +214,15 @@ def test_a_stop_succeeds_although_its_checkpoint_fails(path: Path) -> None:
             return
 
     full = Full()
-    with driver_watched(full), opened_at(path) as store, with_game(store) as table:
+    with driver_watched(full), sqlite_at(path) as store, with_game(store) as table:
         full.armed = True
-    with opened_at(path) as store:
+    with sqlite_at(path) as store:
         assert run(store.lines(table.game)) == (table.lines[0],)
 
 
 def test_errors_hold_no_secrets(path: Path) -> None:
     salt = "5a17" * 16
-    with opened_at(path) as store, with_game(store) as table:
+    with sqlite_at(path) as store, with_game(store) as table:
         twice = (Opening(1, 0, "A", salt), Opening(1, 0, "A", salt))
         with pytest.raises(StorageError) as raised:
             run(store.append(append_of(table, 0, (table.lines[1],), openings=twice)))
@@ -271,11 +253,11 @@ class _Tries:
 
 
 def test_a_write_waits_for_another_process_and_tries_again_soon(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened_at(path) as store:
+    with sqlite_at(path) as store:
         run(store.add_identity("key", "http://one"))
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     tries = _Tries(other, last=8)
-    with driver_watched(tries), opened_at(path) as store:
+    with driver_watched(tries), sqlite_at(path) as store:
         run(store.set_origin("http://two"))
         other.execute("BEGIN IMMEDIATE")
         tries.begun = 0
@@ -341,7 +323,7 @@ def test_a_database_with_players_only_is_brought_forward_with_all_that_is_in_it(
     """tests/data/databases/players-v0007.sql has players with new and revoked keys, codes, and a login."""
     before = loaded(path, name, games=False)
     for _ in range(2):
-        with opened_at(path) as store:
+        with sqlite_at(path) as store:
             alice, bob = run(store.player("alice")), run(store.player("bob"))
             retired = {each: run(store.retired_of(each)) for each in ("alice", "bob", "carol")}
             assert run(store.games(Query())) == ()
@@ -359,7 +341,7 @@ def test_a_database_with_players_only_is_brought_forward_with_all_that_is_in_it(
     kept = before.keys() - {"alembic_version"}
     assert {table: after[table] for table in kept} == {table: before[table] for table in kept}
     key = PrivateKey.from_seed(b"\x07" * 32).public.text
-    with opened_at(path) as store:
+    with sqlite_at(path) as store:
         run(store.replace_key(replace(alice, key=key), RetiredKey(alice.key, "alice", "2026-11-20T12:00:00Z", False)))
         assert alice.key in {each.key for each in run(store.retired_of("alice"))}
         with with_game(store) as table:

@@ -24,7 +24,8 @@ from hkoji.game.clock import Outage
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run
 from tests.support.table import AT, Table
-from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift, later
+from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift
+from tests.support.timed_table import later
 from tests.support.times import now
 from tests.support.waiting_contract import new_game, next_line
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -11,10 +9,8 @@ from unittest.mock import patch
 import pytest
 from hkoji_server import admin
 from hkoji_server.process.metrics import Metrics
-from hkoji_server.service import keeper
 
 from hkoji import referee
-from hkoji.audit.log_audit import audit
 from hkoji.errors import IllegalError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
@@ -22,65 +18,26 @@ from hkoji.game.commitments import entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.game.time_control import TimeControl
 from hkoji.log.entry import make_entry
-from hkoji.log.line import format_log, sign_entry
-from hkoji.log.public_key import parse_public_key
-from tests.support.service import Answer, Player, begin, offer_of
-from tests.support.service_in_process import Inside, inside
+from hkoji.log.line import sign_entry
+from tests.support.service import Player, begin, offer_of, two_players
+from tests.support.service_in_process import Inside
+from tests.support.timed_games import (
+    AN_HOUR,
+    HOUR,
+    inside_with_keeper,
+    kinds,
+    let_keepers_look,
+    log_of,
+    move_of,
+    owing,
+    refused,
+    service,
+    summary_of,
+    verify,
+)
 from tests.support.times import log_time
 
-HOUR = 3600
-AN_HOUR = Agreement(TimeControl(HOUR, 0, 0, 0))
-NEVER_OUT = 10**7
-"""So that time can pass between two requests although the test's process notes it only with the second one."""
-
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Inside]:
-    with patch.object(keeper, "PACE", 0.02), inside(tmp_path / "data", outage_after=NEVER_OUT) as service:
-        yield service
-
-
-@pytest.fixture
-def players(service: Inside) -> tuple[Player, Player]:
-    return Player(service, "alice").register(), Player(service, "bob").register()
-
-
-def let_keepers_look(service: Inside) -> None:
-    service.runner.run(asyncio.sleep(0.5))
-
-
-def log_of(player: Player, game: str) -> bytes:
-    return player.service.ask("GET", f"/v1/games/{game}/log").body
-
-
-def kinds(player: Player, game: str) -> list[str]:
-    return [line.entry.kind for line in player.lines(game)]
-
-
-def verify(player: Player, game: str) -> None:
-    """The public audit of the log finds nothing."""
-    key = parse_public_key(player.service.ask("GET", "/v1/service").json["key"])
-    assert audit(format_log(player.lines(game)), {"server": key}).findings == ()
-
-
-def move_of(player: Player, game: str) -> Submission:
-    own = player.course(game)
-    return player.make_move(own, own.state.legal_actions()[0])
-
-
-def owing(players: tuple[Player, Player], game: str) -> Player:
-    actor = players[0].course(game).actor
-    assert actor is not None
-    return players[actor]
-
-
-def refused(answer: Answer, status: int, code: str) -> None:
-    assert (answer.status, answer.json["code"]) == (status, code), answer
-
-
-def summary_of(player: Player, game: str) -> dict[str, Any]:  # Any: JSON
-    found: dict[str, Any] = player.service.ask("GET", f"/v1/games/{game}").json
-    return found
+__all__ = ["service"]
 
 
 # --- agreements -------------------------------------------------------------------------------------------------------
@@ -282,11 +239,8 @@ def test_games_that_nobody_opened_do_not_keep_others_from_ending(
 
 def test_a_game_that_cannot_be_ended_is_put_off_and_counted_and_others_end(tmp_path: Path) -> None:
     metrics = Metrics()
-    with (
-        patch.object(keeper, "PACE", 0.02),
-        inside(tmp_path / "data", figures=metrics, outage_after=NEVER_OUT) as service,
-    ):
-        players = Player(service, "alice").register(), Player(service, "bob").register()
+    with inside_with_keeper(tmp_path / "data", figures=metrics) as service:
+        players = two_players(service)
         broken = begin(*players, agreement=AN_HOUR)
         service.clock.pass_by(1)
         game = begin(*players, agreement=AN_HOUR)

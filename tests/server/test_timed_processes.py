@@ -22,9 +22,8 @@ from hkoji.game.commitments import entropy_commit
 from hkoji.game.time_control import TimeControl
 from hkoji.log.line import format_log
 from hkoji.log.public_key import parse_public_key
-from tests.server.test_game_statements import a_gift, state
-from tests.server.test_timed_games import kinds, log_of, move_of, owing, refused, verify
 from tests.support.service import Player, Service, begin, start
+from tests.support.timed_games import a_gift, kinds, log_of, move_of, owing, refused, state, verify
 from tests.support.times import now
 
 PATIENCE = 300

@@ -16,7 +16,8 @@ from hkoji_server.service.waiting_hub import LookIntervals, Waiter, WaitingHub
 
 from hkoji.errors import BusyError, MalformedError
 from hkoji.log.line import parse_log
-from tests.server.waiting_room import AT, Ear, Room, until, visits
+from tests.server.waiting_room import AT, Ear, Room, visits
+from tests.support.conditions import until_seen
 from tests.support.service import Player, Service, begin, play, serving
 from tests.support.service_in_process import Inside, inside
 
@@ -92,14 +93,14 @@ def test_whoever_waits_is_woken_without_any_hint(monkeypatch: pytest.MonkeyPatch
         for waiter in waiters:
             hub.join(waiter)
         waiting = [loop.create_task(hub.news(waiter, loop.time() + 3600)) for waiter in waiters]
-        await until(lambda: len(room.asked) >= 3)
+        await until_seen(lambda: len(room.asked) >= 3)
         assert hub.waiting == 600
         assert len(asyncio.all_tasks()) - before - len(waiting) <= 6
         assert max(room.asked) == 200
         assert not any(task.done() for task in waiting)
         for number in range(0, 200, 2):
             room.write(named(number))
-        await until(lambda: sum(task.done() for task in waiting) >= 300)
+        await until_seen(lambda: sum(task.done() for task in waiting) >= 300)
         for number, task in enumerate(waiting):
             assert task.done() == (number % 2 == 0)
             if task.done():
@@ -136,7 +137,7 @@ def test_a_store_that_fails_for_a_while_keeps_nobody_from_being_told() -> None:
         waiting = asyncio.ensure_future(hub.news(waiter, asyncio.get_running_loop().time() + 3600))
         await asyncio.sleep(0)
         room.write(named(1))
-        await until(lambda: len(room.asked) > 1)
+        await until_seen(lambda: len(room.asked) > 1)
         assert not waiting.done()
         fails = False
         assert [each.seq for each in await waiting] == [0]

@@ -146,13 +146,6 @@ class Ear:
                 self.place = event.place
 
 
-async def until(what: Callable[[], bool], patience: float = 120.0) -> None:
-    """Waits for something that must come; long, because the machine may be busy."""
-    async with asyncio.timeout(patience):
-        while not what():
-            await asyncio.sleep(0.01)
-
-
 async def visits(ear: Ear, hubs: list[WaitingHub], over: asyncio.Event) -> None:
     """One stream after another, at any of the hubs, each cut off after a moment, until `over`."""
     chance = ear.room.chance

@@ -13,15 +13,12 @@ from hkoji.errors import IllegalError, UsageError
 from hkoji.game.replay import Replay, replay
 from hkoji.game.view import replay_own
 from hkoji.rules.events import project
-from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, knows, parse_eyes, see
-from tests.support.retold import retold
+from tests.support.retold import RULESETS, retold
 from tests.support.rules import fewer
 from tests.support.table import NAMES, Table, new_game, whole_game
 
-RULESETS: tuple[Ruleset, ...] = (Hanamikoji("random", 2, "charm"), GeishasRoad(), GeishasRoad("random", "random"))
 every_ruleset = pytest.mark.parametrize("ruleset", RULESETS, ids=lambda r: f"{r.name}-{r.first}")
 
 

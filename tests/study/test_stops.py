@@ -13,7 +13,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due
 from hkoji.study.eyes import EVERY, see
 from hkoji.study.stops import at_decision, at_entry, at_round, stops
-from tests.study.test_eyes import RULESETS
+from tests.support.retold import RULESETS
 from tests.support.rules import fewer
 from tests.support.table import new_game, whole_game
 

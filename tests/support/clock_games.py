@@ -6,6 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from hypothesis import strategies as st
+
+from hkoji.game.time_control import TimeControl
+
+_DAY = 86400
 DATA = Path(__file__).parents[1] / "data" / "clocks.txt"
 
 
@@ -69,3 +74,16 @@ def clock_games() -> tuple[ClockGame, ...]:
 
 def _number(word: str) -> int | None:
     return None if word == "-" else int(word)
+
+
+@st.composite
+def controls(draw: st.DrawFn) -> TimeControl:
+    """Any control that the table allows."""
+    bank = draw(st.integers(0, 366 * _DAY))
+    move = draw(st.integers(0 if bank else 1, 60 * _DAY))
+    add = draw(st.just(0) | st.integers(1, 30 * _DAY))
+    cap = draw(st.integers(max(bank, add), 366 * _DAY) | st.just(min(366 * _DAY, max(add, 2 * bank)))) if add else bank
+    rest = "".join(sorted(draw(st.sets(st.sampled_from("1234567"), max_size=6))))
+    quarters = draw(st.integers(-59, 59)) if rest else 0
+    hours, quarter = divmod(abs(quarters), 4)
+    return TimeControl(move, bank, add, cap, rest, f"{'-' if quarters < 0 else '+'}{hours:02}:{15 * quarter:02}")

@@ -30,9 +30,11 @@ class ForkedProcess:
         env: dict[str, str],
         stdin: Path | None = None,
         stdout: Path | None = None,
+        closed: Sequence[int] = (),
     ) -> None:
+        """`closed` are the standard streams that a shell would close, by their numbers."""
         _CONTEXT.set_forkserver_preload([__name__, _PRELOADED])
-        given = (list(words), (stdin, stdout, stderr), os.getcwd(), env)
+        given = (list(words), (stdin, stdout, stderr), closed, os.getcwd(), env)
         self._process = _CONTEXT.Process(target=_run, args=given, daemon=True)
         self._process.start()
         assert self._process.pid is not None
@@ -63,16 +65,20 @@ class ForkedProcess:
         self._process.kill()
 
 
-def run_forked(words: Sequence[str], *, env: dict[str, str], stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs a command as `subprocess.run` would, with its output captured."""
+def run_forked(
+    words: Sequence[str], *, env: dict[str, str], stdin: str = "", closed: Sequence[int] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command as `subprocess.run` would, with its output captured; the `closed` streams are closed."""
     with tempfile.TemporaryDirectory() as name:
         given, out, err = (Path(name) / each for each in ("in", "out", "err"))
         given.write_text(stdin)
-        code = ForkedProcess(words, stdin=given, stdout=out, stderr=err, env=env).wait(300)
+        code = ForkedProcess(words, stdin=given, stdout=out, stderr=err, env=env, closed=closed).wait(300)
         return subprocess.CompletedProcess(list(words), code, out.read_text(), err.read_text())
 
 
-def _run(words: list[str], streams: Sequence[Path | None], folder: str, env: dict[str, str]) -> None:
+def _run(
+    words: list[str], streams: Sequence[Path | None], closed: Sequence[int], folder: str, env: dict[str, str]
+) -> None:
     for number, path in enumerate(streams):
         if path is not None:
             flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND if number else os.O_RDONLY
@@ -80,6 +86,11 @@ def _run(words: list[str], streams: Sequence[Path | None], folder: str, env: dic
             os.dup2(opened, number)
             os.close(opened)
     sys.stdin = os.fdopen(0, closefd=False)  # multiprocessing gives its processes no input
+    for number in closed:
+        os.close(number)
+        name = ("stdin", "stdout", "stderr")[number]
+        setattr(sys, name, None)
+        setattr(sys, f"__{name}__", None)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)

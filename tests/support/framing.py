@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from hkoji import referee
-from hkoji.audit.evidence_file import EvidenceFile, SignedView
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.evidence_file import EvidenceFile, SignedView, format_evidence, parse_evidence
+from hkoji.audit.log_audit import Audit
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, format_time, parse_time
@@ -197,3 +199,15 @@ def innocents(told: Story, *, guilty_service: bool = False) -> set[str]:
     known = every_pin(told.table)
     who = {"alice": known["alice"], **({} if guilty_service else {"server": known["server"]})}
     return {*who, *(f"{name} with the unpinned key {key.fingerprint}" for name in who for key in who[name])}
+
+
+def judged(made: EvidenceFile, table: Table) -> Audit:
+    """A stranger's audit of the file's text, with the keys from outside."""
+    text = format_evidence(made)
+    assert parse_evidence(text) == made
+    return audit_file(text, every_pin(table))
+
+
+def bare(line: Line) -> Line:
+    """The line without its receipt."""
+    return line._replace(receipt=None)

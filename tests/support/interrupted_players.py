@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.log.line import Line, parse_log
 from tests.support.commands import Commands
-from tests.support.service_in_process import Inside
+from tests.support.service_in_process import Inside, inside
 
 URL = "http://inside"
 
@@ -26,6 +28,13 @@ class Hall:
 
     def lines(self, game: str) -> tuple[Line, ...]:
         return parse_log(self.service.ask("GET", f"/v1/games/{game}/log").body)
+
+
+@pytest.fixture
+def hall(tmp_path: Path) -> Iterator[Hall]:
+    """For test files that import it."""
+    with inside(tmp_path / "data") as service:
+        yield Hall(service)
 
 
 class HallTransport(Transport):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import io
 import re
-import sys
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
-from unittest.mock import patch
+from pathlib import Path
+from typing import Final
 
-from hkoji.cli.main import main
-from hkoji.cli.output import out
+import pytest
+
 from tests.support.memory_service import LocalPlayer
-from tests.support.shell import Done
+from tests.support.shell import Done, run, run_with_streams
 
+PROMPT: Final = "Your move: "
+MORE: Final = "Another game? [y/N] "
 Types = Callable[[str], str | None]
 """Takes the output since the last line and returns the next one; None ends the input."""
 
@@ -34,31 +35,31 @@ class Keyboard(io.TextIOBase):
 def session(*words: str, types: Types, seat: LocalPlayer | None = None) -> Done:
     """A command in this process with somebody at its prompt."""
     screen, said = io.StringIO(), io.StringIO()
-    out.__init__()  # type: ignore[misc] # a new process has a new output
-    if seat is not None:
-        out.client = seat.client
-        out.client.say = out.say
-    with (
-        patch.object(sys, "argv", ["hkoji", *words]),
-        patch.object(sys, "stdin", Keyboard(screen, types)),
-        redirect_stdout(screen),
-        redirect_stderr(said),
-    ):
-        try:
-            main()
-        except SystemExit as left:
-            code = left.code
-    assert isinstance(code, int)
+    code = run_with_streams(words, Keyboard(screen, types), screen, said, seat)
     return Done(code, screen.getvalue(), said.getvalue())
 
 
 def advised(said: str) -> str | None:
     """Asks for a hint and follows it; leaves at any other question."""
     hint = re.search(r"would play (\S+)", said)
-    return hint[1] if hint else "hint" if said.endswith("Your move: ") else None
+    return hint[1] if hint else "hint" if said.endswith(PROMPT) else None
 
 
 def lines(*given: str) -> Types:
     """Types these lines, then ends the input."""
     left = iter(given)
     return lambda _: next(left, None)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home for games against bots, in test files that import it."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("HKOJI_HOME", str(folder))
+    monkeypatch.setenv("NO_COLOR", "1")
+    return folder
+
+
+def games() -> list[dict[str, object]]:
+    """The games against bots in this home."""
+    return list(run("play", "--list", "--json").json)

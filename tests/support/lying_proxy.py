@@ -29,10 +29,14 @@ Change = Callable[[RawAnswer], bytes]
 
 
 class LyingProxy:
-    """The proxy; `change` can be exchanged at any time."""
+    """The proxy; `change` can be exchanged at any time.
+
+    Where no change looks at the honest answer, requests need not be passed on.
+    """
 
     def __init__(self, port: int) -> None:
         self.change: Change = RawAnswer.bytes
+        self.passes_on = True
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -41,6 +45,10 @@ class LyingProxy:
             def do_GET(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 body = self.rfile.read(length) if length else None
+                if not proxy.passes_on:
+                    self.wfile.write(proxy.change(RawAnswer(b"", (), b"")))
+                    self.close_connection = True
+                    return
                 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
                 headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
                 connection.request(self.command, self.path, body, headers)

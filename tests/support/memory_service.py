@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -151,6 +151,28 @@ def begin(alice: LocalPlayer, bob: LocalPlayer, ruleset: Ruleset | None = None, 
     bob.join(game)
     assert alice.position(game).course.stage is Stage.PLAY
     return game
+
+
+@contextmanager
+def playing(service: MemoryService, player: LocalPlayer, game: str, which: int = -1) -> Iterator[None]:
+    """Makes the player move whenever the service is asked for anything, during the block."""
+    busy = False
+
+    def move(*_: str) -> None:
+        nonlocal busy
+        if busy:
+            return
+        busy = True
+        position = player.position(game)
+        if position.legal:
+            player.move(game, position.legal[which])
+        busy = False
+
+    service.before = move
+    try:
+        yield
+    finally:
+        service.before = lambda *_: None
 
 
 def play_on(players: tuple[LocalPlayer, LocalPlayer], game: str, moves: int, seed: int = 1) -> None:

@@ -10,8 +10,13 @@ import random
 from hkoji.game.replay import Replay
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Deal, Draw, Event, Seat
-from hkoji.rules.protocol import State
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset, State
 from tests.support.redistribution import redistribute
+
+RULESETS: tuple[Ruleset, ...] = (Hanamikoji("random", 2, "charm"), GeishasRoad(), GeishasRoad("random", "random"))
+"""The games that are retold."""
 
 
 def retold(replay: Replay, observer: Seat | None, chance: random.Random) -> Replay:

@@ -10,7 +10,7 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Final
 
@@ -111,23 +111,24 @@ every_game = pytest.mark.parametrize("game", GAMES, ids=[game.name for game in G
 
 @dataclass(frozen=True)
 class Played:
-    """A game as the referee knows it."""
+    """A game as the referee knows it. `known` are its positions, if whoever played it has them."""
 
     ruleset: Ruleset
     events: tuple[Event, ...]
+    known: tuple[State, ...] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def states(self) -> tuple[State, ...]:
         """The position before the first event and after each one."""
-        return tuple(folds(self.ruleset, self.events))
+        return self.known or tuple(folds(self.ruleset, self.events))
 
     def until(self, length: int) -> Played:
         """The game after its first `length` events."""
-        return Played(self.ruleset, self.events[:length])
+        return Played(self.ruleset, self.events[:length], self.states[: length + 1])
 
     def then(self, event: Event) -> Played:
         """The game with one more event."""
-        return Played(self.ruleset, (*self.events, event))
+        return Played(self.ruleset, (*self.events, event), (*self.states, self.states[-1].apply(event)))
 
     def seen_by(self, seat: Seat | None) -> tuple[Event, ...]:
         """The information state: the events as `seat` sees them."""
@@ -164,12 +165,13 @@ def random_game(ruleset: Ruleset, seed: int, most_rounds: int = 6) -> Played:
     """A game to its end; after `most_rounds` rounds it stops, unfinished."""
     chance = random.Random(seed)
     state: State = ruleset.initial()
-    events: list[Event] = []
+    states, events = [state], list[Event]()
     while state.due is not Due.OVER and not (state.due is Due.DEAL and state.round == most_rounds):
         event = next_event(ruleset, events, state, chance)
         state = state.apply(event)
+        states.append(state)
         events.append(event)
-    return Played(ruleset, tuple(events))
+    return Played(ruleset, tuple(events), tuple(states))
 
 
 def next_event(ruleset: Ruleset, events: list[Event], state: State, chance: random.Random) -> Event:
@@ -262,20 +264,24 @@ def refuses_also(
     state: State, event: Event, before: tuple[str, int], error: type[HkojiError] = HkojiError, *words: str
 ) -> HkojiError:
     """`refuses` for one of many events in a block of `unchanged`, which writes the position as JSON once for all."""
-    with pytest.raises(error) as caught:
+    try:
         state.apply(event)
+    except error as caught:
+        raised = caught
+    else:
+        raise AssertionError(f"{event} is taken")
     assert (repr(state), hash(state)) == before
-    message = str(caught.value)
+    message = str(raised)
     for word in words:
         assert word in message, f"{word!r} is not in {message!r}"
-    match caught.value:
+    match raised:
         case IllegalEventError(due=due):
             assert due == state.due.value
         case NotYourTurnError(actor=actor):
             assert actor == state.actor
         case IllegalActionError(shape=shape):
             assert shape == state.shape()
-    return caught.value
+    return raised
 
 
 def takes_only(state: State, legal: set[str], texts: Iterable[str]) -> None:

@@ -282,12 +282,15 @@ class Player:
     def send(self, submission: Submission) -> Answer:
         return self.service.ask("POST", f"/v1/games/{submission.entry.game}/entries", submission.to_json())
 
+    def gift(self, game: str, head: str, seconds: int) -> dict[str, Any]:  # Any: JSON
+        """The request that gives the opponent time at a head."""
+        statement = make_gift(game=game, head=head, name=self.name, seconds=seconds)
+        sig = self.signed(statement.text, sshsig.GIVE)
+        return {"head": head, "kind": "give", "name": self.name, "seconds": seconds, "sig": sig}
+
     def give(self, game: str, head: str, seconds: int) -> Answer:
         """Gives the opponent time at a head."""
-        gift = make_gift(game=game, head=head, name=self.name, seconds=seconds)
-        sig = self.signed(gift.text, sshsig.GIVE)
-        body = {"head": head, "kind": "give", "name": self.name, "seconds": seconds, "sig": sig}
-        return self.service.ask("POST", f"/v1/games/{game}/statements", body)
+        return self.service.ask("POST", f"/v1/games/{game}/statements", self.gift(game, head, seconds))
 
     def new(
         self,
@@ -313,6 +316,11 @@ class Player:
 
     def seed(self, game: str) -> None:
         assert self.send(self.entry(game, self.head(game), entry_kinds.Seed(self.entropy))).status == 201
+
+
+def two_players(service: Asked) -> tuple[Player, Player]:
+    """Alice and bob, registered."""
+    return Player(service, "alice").register(), Player(service, "bob").register()
 
 
 def offer_of(ruleset: Ruleset | None = None, agreement: Agreement = UNTIMED) -> dict[str, Any]:  # Any: JSON

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -68,6 +68,25 @@ def drawn(seed: str) -> Any:  # Any: a callable with a counter inside
     return entropy
 
 
+def http_scope(method: str, path: str, headers: Sequence[tuple[bytes, bytes]]) -> dict[str, Any]:  # Any: as ASGI has it
+    """A request as the HTTP server describes it to the application."""
+    address, _, query = path.partition("?")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": address,
+        "raw_path": address.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": headers,
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 8000),
+    }
+
+
 @dataclass
 class Inside:
     """A service in this process; each request runs until it is answered."""
@@ -95,25 +114,10 @@ class Inside:
     async def _answer(
         self, method: str, path: str, body: bytes, token: str | None, further: Mapping[str, str] = _NONE
     ) -> Answer:
-        address, _, query = path.partition("?")
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         headers += [(name.encode(), value.encode()) for name, value in further.items()]
         if token:
             headers.append((b"authorization", f"Bearer {token}".encode()))
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": method,
-            "scheme": "http",
-            "path": address,
-            "raw_path": address.encode(),
-            "query_string": query.encode(),
-            "root_path": "",
-            "headers": headers,
-            "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", 8000),
-        }
         given = iter([{"type": "http.request", "body": body, "more_body": False}])
         said: list[Any] = []
 
@@ -126,7 +130,7 @@ class Inside:
         async def send(message: Any) -> None:
             said.append(message)
 
-        await self.app(scope, receive, send)
+        await self.app(http_scope(method, path, headers), receive, send)
         found = {name.decode().lower(): value.decode() for name, value in said[0]["headers"]}
         return Answer(said[0]["status"], found, b"".join(part.get("body", b"") for part in said[1:]))
 

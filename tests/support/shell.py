@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TextIO
 from unittest.mock import patch
 
 from hkoji.cli.main import main
@@ -64,20 +65,27 @@ def run(*words: str, seat: Player | None = None, stdin: str = "", terminal: bool
     """Runs `hkoji` with these arguments, for a player or without one."""
     screen, keyboard = (_Screen, _Input) if terminal else (io.StringIO, io.TextIOWrapper)
     printed, said = screen(), screen()
+    code = run_with_streams(words, keyboard(io.BytesIO(stdin.encode())), printed, said, seat)
+    return Done(code, printed.getvalue(), said.getvalue())
+
+
+def run_with_streams(
+    words: Sequence[str], stdin: io.TextIOBase, stdout: TextIO | None, stderr: TextIO | None, seat: Player | None = None
+) -> int:
+    """Runs `hkoji` with these arguments and streams, of which None is closed. Returns its exit code."""
     out.__init__()  # type: ignore[misc] # a new process has a new output
     if seat is not None:
         out.client = seat.client
         out.client.say = out.say
-    given = keyboard(io.BytesIO(stdin.encode()))
     with (
         patch.object(sys, "argv", ["hkoji", *words]),
-        patch.object(sys, "stdin", given),
-        redirect_stdout(printed),
-        redirect_stderr(said),
+        patch.object(sys, "stdin", stdin),
+        redirect_stdout(stdout),
+        redirect_stderr(stderr),
     ):
         try:
             main()
         except SystemExit as left:
             code = left.code
     assert isinstance(code, int)
-    return Done(code, printed.getvalue(), said.getvalue())
+    return code

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.cli.log_files import LogBytes, split
@@ -24,6 +26,13 @@ def missing_tools() -> str:
     """A message about the programs that the script needs and this machine lacks; empty if it has all."""
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     return f"docs/spec/audit.sh needs {', '.join(missing)}: install them to pass its tests" if missing else ""
+
+
+@pytest.fixture(autouse=True)
+def tools() -> None:
+    """Fails the tests of files that import it where a tool is missing."""
+    if missing := missing_tools():
+        pytest.fail(missing)
 
 
 class Verdict(NamedTuple):

@@ -22,6 +22,7 @@ from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.table import AT, Table
+from tests.support.timed_table import later
 from tests.support.times import log_time, now
 from tests.support.waiting_contract import new_game, next_line
 
@@ -31,11 +32,6 @@ Clocked = Callable[[datetime], AbstractContextManager[tuple[Store, ClockSetter]]
 
 MOMENT = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 FIRST, SECOND, THIRD = "2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z"
-
-
-def later(at: str, seconds: int) -> str:
-    """The time so many seconds after another."""
-    return format_time(parse_time(at) + seconds)
 
 
 def gift(table: Table, seq: int, seconds: int | None = 3600, **changes: Any) -> KeptStatement:  # Any: fields by name

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from unittest.mock import patch
 
-from hkoji_server.service import keeper
+import pytest
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
@@ -21,13 +19,12 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support import chance
 from tests.support.commands import Commands
-from tests.support.service_in_process import Inside, inside
+from tests.support.service_in_process import Inside
 from tests.support.shell import Done, run
+from tests.support.timed_games import inside_with_keeper, let_keepers_look
 
 URL = "http://inside"
 DAY = 86400
-NEVER_OUT = 10**7
-"""So that time can pass between two requests although the service notes it only with the second one."""
 
 
 class InsideTransport(Transport):
@@ -65,7 +62,7 @@ class TimedWorld:
 
     def let_keepers_look(self) -> None:
         """Gives the service the time to end games."""
-        self.service.runner.run(asyncio.sleep(0.5))
+        let_keepers_look(self.service)
 
 
 @dataclass
@@ -93,10 +90,7 @@ class TimedPlayer(Commands):
 def timed_world(folder: Path) -> Iterator[TimedWorld]:
     """A service that allows short clocks, for the duration of a block."""
     before = chance.NOON
-    with (
-        patch.object(keeper, "PACE", 0.02),
-        inside(folder / "data", outage_after=NEVER_OUT, shortest_clock=1) as service,
-    ):
+    with inside_with_keeper(folder / "data", shortest_clock=1) as service:
         try:
             yield TimedWorld(service)
         finally:
@@ -109,6 +103,23 @@ def timed_player(world: TimedWorld, name: str, folder: Path) -> TimedPlayer:
     create(Home(player.path), name, None, random.Random(name).randbytes(32))
     player.client.register(URL)
     return player
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[TimedWorld]:
+    """For test files that import it, as the two players are."""
+    with timed_world(tmp_path) as world:
+        yield world
+
+
+@pytest.fixture
+def alice(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
+    return timed_player(world, "alice", tmp_path)
+
+
+@pytest.fixture
+def bob(world: TimedWorld, tmp_path: Path) -> TimedPlayer:
+    return timed_player(world, "bob", tmp_path)
 
 
 def timed_game(host: TimedPlayer, guest: TimedPlayer, clock: str = "3d/14d", ruleset: Ruleset | None = None) -> str:

@@ -17,10 +17,9 @@ from hkoji_server.service import keeper
 from hkoji_server.service.service_time import ServiceTime
 
 from hkoji.log.game_statements import HeadStatement, read_signed_head
-from tests.server.test_game_statements import timed
-from tests.server.test_timed_games import HOUR, NEVER_OUT, kinds, let_keepers_look, verify
 from tests.support.service import Player
 from tests.support.service_in_process import Inside, inside
+from tests.support.timed_games import HOUR, NEVER_OUT, kinds, let_keepers_look, timed, verify
 from tests.support.timed_table import later
 
 START = "2026-11-20T12:00:00Z"

@@ -23,14 +23,13 @@ from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.server.test_game_statements import a_gift, a_wish, clock_of, state, timed
-from tests.server.test_timed_games import HOUR, NEVER_OUT, log_of, move_of, verify
 from tests.support.adversary import attack, convicted
 from tests.support.lying_game import goes_on
 from tests.support.service import Player
 from tests.support.service_in_process import inside
 from tests.support.shell import run
 from tests.support.table import Table
+from tests.support.timed_games import HOUR, NEVER_OUT, a_gift, a_wish, clock_of, log_of, move_of, state, timed, verify
 from tests.support.timed_table import TimedTable, later, timed_game
 from tests.trust.clock_lies import due_of, found, holds, lied_to, until_owes
 from tests.trust.test_attacks import BOTH, NOBODY, PLAYER, REFEREE, SENDER, SERVICE, TOGETHER

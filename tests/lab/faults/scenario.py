@@ -36,7 +36,7 @@ from tests.lab.faults.fault import CLOCKS_SET, BrokenError, Fault
 from tests.lab.faults.sqlite import OnSqlite
 from tests.support.ledger import Dump, Fact, Ledger, half_done, lines_told, lost, openings_told
 from tests.support.service import Answer, Player, offer_of
-from tests.support.service_in_process import drawn
+from tests.support.service_in_process import drawn, http_scope
 
 _TRIES: Final = 4
 _AGREEMENT: Final = Agreement(TimeControl(3 * DAY, 14 * DAY, 0, 14 * DAY), rated=True)
@@ -185,25 +185,10 @@ class Scenario:
         raise DroppedError(f"{method} {path}")
 
     async def _answer(self, method: str, path: str, body: Any, token: str | None) -> Answer:  # Any: JSON
-        address, _, query = path.partition("?")
         sent = json.dumps(body).encode() if body else b""
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(sent)).encode())]
         if token:
             headers.append((b"authorization", f"Bearer {token}".encode()))
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": method,
-            "scheme": "http",
-            "path": address,
-            "raw_path": address.encode(),
-            "query_string": query.encode(),
-            "root_path": "",
-            "headers": headers,
-            "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", 8000),
-        }
         given = iter([{"type": "http.request", "body": sent, "more_body": False}])
         said: list[Any] = []
         broken = False
@@ -225,7 +210,7 @@ class Scenario:
             said.append(message)
 
         try:
-            await self._app(scope, receive, send)
+            await self._app(http_scope(method, path, headers), receive, send)
         except Exception as error:
             # The service logs the error and goes on; the client keeps the bytes that it got.
             if not broken and not isinstance(error, BrokenError):

@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hkoji.processors import processors
+from tests.support.metrics import free_port
 
 EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "hosting"
 HKOJI: Final = Path(sys.executable).with_name("hkoji")
@@ -98,12 +98,6 @@ class Trial:
                 return False
             time.sleep(0.2)
         return True
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def write_files(trial: Trial) -> Path:

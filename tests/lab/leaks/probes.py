@@ -406,7 +406,7 @@ def _misplaced(eye: Eye, chance: random.Random) -> Request:
     fields: tuple[dict[str, object], ...] = (
         {"prev": "0" * 64},
         {"seq": telling.seq + 2},
-        {"seq": max(0, telling.seq)},
+        {"seq": telling.seq or 3},
         {"seq": 0, "seen": None},
         {"seen": "2026-11-20T11:59:59Z"},
         {"game": "0" * 32},

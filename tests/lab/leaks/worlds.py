@@ -28,7 +28,7 @@ from hkoji.log.entry import SERVER_NAME, Entry, parse_entry
 from hkoji.log.line import entry_namespace, make_receipt
 from hkoji.log.private_key import PrivateKey
 from tests.support.service import UNLIMITED
-from tests.support.service_in_process import Clock
+from tests.support.service_in_process import Clock, http_scope
 from tests.support.time_by_hand import time_by_hand
 
 TRUTH: Final = "truth"
@@ -158,27 +158,12 @@ class World:
 
     async def ask(self, request: Request) -> Answer:
         """One request over ASGI, as the HTTP server would pass it on."""
-        address, _, query = request.path.partition("?")
         headers = [(b"host", b"inside"), (b"content-length", str(len(request.body)).encode())]
         headers += [(name.encode(), value.encode()) for name, value in request.headers]
         if request.body and not any(name == "content-type" for name, _ in request.headers):
             headers.append((b"content-type", b"application/json"))
         if request.token:
             headers.append((b"authorization", f"Bearer {request.token}".encode()))
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": request.method,
-            "scheme": "http",
-            "path": address,
-            "raw_path": address.encode(),
-            "query_string": query.encode(),
-            "root_path": "",
-            "headers": headers,
-            "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", 8000),
-        }
         body: bytes | None = request.body
         said: list[Any] = []
 
@@ -193,7 +178,7 @@ class World:
             said.append(message)
 
         self.journal.take()
-        await self.app(scope, receive, send)
+        await self.app(http_scope(request.method, request.path, headers), receive, send)
         log = self.journal.take()
         if log:
             self.logged.append(log)

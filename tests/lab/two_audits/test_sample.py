@@ -22,16 +22,12 @@ from hkoji.log.line import parse_log
 from hkoji.log.private_key import PrivateKey
 from tests.lab.two_audits.damaged_logs import BYTES, FORGERIES, Case, cases, golden, tables
 from tests.support.drafts import Draft, draft, pins, seal
-from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, missing_tools, run
+from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, run, tools
 from tests.support.table import Table
 
+__all__ = ["tools"]
+
 NOBODY: ExpectedKeys = {}
-
-
-@pytest.fixture(autouse=True)
-def _tools() -> None:
-    if missing := missing_tools():
-        pytest.fail(missing)
 
 
 def _differences(logs: list[Case], folder: Path) -> list[str]:
