@@ -19,12 +19,12 @@ from hkoji_server import admin
 
 from hkoji.game import entry_kinds
 from hkoji.game.clock import parse_time
-from tests.server.test_timed_games import AN_HOUR, HOUR, kinds, verify
 from tests.support.cluster import Cluster
 from tests.support.database_clock import DatabaseClock
 from tests.support.service import Player
 from tests.support.service_in_process import Clock, Inside, inside
 from tests.support.time_by_hand import TimeByHand, time_by_hand
+from tests.support.timed_games import AN_HOUR, HOUR, kinds, verify
 from tests.support.times import log_time
 
 AFTER = 1800
