@@ -158,14 +158,19 @@ class GameOverError(IllegalError):
 
 
 class TimeOverError(IllegalError):
-    """What has come after the `deadline`: an entry, a statement about a game, or a guest."""
+    """What has come after the `deadline`: an entry, a statement about a game, or a guest.
+
+    `deadline` is None if the log says only that the time was over, and not since when.
+    """
 
     code = "time-over"
 
-    def __init__(self, game: str, deadline: str) -> None:
+    def __init__(self, game: str, deadline: str | None) -> None:
         short = game[:8]
         super().__init__(
-            tell("time is over in game {game}: it came after {deadline}", game=short, deadline=deadline),
+            tell("time is over in game {game}: its log has a timeout instead of this entry", game=short)
+            if deadline is None
+            else tell("time is over in game {game}: it ran until {deadline}", game=short, deadline=deadline),
             hint=tell("nothing was accepted; see the game with `hkoji show {game}`", game=short),
         )
         self.game = game

@@ -152,7 +152,9 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
     if code == "game-over" and isinstance(game, str):
         return errors.GameOverError(shorten(game, 32))
     if code == errors.TimeOverError.code and answer.status == 409:
-        return _LateAnswerError(detail, hint, shorten(str(game or ""), 32), shorten(str(value.get("deadline") or "")))
+        return _LateAnswerError(
+            detail, hint, shorten(str(game or ""), 32), shorten(str(value.get("deadline") or "")) or None
+        )
     if answer.status == 429:
         wait = value.get("retry_after")
         reason = detail if value.get("detail") else None
@@ -188,7 +190,7 @@ class _RevokedError(errors.ForbiddenError):
 class _LateAnswerError(errors.TimeOverError):
     """The service says, in its own words, that time is over. It need not say in which game and since when."""
 
-    def __init__(self, detail: str, hint: str, game: str, deadline: str) -> None:
+    def __init__(self, detail: str, hint: str, game: str, deadline: str | None) -> None:
         super().__init__(game, deadline)
         self.message = detail
         self.hint = hint or self.hint

@@ -24,7 +24,7 @@ class ClockReading(NamedTuple):
     `deadline` is that of `seat`, which owes the next entry; of a game that waits for a guest (`seat` is None) it is the
     time when the offer expires. `since` is the time from which the time of `seat` runs on, after the `spent` seconds of
     the same turn. `reserve` has both players' reserves, that of `seat` as of the beginning of its turn; it is None
-    where no clock runs.
+    where no clock runs. `credits` are the seconds that gifts and outages, as far as they are known, take off the turn.
     """
 
     control: TimeControl | None
@@ -33,6 +33,7 @@ class ClockReading(NamedTuple):
     deadline: str | None = None
     reserve: tuple[int, int] | None = None
     spent: int = 0
+    credits: int = 0
 
     @property
     def text(self) -> str:
@@ -54,7 +55,7 @@ class ClockReading(NamedTuple):
         if self.control is None or self.reserve is None or self.seat is None:
             return self.reserve
         host, guest = self.reserve
-        taken = max(0, self.spent_at(now) - self.control.move)
+        taken = max(0, self.spent_at(now) - self.credits - self.control.move)
         return (max(0, host - taken), guest) if self.seat == 0 else (host, max(0, guest - taken))
 
     def is_overdue(self, now: str, slack: int = SLACK_SECONDS) -> bool:
@@ -86,4 +87,4 @@ def read_clock(course: Course, at: str, credits: int = 0) -> ClockReading:
     if course.clock is None or actor is None or course.finished:
         return ClockReading(control, None, None, deadline)
     pace = course.clock.settled(at).due(course.clock.control, actor)
-    return ClockReading(control, actor, pace.since, deadline, pace.banks, pace.spent)
+    return ClockReading(control, actor, pace.since, deadline, pace.banks, pace.spent, credits)

@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 from hkoji.audit.times import TimedLine, TimedLog
+from hkoji.cli.games.clock import time_text
 from hkoji.cli.games.time_text import length, local_time
+from hkoji.cli.language import use
 from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Outage
+from hkoji.game.clock_reading import read_clock
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.longest import longest_game, longest_round
 from hkoji.game.time_control import TimeControl
@@ -165,6 +169,21 @@ def test_the_clock_of_a_game(world: TimedWorld, alice: TimedPlayer, bob: TimedPl
     assert "Spent in this turn so far: 4d." in text
     assert "Reserve of bob: 14d." in text
     assert "Il tempo di alice" in bob("clock", game, "--lang", "it").out
+
+
+def test_the_time_of_an_outage_is_not_shown_as_spent(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    world.pass_by(5 * DAY)
+    with alice.client.game(game) as held:
+        position, found = held.look()
+    away = Outage("2026-11-21T12:00:00Z", "2026-11-22T12:00:00Z")
+    reading = read_clock(position.course, "2026-11-20T12:00:00Z", credits=DAY)
+    use("en")
+    text = time_text(position, found._replace(outages=(away,), reading=reading))
+    assert "Your time runs until 2026-12-08 12:00 UTC, for 13d; your reserve of 13d is part of that." in text
+    assert "Spent in this turn so far: 4d." in text
+    assert "Reserve of alice: 13d." in text
+    assert "The service was away from 2026-11-21 12:00:00 UTC to 2026-11-22 12:00:00 UTC" in text
 
 
 def test_people_read_their_own_time_and_programs_utc(

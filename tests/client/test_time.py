@@ -77,6 +77,16 @@ def test_what_is_used_beyond_the_turn_comes_out_of_the_reserve(
     assert reading.deadline == "2026-12-12T12:00:00Z"
 
 
+def test_a_gift_is_used_before_the_reserve(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    give(bob, game, 1 * DAY)
+    world.pass_by(5 * DAY)
+    found = look(alice, game)
+    assert found.reading.reserve_at(found.now) == (13 * DAY, 14 * DAY)
+    alice.move(game, first_move(alice, game))
+    assert look(bob, game).reading.reserve == (13 * DAY, 14 * DAY)
+
+
 def test_without_the_service_the_clock_is_that_of_the_kept_log(
     world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
 ) -> None:

@@ -14,6 +14,7 @@ from tests.support.ledger import connected
 
 _LOCK = 7_001
 _MADE = f"""
+DROP SCHEMA IF EXISTS fake CASCADE; -- a restored copy has it
 CREATE SCHEMA fake;
 CREATE TABLE fake.shown (at timestamptz NOT NULL);
 CREATE FUNCTION fake.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE plpgsql AS $$

@@ -10,6 +10,7 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
 from hkoji.errors import UsageError
+from hkoji.game.entry_kinds.time import credited_seconds
 from hkoji.game.result_text import closing_body, course_result
 from hkoji.game.time_control import format_duration, parse_duration
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
@@ -111,6 +112,12 @@ def _sentence(position: Position, time: GameTime) -> str:
     return time_sentence(time, position.course.setup.names, position.seat)
 
 
+def _spent(time: GameTime) -> int:
+    """Returns the seconds of the turn that runs, without those in which the service was away."""
+    control, spent = time.reading.control, time.reading.spent_at(time.now)
+    return spent if control is None else max(0, spent - credited_seconds(control, None, time.outages))
+
+
 def time_text(position: Position, time: GameTime) -> str:
     """Returns the time of a game for people."""
     course, reading = position.course, time.reading
@@ -122,7 +129,7 @@ def time_text(position: Position, time: GameTime) -> str:
     elif course.finished:
         lines.append(_("The game is over: {result}.", result=translate(_result(position))))
     if reading.seat is not None:
-        lines.append(_("Spent in this turn so far: {time}.", time=length(reading.spent_at(time.now))))
+        lines.append(_("Spent in this turn so far: {time}.", time=length(_spent(time))))
     reserve = reading.reserve_at(time.now)
     if reserve is not None and reading.control is not None and reading.control.cap:
         for name, left in zip(names, reserve, strict=True):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hkoji import referee
-from hkoji.audit.checks import require_receipt
 from hkoji.errors import (
     ClockError,
     ConflictError,
@@ -289,7 +288,7 @@ def _verify_not_ended_instead(course: Course, entry: Entry, line: Line) -> None:
     body = parse_body(line.entry.kind, line.entry.body) if line.entry.by == SERVER_NAME else None
     if isinstance(body, entry_kinds.Timeout) and entry.kind in (entry_kinds.Seed.KIND, entry_kinds.Move.KIND):
         if course.setup.seat_of(entry.by) == body.seat:
-            raise TimeOverError(entry.game, require_receipt(line).receipt.at)
+            raise TimeOverError(entry.game, None)
     elif isinstance(body, entry_kinds.Lapse) and entry.kind == entry_kinds.Join.KIND:
         expires = course.setup.agreement.expires
         if body.reason == LapseReason.EXPIRED and expires is not None:
