@@ -104,7 +104,7 @@ class NaiveService:
                 return withdraw(self._game(game), me)
             case "GET", "me", "games":
                 if query.get("order") == "deadline":
-                    return self._by_deadline(query, [game for game in self._listed(me) if game.to_move == me])
+                    return self._by_deadline(query, [game for game in self._listed(me) if game.to_move == me], me)
                 if query.get("waiting") == "true":
                     return self._page(query, [game for game in self._listed(me) if game.to_move == me], me)
                 return self._page(query, self._listed(me), me)
@@ -311,10 +311,10 @@ class NaiveService:
         late = self.time.before(self.slack)
         return Expected(200, body={"games": [game.summary(late) for game in chosen], "next": cursor})
 
-    def _by_deadline(self, query: dict[str, str], found: list[NaiveGame]) -> Expected:
-        """The first page, the earliest deadline first."""
+    def _by_deadline(self, query: dict[str, str], found: list[NaiveGame], player: str) -> Expected:
+        """The first page: the player's games, then invitations, the earliest deadline first."""
         late = self.time.before(self.slack)
-        found = sorted(found, key=lambda game: (game.time.listed or "~", game.game))
+        found = sorted(found, key=lambda game: (_part(game, player), game.time.listed or "~", game.game))
         chosen = found[: int(query.get("limit", 50))]
         return Expected(200, body={"games": [game.summary(late) for game in chosen]})
 
