@@ -37,8 +37,8 @@ _NOT_SENT: Final = tell("nothing was sent")
 class GameTime(NamedTuple):
     """What is known about the time of a game at `now`: the agreement, the clock, and what is not in the log yet.
 
-    `gifts` and `outages` count for the entry that is due; `annul` has the names of the players who wish to call the
-    game off. `slack` is how many seconds after a deadline the service writes a `timeout`.
+    `gifts` and `outages` count for the entry that is due; `annul` has the names of the players who have asked to call
+    the game off. `slack` is how many seconds after a deadline the service writes a `timeout`.
     """
 
     agreement: Agreement
@@ -100,18 +100,17 @@ class TimeKeeper:
         return kept_time(known.position.course, known.lines[-1], utc_now())
 
     def current(self) -> GameTime:
-        """Returns the time of the game with the gifts and outages that the service knows.
+        """Returns the time of the game with what the service knows beside the log: gifts, outages, wishes to call off.
 
         The log must have been brought up to date before. If the player waits for somebody else and time runs, a signed
-        head is fetched and kept, which may bring new lines. A service that has neither is not asked again.
+        head is fetched and kept, which may bring new lines. A game without a clock can be called off as well.
         """
         self.fetch_head()
         found = self.kept()
-        if found.reading.deadline is None:
-            return found
         if (found.reading.left(found.now) or 0) < 0:
             found = found._replace(slack=self.slack())
-        if found.reading.seat is None:
+        course = self._record.require().position.course
+        if course.actor is None or course.finished:
             return found
         try:
             said = self._service.clock(self._record.vault.game)
@@ -120,7 +119,7 @@ class TimeKeeper:
         except TrustError:
             raise
         except HkojiError as error:
-            self._say(tell("gifts of time and outages are not known now: {reason}", reason=error))
+            self._say(tell("gifts of time, outages and who asks to call off are not known now: {reason}", reason=error))
             return found
         return self._with(found, said)
 
@@ -150,6 +149,7 @@ class TimeKeeper:
         known = self._record.require()
         course = known.position.course
         clock, reading = course.clock, found.reading
+        found = found._replace(annul=tuple(name for name in course.setup.names if name in said.annul))
         if clock is None or reading.seat is None or reading.since is None:
             return found
         giver = 1 - reading.seat
@@ -172,7 +172,6 @@ class TimeKeeper:
             reading=read_clock(course, time_of_record(known.lines[-1]), credits),
             gifts=tuple(gifts),
             outages=outages,
-            annul=tuple(each for each in said.annul if each in course.setup.names),
         )
 
     # --- what can be said out of turn -------------------------------------------------------------------------------

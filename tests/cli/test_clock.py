@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.audit.times import TimedLine, TimedLog
+from hkoji.cli import terminal
 from hkoji.cli.games.time_text import length, local_time
 from hkoji.game.agreement import Agreement
 from hkoji.game.entry_kinds import parse_body
@@ -241,8 +242,8 @@ def test_after_the_deadline_commands_say_that_time_is_over(
 
 def test_calling_off_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -> None:
     game = timed_game(alice, bob)
-    assert "It ends without a winner if bob wishes so too" in alice("annul", game).out
-    assert "alice wishes to call the game off." in bob("clock", game).out
+    assert "It ends without a winner if bob agrees before the next move" in alice("annul", game).out
+    assert "alice has asked to call the game off." in bob("clock", game).out
     assert alice("annul", game, "--withdraw", "--json").json["annul"] == []
     alice("annul", game)
     done = bob("annul", game, "--json")
@@ -252,6 +253,51 @@ def test_calling_off_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -
     assert "alice and bob have called the game off" in watched
     assert "the game is over: no winner, called off by agreement" in watched
     assert "no winner, called off by agreement" in alice("audit", game).out
+
+
+@pytest.mark.parametrize("clock", ["3d/14d", "none"])
+def test_both_players_see_that_one_has_asked_to_call_the_game_off(
+    alice: TimedPlayer, bob: TimedPlayer, clock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = timed_game(alice, bob, clock)
+    short = game[:8]
+    for words in (("show", game), ("clock", game)):
+        assert "call the game off" not in alice(*words).out
+        assert alice(*words, "--json").json["annul"] == []
+    assert bob("annul", game, "--json").json["annul"] == ["bob"]
+    for words in (("show", game), ("clock", game), ("wait", game)):
+        shown = alice(*words).out.splitlines()
+        assert "bob has asked to call the game off." in shown
+        assert f"To agree, before the next move: hkoji annul {short}" in shown
+        assert alice(*words, "--json").json["annul"] == ["bob"]
+    for words in (("show", game), ("clock", game)):
+        own = bob(*words).out.splitlines()
+        assert "You have asked to call the game off. alice can agree until the next move." in own
+        assert f"To take it back: hkoji annul {short} --withdraw" in own
+    assert f"Per accettare, prima della prossima mossa: hkoji annul {short}" in alice("show", game, "--lang", "it").out
+    for width in (40, 80):
+        with monkeypatch.context() as patch:
+            patch.setattr(terminal, "width", lambda width=width: width)
+            shown = alice("show", game).out
+            assert max(map(len, shown.splitlines())) <= width
+            assert f"hkoji annul {short}" in (shown if width == 80 else " ".join(shown.split()))
+    bob("annul", game, "--withdraw")
+    assert "call the game off" not in alice("show", game).out
+    bob("annul", game)
+    alice.move(game, alice.position(game).legal[0])
+    for player in (alice, bob):
+        assert player("show", game, "--json").json["annul"] == []
+
+
+def test_a_spectator_sees_that_one_has_asked_to_call_the_game_off(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, tmp_path: Path
+) -> None:
+    game = timed_game(alice, bob)
+    bob("annul", game)
+    carol = timed_player(world, "carol", tmp_path)
+    shown = carol("show", game).out
+    assert "bob has asked to call the game off." in shown
+    assert "hkoji annul" not in shown
 
 
 def test_a_lost_game_and_an_expired_one_in_words(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:

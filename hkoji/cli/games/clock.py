@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hkoji.cli.games.offline import ask_or_keep
-from hkoji.cli.games.time_text import agreement_lines, length, local_time, time_sentence
+from hkoji.cli.games.time_text import agreement_lines, annul_lines, length, local_time, time_sentence
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
@@ -75,9 +75,11 @@ def annul(client: Client, out: CommandOutput, game: str, *, withdraw: bool) -> N
         if course.finished:
             return _("The game is over: {result}.", result=translate(_result(position)))
         if withdraw:
-            return _("The service has been asked to forget your wish. Your signature stays valid until the next entry.")
+            return _(
+                "The service has been asked to forget your request. Your signature stays valid until the next move."
+            )
         return _(
-            "You wish to call game {game} off. It ends without a winner if {name} wishes so too before the next entry: "
+            "You have asked to call game {game} off. It ends without a winner if {name} agrees before the next move: "
             "hkoji annul {game}",
             game=position.short,
             name=name,
@@ -138,6 +140,5 @@ def time_text(position: Position, time: GameTime) -> str:
                 until=local_time(outage.until, seconds=True),
             )
         )
-    for name in time.annul:
-        lines.append(_("{name} wishes to call the game off.", name=name))
+    lines.extend(annul_lines(time, position))
     return "\n".join(lines)
