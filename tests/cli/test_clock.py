@@ -278,9 +278,9 @@ def test_both_players_see_that_one_has_asked_to_call_the_game_off(
     for width in (40, 80):
         with monkeypatch.context() as patch:
             patch.setattr(terminal, "width", lambda width=width: width)
-            shown = alice("show", game).out
-            assert max(map(len, shown.splitlines())) <= width
-            assert f"hkoji annul {short}" in (shown if width == 80 else " ".join(shown.split()))
+            board = alice("show", game).out
+            assert max(map(len, board.splitlines())) <= width
+            assert f"hkoji annul {short}" in (board if width == 80 else " ".join(board.split()))
     bob("annul", game, "--withdraw")
     assert "call the game off" not in alice("show", game).out
     bob("annul", game)

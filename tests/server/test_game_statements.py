@@ -142,6 +142,7 @@ def test_no_timeout_before_the_deadline_that_an_acknowledged_gift_gives(
     game, mover, giver = timed(players)
     service.clock.pass_by(HOUR)
     assert state(giver, game, a_gift(giver, game, 10)).status == 201
+    late = move_of(mover, game)
     service.clock.pass_by(130)
     let_keepers_look(service)
     assert "timeout" not in kinds(giver, game)
@@ -150,6 +151,10 @@ def test_no_timeout_before_the_deadline_that_an_acknowledged_gift_gives(
     assert kinds(giver, game)[-2:] == ["timeout", "end"]
     assert giver.lines(game)[-2].entry.at > "2026-11-20T13:00:10Z"
     verify(giver, game)
+    answer = mover.send(late)
+    refused(answer, 409, "time-over")
+    # The gift did not help, so it is neither in the log nor kept.
+    assert answer.json["deadline"] == "2026-11-20T13:00:00Z"
     assert mover.course(game).finished
 
 

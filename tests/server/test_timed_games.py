@@ -188,7 +188,9 @@ def test_a_guest_who_comes_after_the_expiry_does_not_join(service: Inside, playe
     lapse, end = (line.entry.body for line in host.lines(game)[-2:])
     assert lapse == {"reason": "expired"}
     assert end["result"] == {"reason": "cancel", "winner": None}
-    refused(guest.send(joining), 409, "time-over")
+    answer = guest.send(joining)
+    refused(answer, 409, "time-over")
+    assert answer.json["deadline"] == "2026-11-20T13:00:00Z"
     verify(host, game)
     shown = summary_of(host, game)
     assert (shown["status"], shown["deadline"], shown["overdue"]) == ("cancelled", None, False)
@@ -256,12 +258,34 @@ def test_the_keeper_ends_a_game_when_the_slack_has_passed_too(service: Inside, p
     assert (end.kind, end.body["result"]) == ("end", {"reason": "timeout", "winner": players.index(other)})
     verify(mover, game)
     after = log_of(mover, game)
-    refused(mover.send(move), 409, "time-over")
+    answer = mover.send(move)
+    refused(answer, 409, "time-over")
+    assert answer.json["deadline"] == deadline
+    assert deadline in answer.json["detail"]
     refused(other.send(foreign), 409, "conflict")
     assert log_of(mover, game) == after
     shown = summary_of(mover, game)
     assert (shown["status"], shown["deadline"], shown["overdue"]) == ("finished", None, False)
     assert kinds(mover, untimed).count("timeout") == 0
+
+
+def test_a_late_move_learns_the_deadline_with_the_outages_also_when_the_timeout_stands(
+    service: Inside, players: tuple[Player, Player]
+) -> None:
+    game = begin(*players, agreement=AN_HOUR)
+    mover = owing(players, game)
+    move = move_of(mover, game)
+    service.clock.pass_by(HOUR // 2)
+    admin.outage(service.data, "2026-11-20T12:10:00Z", "2026-11-20T12:20:00Z")
+    service.clock.pass_by(HOUR)
+    let_keepers_look(service)
+    assert kinds(mover, game)[-2:] == ["timeout", "end"]
+    # A later outage changes nothing.
+    service.clock.pass_by(HOUR)
+    admin.outage(service.data, "2026-11-20T14:00:00Z", "2026-11-20T14:10:00Z")
+    answer = mover.send(move)
+    refused(answer, 409, "time-over")
+    assert answer.json["deadline"] == "2026-11-20T13:10:00Z"
 
 
 def test_games_that_nobody_opened_do_not_keep_others_from_ending(

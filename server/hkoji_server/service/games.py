@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hkoji import referee
-from hkoji.audit.checks import require_receipt
 from hkoji.errors import (
     ClockError,
     ConflictError,
@@ -231,12 +230,12 @@ class Games:
     async def _repeat(self, refereed: referee.RefereedGame, submission: Submission) -> Submitted:
         """Repeats the first answer if the log has `submission` at its place; else raises `ConflictError`.
 
-        Raises `TimeOverError` if the log has there what the author's delay has brought.
+        Raises `TimeOverError`, with the deadline that was missed, if the log has there what the delay has brought.
         """
         entry = submission.entry
         stored = await self._store.lines(entry.game, entry.seq - 1)
         if stored:
-            _verify_not_ended_instead(refereed.course, entry, stored[0])
+            await self._verify_not_ended_instead(refereed.course, entry, stored[0])
         if not stored or stored[0].entry.text != entry.text or entry.by == SERVER_NAME:
             raise ConflictError(entry.game, seq=refereed.course.seq, head=refereed.course.head)
         key = _author_key(refereed.course, submission, entry.seq)
@@ -247,6 +246,18 @@ class Games:
                 break
             added.append(line)
         return Submitted(tuple(added), fresh=False)
+
+    async def _verify_not_ended_instead(self, course: Course, entry: Entry, line: Line) -> None:
+        """Raises `TimeOverError` if `line`, at the place of `entry`, says that the time for `entry` was over."""
+        body = parse_body(line.entry.kind, line.entry.body) if line.entry.by == SERVER_NAME else None
+        if isinstance(body, entry_kinds.Timeout) and entry.kind in (entry_kinds.Seed.KIND, entry_kinds.Move.KIND):
+            if course.setup.seat_of(entry.by) == body.seat:
+                await self._time.read_outages()
+                raise TimeOverError(entry.game, await self._held.missed(line, self._time.outages))
+        elif isinstance(body, entry_kinds.Lapse) and entry.kind == entry_kinds.Join.KIND:
+            expires = course.setup.agreement.expires
+            if body.reason == LapseReason.EXPIRED and expires is not None:
+                raise TimeOverError(entry.game, expires)
 
     async def _verify_not_revoked(self, key: str) -> None:
         """Raises `RevokedError` for a revoked key. An empty key is not checked."""
@@ -282,18 +293,6 @@ def _key_text(refereed: referee.RefereedGame, submission: Submission) -> str:
         seat = setup.seat_of(entry.by)
         key = None if seat is None else setup.keys[seat]
     return "" if key is None else key.text
-
-
-def _verify_not_ended_instead(course: Course, entry: Entry, line: Line) -> None:
-    """Raises `TimeOverError` if `line`, at the place of `entry`, says that the time for `entry` was over."""
-    body = parse_body(line.entry.kind, line.entry.body) if line.entry.by == SERVER_NAME else None
-    if isinstance(body, entry_kinds.Timeout) and entry.kind in (entry_kinds.Seed.KIND, entry_kinds.Move.KIND):
-        if course.setup.seat_of(entry.by) == body.seat:
-            raise TimeOverError(entry.game, require_receipt(line).receipt.at)
-    elif isinstance(body, entry_kinds.Lapse) and entry.kind == entry_kinds.Join.KIND:
-        expires = course.setup.agreement.expires
-        if body.reason == LapseReason.EXPIRED and expires is not None:
-            raise TimeOverError(entry.game, expires)
 
 
 def _author_key(course: Course, submission: Submission, seq: int) -> PublicKey:

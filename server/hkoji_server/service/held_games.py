@@ -11,10 +11,12 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from hkoji import referee
+from hkoji.audit.checks import require_receipt
 from hkoji.errors import NotFoundError
 from hkoji.game.clock import Outage
 from hkoji.game.entry_kinds import GivenTime
 from hkoji.log.canonical import decode_base64
+from hkoji.log.line import Line
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Store
 from hkoji_server.store.time_contract import KeptStatement
@@ -121,6 +123,21 @@ class HeldGames:
         if history.lines:
             refereed = referee.catch_up(refereed, history.lines, history.secrets.openings)
         return self.keep(hold(refereed, history.deadline, history.statements))
+
+    async def missed(self, timeout: Line, outages: tuple[Outage, ...]) -> str:
+        """Returns the deadline that had passed when a game's `timeout` was written; `outages` are all known ones.
+
+        It is without a gift, since nothing is kept of one that did not help. Raises `NotFoundError`.
+        """
+        entry, at = timeout.entry, require_receipt(timeout).receipt.at
+        history = await self._store.history(entry.game)
+        if history is None:
+            raise NotFoundError(tell("game"), entry.game)
+        refereed = referee.resume(history.lines[: entry.seq], history.secrets.seed, history.secrets.openings)
+        earlier = tuple(each for each in outages if each.until <= at)
+        due = referee.deadline(refereed, outages=earlier)
+        assert due is not None  # a clock ran
+        return due
 
     async def remove_void(self, game: str) -> int:
         """Removes the statements about a game that count no more. Returns how many there were."""
