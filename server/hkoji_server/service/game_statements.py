@@ -13,6 +13,7 @@ from hkoji.errors import ConflictError, GameOverError, IllegalError, RevokedErro
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, Pace
+from hkoji.game.course import Course
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
@@ -76,8 +77,9 @@ class GameStatements:
     async def give(self, game: str, head: str, name: str, seconds: int, sig: str) -> Stated:
         """Keeps a gift of time of player `name` for the opponent's entry that is due; `sig` is base64.
 
-        Raises `MalformedError`, `NotFoundError`, `ForbiddenError`, `SignatureError`, `RevokedError`, `ConflictError`
-        for another head, `GameOverError`, `IllegalError` where no time can be given, `TimeOverError`, `ClockError`.
+        Raises `MalformedError`, `NotFoundError`, `ConflictError` for another head, and so for another game,
+        `ForbiddenError`, `SignatureError`, `RevokedError`, `GameOverError`, `IllegalError` where no time can be given,
+        `TimeOverError`, `ClockError`.
         """
         return await self._state("give", make_gift(game=game, head=head, name=name, seconds=seconds), sig)
 
@@ -131,6 +133,12 @@ class GameStatements:
         for _ in range(TRIES):
             held = await self._held.read(game)
             course = held.refereed.course
+            earlier = None
+            if statement.head != course.head:
+                # As with an entry, the place comes before the signature. So a statement for another game, whose head
+                # is none of this one, is in the wrong place, and not falsely signed.
+                await self._verify_not_revoked(course, name)
+                earlier = await self._called_off(held, kind, statement.head)
             seat = course.setup.require_seat(name)
             key = course.setup.keys[seat]
             assert key is not None
@@ -139,10 +147,8 @@ class GameStatements:
             if not counted:
                 await self._limits.admit_player(name)
                 counted = True
-            if statement.head != course.head:
-                if kind == "annul" and course.finished:
-                    return await self._called_off(held, statement.head)
-                raise ConflictError(game, seq=course.seq, head=course.head)
+            if earlier is not None:
+                return earlier
             if course.finished:
                 raise GameOverError(game)
             at = await self._time.now()
@@ -215,11 +221,19 @@ class GameStatements:
         if due is not None and max(at, held.refereed.at) > due:
             raise TimeOverError(held.refereed.course.setup.game, due)
 
-    async def _called_off(self, held: HeldGame, head: str) -> Stated:
+    async def _called_off(self, held: HeldGame, kind: StatementKind, head: str) -> Stated:
         """Returns the answer to a wish that has ended the game before. Raises `ConflictError` if it has not."""
         course = held.refereed.course
         game = course.setup.game
-        lines = await self._store.lines(game, course.seq - 2)
-        if lines and lines[0].entry.prev == head and lines[0].entry.kind == entry_kinds.Annul.KIND:
-            return Stated(None, lines, fresh=False)
+        if kind == "annul" and course.finished:
+            lines = await self._store.lines(game, course.seq - 2)
+            if lines and lines[0].entry.prev == head and lines[0].entry.kind == entry_kinds.Annul.KIND:
+                return Stated(None, lines, fresh=False)
         raise ConflictError(game, seq=course.seq, head=course.head)
+
+    async def _verify_not_revoked(self, course: Course, name: str) -> None:
+        """Raises `RevokedError` if player `name` has a seat, and its key is revoked."""
+        seat = course.setup.seat_of(name)
+        key = None if seat is None else course.setup.keys[seat]
+        if key is not None:
+            verify_not_revoked(await self._store.retired(key.text))
