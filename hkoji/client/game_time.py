@@ -18,11 +18,11 @@ from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import HkojiError, IllegalError, NotFoundError, NotYourTurnError, TrustError
 from hkoji.game.agreement import Agreement, read_agreement
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, outages_since
 from hkoji.game.clock_reading import SLACK_SECONDS, ClockReading, read_clock
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import GivenTime
-from hkoji.game.entry_kinds.time import credited_seconds
+from hkoji.game.entry_kinds.time import credited_seconds, largest_gift
 from hkoji.game.position import Position
 from hkoji.game.summary import time_of_record
 from hkoji.log import sshsig
@@ -164,10 +164,8 @@ class TimeKeeper:
                 self._say(tell("warning: the service reports a gift that does not hold: {reason}", reason=error))
             else:
                 gifts.append(gift)
-        since = reading.since
-        outages = tuple(each for each in sorted(said.outages) if each.begin > since)
-        largest = max(gifts, key=lambda gift: gift.seconds, default=None)
-        credits = credited_seconds(clock.control, largest, outages)
+        outages = outages_since(said.outages, reading.since)
+        credits = credited_seconds(clock.control, largest_gift(gifts), outages)
         return found._replace(
             reading=read_clock(course, time_of_record(known.lines[-1]), credits),
             gifts=tuple(gifts),

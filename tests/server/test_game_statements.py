@@ -158,7 +158,7 @@ def test_no_timeout_before_the_deadline_that_an_acknowledged_gift_gives(
     assert mover.course(game).finished
 
 
-@pytest.mark.parametrize("make", [lambda *said: a_gift(*said, HOUR), a_wish], ids=["gift", "wish"])
+@pytest.mark.parametrize("make", [lambda player, game: a_gift(player, game, HOUR), a_wish], ids=["gift", "wish"])
 @pytest.mark.parametrize("strange", [False, True], ids=["of the same players", "of others"])
 @pytest.mark.parametrize("ended", [False, True], ids=["a game that goes on", "a game called off"])
 def test_a_statement_for_another_game_is_in_the_wrong_place(

@@ -12,7 +12,7 @@ from hkoji import referee
 from hkoji.errors import ConflictError, GameOverError, IllegalError, RevokedError, TimeOverError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage, Pace
+from hkoji.game.clock import Outage, Pace, outages_since
 from hkoji.game.course import Course
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
@@ -111,7 +111,6 @@ class GameStatements:
         pace = None
         if course.clock is not None and seat is not None:
             pace = course.clock.settled(refereed.at).due(course.clock.control, seat)
-        giver = None if pace is None or seat is None else course.setup.names[1 - seat]
         return ClockReport(
             game=game,
             seq=course.seq,
@@ -120,9 +119,9 @@ class GameStatements:
             seat=seat,
             deadline=held.due(outages),
             pace=pace,
-            gifts=tuple(each for each in held.statements if each.kind == "give" and each.name == giver),
-            outages=tuple(each for each in outages if pace is not None and each.begin >= pace.since),
-            annul=tuple(each.name for each in held.statements if each.kind == "annul" and each.head == course.head),
+            gifts=held.given,
+            outages=() if pace is None else outages_since(outages, pace.since),
+            annul=tuple(each.name for each in held.wishes),
         )
 
     # --- one statement --------------------------------------------------------------------------------------------
@@ -202,8 +201,8 @@ class GameStatements:
         """Returns the wish of the other seat about the last entry. One of a key that is revoked by now is forgotten."""
         course = held.refereed.course
         other = course.setup.names[1 - seat]
-        for each in held.statements:
-            if (each.kind, each.head, each.name) != ("annul", course.head, other):
+        for each in held.wishes:
+            if each.name != other:
                 continue
             key = course.setup.keys[1 - seat]
             assert key is not None
