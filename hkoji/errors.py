@@ -1,5 +1,7 @@
 """All error classes of the project, in one module because they are one tree.
 
+The module is longer than most. A cut would give each class a second address, in a package that names all of them again.
+
 Every failure that a user, a service or a file can cause is a `HkojiError` and carries its data as attributes. A class
 has no HTTP status and no exit code of its own: services and the command line map classes to those, each in one table.
 
