@@ -167,7 +167,7 @@ class TimeOverError(IllegalError):
     def __init__(self, game: str, deadline: str) -> None:
         short = game[:8]
         super().__init__(
-            tell("time is over in game {game}: it came after {deadline}", game=short, deadline=deadline),
+            tell("too late: the time in game {game} ended at {deadline}", game=short, deadline=deadline),
             hint=tell("nothing was accepted; see the game with `hkoji show {game}`", game=short),
         )
         self.game = game

@@ -94,7 +94,7 @@ def read_time_control(value: JsonValue) -> TimeControl:
     if not isinstance(rest, str) or not isinstance(zone, str):
         raise MalformedError(what, tell("rest or zone is not text"))
     control = TimeControl(**numbers, rest=rest, zone=zone)
-    fault = _find_fault(control)
+    fault = _find_fault(control) or _find_rest_fault(control)
     if fault is not None:
         raise MalformedError(what, fault)
     return control
@@ -123,6 +123,9 @@ def parse_time_control(text: str, rest: str = "", zone: str = UTC_ZONE) -> TimeC
     fault = _find_fault(control)
     if fault is not None:
         raise _refuse(text, fault)
+    fault = _find_rest_fault(control)
+    if fault is not None:
+        raise UsageError(fault, hint=tell("as in --rest 67 --zone +01:00; only rest days need a zone"))
     return control
 
 
@@ -154,8 +157,8 @@ def format_duration(seconds: int) -> str:
 
 
 def _find_fault(control: TimeControl) -> str | None:
-    """The first limit that a control breaks; None if it breaks none. Its numbers are not negative."""
-    move, bank, add, cap, rest, zone = control
+    """The first limit that the numbers of a control break; None if they break none. They are not negative."""
+    move, bank, add, cap, _, _ = control
     if move > MAX_MOVE:
         return tell("the time for a turn is over 60 days")
     if bank > MAX_RESERVE or cap > MAX_RESERVE:
@@ -168,6 +171,12 @@ def _find_fault(control: TimeControl) -> str | None:
         return tell("the limit of the reserve is less than the reserve or what is added")
     if not add and cap != bank:
         return tell("nothing is added, so the limit of the reserve is the reserve")
+    return None
+
+
+def _find_rest_fault(control: TimeControl) -> str | None:
+    """What is wrong with the rest days of a control, or with their zone; None if nothing is."""
+    rest, zone = control.rest, control.zone
     if not _REST.fullmatch(rest) or rest == _WEEK:
         return tell("rest days are digits 1 (Monday) to 7 (Sunday), sorted, and not all seven")
     if not _ZONE.fullmatch(zone):

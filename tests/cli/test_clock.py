@@ -91,6 +91,21 @@ def test_a_bad_agreement_is_refused_and_nothing_is_asked(
     assert len(world.asked) == asked
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--rest", "76"), "rest days are digits 1 (Monday) to 7 (Sunday)"),
+        (("--rest", "67", "--zone", "+01:10"), "a zone is like +02:00 or -05:30"),
+        (("--zone", "+01:00"), "without rest days the zone is +00:00"),
+    ],
+)
+def test_bad_rest_days_are_not_blamed_on_the_clock(alice: TimedPlayer, words: tuple[str, ...], said: str) -> None:
+    done = alice("new", "--clock", "3d", *words)
+    assert said in done.err
+    assert "3d" not in done.err
+    assert "--rest 67 --zone +01:00" in done.err
+
+
 def test_options_of_the_agreement(alice: TimedPlayer) -> None:
     words = ("--clock", "1d12h", "--rest", "67", "--zone", "-05:30", "--expires", "none", "--unrated")
     made = alice("new", *words, "--json").json["agreement"]
@@ -218,6 +233,8 @@ def test_a_gift_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -> Non
     assert "bob has given 2d for this turn." in alice("clock", game).out
     assert alice("show", game, "--json").json["clock"]["deadline"] == "2026-12-09T12:00:00Z"
     assert alice("give", game, "2d").code == 9
+    smaller = bob("give", game, "1d")
+    assert "You have given alice 2d for this turn. That was an earlier gift; it is larger" in smaller.out
     for bad in ("31d", "0", "a while"):
         assert bob("give", game, bad).code == 2
 
@@ -242,7 +259,7 @@ def test_after_the_deadline_commands_say_that_time_is_over(
 
 def test_calling_off_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -> None:
     game = timed_game(alice, bob)
-    assert "It ends without a winner if bob agrees before the next move" in alice("annul", game).out
+    assert "It ends without a winner if, before the next move, bob runs: hkoji annul" in alice("annul", game).out
     assert "alice has asked to call the game off." in bob("clock", game).out
     assert alice("annul", game, "--withdraw", "--json").json["annul"] == []
     alice("annul", game)

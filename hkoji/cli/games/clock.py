@@ -46,17 +46,19 @@ def give(client: Client, out: CommandOutput, game: str, duration: str) -> None:
     if seconds > MAX_GIFT_SECONDS:
         raise UsageError(
             tell("a gift of time is at most {most}", most=format_duration(MAX_GIFT_SECONDS)),
-            hint=tell("nothing was sent; a later turn can have another gift"),
+            hint=tell("nothing was sent; you can give more in a later turn"),
         )
     with client.game(client.find(game)) as held:
         held.current()
         time = held.time.give(seconds)
         position = held.stored()
     name = position.course.setup.names[1 - (position.seat or 0)]
-    given = format_duration(seconds)
+    counts = max((gift.seconds for gift in time.gifts), default=seconds)
 
     def text() -> str:
-        said = _("You have given {name} {time} for this turn.", name=name, time=given)
+        said = _("You have given {name} {time} for this turn.", name=name, time=format_duration(max(counts, seconds)))
+        if counts > seconds:
+            said += " " + _("That was an earlier gift; it is larger, so it is the one that counts.")
         return f"{said}\n{_sentence(position, time)}"
 
     out.result(lambda: {**time_json(position, time), "given": seconds}, text)
@@ -76,10 +78,10 @@ def annul(client: Client, out: CommandOutput, game: str, *, withdraw: bool) -> N
             return _("The game is over: {result}.", result=translate(_result(position)))
         if withdraw:
             return _(
-                "The service has been asked to forget your request. Your signature stays valid until the next move."
+                "The service was asked to forget your request. It could still use your signature until the next move."
             )
         return _(
-            "You have asked to call game {game} off. It ends without a winner if {name} agrees before the next move: "
+            "You have asked to call game {game} off. It ends without a winner if, before the next move, {name} runs: "
             "hkoji annul {game}",
             game=position.short,
             name=name,
