@@ -184,15 +184,18 @@ def timed:
     | [range($count) as $n | if $own[$n] then $n else $word[$n + 1] end] as $known
     | [foreach range($count) as $n ({players: [], keys: {}, heads: []};
         $log[$n] as {$at, $body, $by, $game, $kind, $prev, $seen} | $rows[$n] as $row | $log[$n - 1:$n][0] as $before
-        | def found($pass; $it; $says): if $it then .rows += [[$pass, $n, $n, $says]] else . end;
+        | ($times[$n] // $seen) as $time | def found($pass; $it; $says; $upto):
+            if $it then .rows += [[$pass, $n, ([$n, $upto] | max), $says]] else . end;
+        def found($pass; $it; $says): found($pass; $it; $says; $n);
         def verify($pass; $says; $key; $space; $sig; $text):
             .rows += [[$pass, $n, $n, $says, $key, $space, $sig, $text]];
         # Of what a credit or annul has for the entry that `seat` owes, which came at `until`, what may be wrong.
-        def helps($seat; $heads; $since; $until): (.players[1 - $seat] // "") as $name | .keys[$name] as $key
+        def helps($seat; $heads; $since; $until; $upto): (.players[1 - $seat] // "") as $name | .keys[$name] as $key
             | if $body.gift then found(2; $heads | index($body.gift.head) | not; "a gift for another entry")
                 | verify(2; "no gift by \($name)"; $key; "hkoji.give.v1"; $body.gift.sig;
                     {$game, head: $body.gift.head, $name, seconds: $body.gift.seconds, v: 1} | tojson) else . end
-            | reduce $body.outages[] as $it (.; found(2; $it.from < $since or $it.until > $until; "an outage elsewhere")
+            | reduce $body.outages[] as $it (.;
+                found(2; $it.from < $since or $it.until > $until; "an outage elsewhere"; $upto)
                 | .rows += [range($n + 1) | select($times[.] and $it.from <= $times[.] and $times[.] < $it.until)
                     | [2, $n, ([$n, $known[.]] | max), "an outage at a time of record"]]);
         .rows = [] | (.players | index($by)) as $seat
@@ -205,9 +208,8 @@ def timed:
         | found(1; $by == "server" and ($at != $own[$n] or $at < $seen
             or (["credit", "chance", "reveal", "end"] | index($kind)) and $at != $seen); "its time is not true")
         | found(1; $kind == "lapse" and if $body.reason == "declined" then .invited | not
-            else $expires == null or $at <= $expires end; "it has not lapsed")
-        | if $kind == "join" and $expires and ($times[$n] // "") > $expires then
-            .rows += [[1, $n, $known[$n], "it joined after \($expires)"]] else . end
+            else $expires == null or $time <= $expires end; "it has not lapsed"; $known[$n])
+        | found(1; $kind == "join" and $expires and $time > $expires; "it joined after \($expires)"; $known[$n])
 
         | if $kind == "open" or $kind == "join" then .keys[$by] = $body.key
         elif $kind == "rekey" or $kind == "revoke" then .keys[$body.name // $by] = $body.key else . end
@@ -215,19 +217,22 @@ def timed:
         elif $kind == "join" and (.players | length) == 1 then .players += [$by]
             | if $clock then . + {runs: true, since: $times[$n], turn: null, spent: 0}
                 | .left = [$clock.bank, $clock.bank] | .reserve = .left else . end
-        elif $kind == "credit" then if .due then .due as $due | helps($due.seat; $due.heads; $due.since; $seen)
+        elif $kind == "credit" then .due as $due | if .due then
+                helps($due.seat; $due.heads; $due.since; $seen; $known[$n - 1])
             else found(2; true; "a credit where there can be none") end
         elif $kind == "annul" then
             reduce (0, 1) as $each (.; (.players[$each] // "") as $name | verify(2; "not called off by \($name)";
                 .keys[$name]; "hkoji.annul.v1"; $body.sigs[$each]; {$game, head: $prev, $name, v: 1} | tojson))
             | if $body.gift == null and $body.outages == [] then . elif .runs then
-                helps($body.seat; .heads; .since; $at) else found(2; true; "it credits without a clock") end else . end
+                helps($body.seat; .heads; .since; $time; $known[$n])
+            else found(2; true; "it credits without a clock") end else . end
 
         | .due = null
         | if $kind == "timeout" then
-            found(3; (.runs and (play($clock; $body.seat; $at; 0) | late($clock))) | not; "the time is not over")
+            found(3; .runs | not; "no clock runs")
+            | found(3; .runs and (play($clock; $body.seat; $time; 0) | late($clock) | not); "too early"; $known[$n])
         elif $kind == "annul" and .runs then
-            found(3; play($clock; $body.seat; $at; $body | credits($clock)) | late($clock); "called off too late")
+            found(3; play($clock; $body.seat; $time; $body | credits($clock)) | late($clock); "too late"; $known[$n])
         elif ($kind == "seed" or $kind == "move") and .runs and $seat and $times[$n] then
             .due = {seat: $seat, heads: .heads, since: .since}
             | play($clock; $seat; $times[$n]; $log[$n + 1]

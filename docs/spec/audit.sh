@@ -11,15 +11,15 @@ die() { printf 'audit.sh: %s\n' "$1" >&2; exit 2; }
 for tool in jq openssl ssh-keygen sha256sum base64 od; do command -v "$tool" >/dev/null || die "$tool is missing"; done
 [[ $# -gt 0 && -r $1 && ! -d $1 ]] || die 'usage: audit.sh LOG [NAME=KEY]...'
 tmp=$(mktemp -d) && trap 'rm -rf -- "$tmp"' EXIT || die 'no temporary directory can be made'
-declare -A pins=() keys=() points=() # by name
+declare -A pins=() keys=() starts=() # by name; starts: of signatures, by key and namespace
 status=0 failed='' id='' pass=0 left='not reached' head=$(printf '%064d' 0)
 note() { [[ $failed == "${1%% *}" ]] || printf '%-14s %s\n' "$1" "$2"; }
 finding() { note "$1" "FINDING at entry $2: $3"; failed=${1%% *} holds=$2 status=1; } # the log is cut off there
 json() { jq -nRr --arg step "$1" -f "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/audit.jq" || die 'jq fails'; }
-hex() { od -An -v -tx1 | tr -d ' \n'; }; sha() { printf '%s\n' "$@" | sha256sum | cut -c -64; } # LINE...
+hex() { od -An -v -tx1 | tr -d ' \n'; }; point() { base64 -d 2>/dev/null <<<"${1#* }" | tail -c 32 | hex; } # KEY
+sha() { printf -v sum '%s\n' "$@" && sum=$(sha256sum <<<"${sum%?}") && sum=${sum:0:64} || die 'sha256sum fails'; }
 hmac() { printf '%s\n' "${@:2}" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$1" | tail -c 65; } # KEY LINE...
 sorted() { for it in "${@:3}"; do echo "$(hmac "$1" "$2" "$it")${it:0:width}"; done | sort | cut -c 65- | tr -d '\n'; }
-point() { base64 -d 2>/dev/null <<<"${1#* }" | tail -c 32 | hex; } # of a public key
 # A key is weak if y is 0, 1, -1 or a point's of order 8, or not below 2^255 - 19; the last byte's top bit is x's sign.
 weak='^(0[01](00){30}[08]0|(e[c-f]|f.)(ff){30}[7f]f|c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03[7f]a'
 weak+='|26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc[08]5)$'
@@ -41,7 +41,7 @@ if [[ $last == !3* ]]; then note '1 parse' "NOT UNDERSTOOD at entry $((--holds))
 note '1 parse' "$holds entries in canonical form"
 for ((n = 0; n < holds; n++)); do # 2: each entry is of the first one's game and names the head before it
     row && if [[ "$game $seq $prev" != "${id:=$game} $n $head" ]]; then finding '2 chain' "$n" 'it does not follow'; fi
-    head=$(sha "$text") rows[n]+=$'\t'$head
+    sha "$text" && head=$sum rows[n]+=$'\t'$sum
 done
 if ((holds)); then note '2 chain' "head ${rows[holds - 1]##*$'\t'} at entry $((holds - 1))"; fi
 for ((n = 0; n < holds; n++)); do # 3: no key is weak or unexpected, or replaces one that is not in force
@@ -54,13 +54,13 @@ done
 signed() { # KEY NAMESPACE SIGNATURE TEXT: whether it is the key's signature of the text and a newline
     # SSHSIG, version 1, the key, the namespace, nothing reserved, sha512, ssh-ed25519; then 64 bytes: strong R, S < L
     local start=53534853494700000001000000330000000b7373682d6564323535313900000020 blob s='' i
-    start+=${points[$1]:=$(point "$1")}$(printf '%08x' ${#2})$(printf '%s' "$2" | hex)0000000000000006736861353132
-    start+=000000530000000b7373682d6564323535313900000040 blob=$(base64 -d <<<"$3" 2>/dev/null | hex)
-    for ((i = 2; i <= 64; i += 2)); do s+=${blob: -i:2}; done
+    start+=${starts["$2 $1"]:=$(point "$1"; printf '%08x' ${#2}; printf '%s' "$2" | hex)}0000000000000006736861353132
+    start+=000000530000000b7373682d6564323535313900000040 blob=$(base64 -d <<<"$3" 2>/dev/null | od -An -v -tx1 -w999)
+    blob=${blob// } && for ((i = 2; i <= 64; i += 2)); do s+=${blob: -i:2}; done
     [[ $1 != - && $blob == "$start"* && ${#blob} -eq $((${#start} + 128)) && ! ${blob: -128:64} =~ $weak &&
         $s < 1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed ]] || return 1
-    said=$(ssh-keygen -Y verify -n "$2" -I signer -f <(printf 'signer %s\n' "$1") -s <(printf '%s\n' \
-        '-----BEGIN SSH SIGNATURE-----' "$3" '-----END SSH SIGNATURE-----') <<<"$4" 2>&1) && return
+    printf -- '-----%s SSH SIGNATURE-----\n%s' BEGIN "$3"$'\n' END '' >"$tmp/sig"; printf 'signer %s\n' "$1" >"$tmp/key"
+    said=$(ssh-keygen -Y verify -n "$2" -I signer -f "$tmp/key" -s "$tmp/sig" <<<"$4" 2>&1) && return
     [[ $said == *'Could not verify signature'* ]] && return 1 || die "ssh-keygen does not verify: $said"
 }
 for ((n = 0; n < holds; n++)); do # 4: each entry is signed by its author, and each new key has signed its proof
@@ -79,7 +79,7 @@ while IFS=$'\t' read -r now n upto says key space sig text; do # it counts if en
 done <"$tmp/times"; note '5 times' "$left"
 entries | json 6 >"$tmp/opened" # 6: the entry, the hash, and the lines to be hashed
 while IFS=$'\t' read -ra it && [[ $failed != 6 ]]; do
-    if [[ $(sha "${it[@]:2}") != "${it[1]}" ]]; then finding '6 commitments' "${it[0]}" "${it[2]} is not ${it[1]}"; fi
+    sha "${it[@]:2}" && [[ $sum == "${it[1]}" ]] || finding '6 commitments' "${it[0]}" "${it[2]} is not ${it[1]}"
 done <"$tmp/opened"; note '6 commitments' "$(wc -l <"$tmp/opened") opened"
 entries | json 7 >"$tmp/dealt" # 7: the making of decks, the results of chance, and who starts the rounds
 while IFS=$'\t' read -r what at one two three four && [[ $failed != 7 ]]; do

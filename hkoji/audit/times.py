@@ -176,10 +176,11 @@ class TimedLog:
                 same = entry.kind in _DEPENDENT
                 verify_own_time(entry, signed.receipt if signed else None, same=same)
             expires = self._agreement.expires
-            if isinstance(body, entry_kinds.Join) and (at := self._time(number)) is not None:
+            at = self._time(number)
+            if isinstance(body, entry_kinds.Join) and at is not None:
                 verify_joined_in_time(expires, at)
-            if isinstance(body, entry_kinds.Lapse):
-                verify_lapse(body, entry.at, expires, invited=self._invited(number))
+            if isinstance(body, entry_kinds.Lapse) and at is not None:
+                verify_lapse(body, at, expires, invited=self._invited(number))
         except HkojiError as error:
             return error
         return None
@@ -194,12 +195,12 @@ class TimedLog:
         seat: Seat | None
         try:
             if isinstance(body, entry_kinds.Annul):
-                due, seat, until, after_play = number, body.seat, entry.at, True
+                due, seat, after_play = number, body.seat, True
                 verify_both_signed(entry, body, [(name, self._keys[name]) for name in self._names])
                 if body.gift is None and not body.outages:
                     return None
             else:  # a credit helps the entry before it
-                due, until = number - 1, entry.seen
+                due = number - 1
                 played = self._timed[due]
                 seat = self._seat(played.line.entry.by)
                 after_play = played.body.EFFECT is Effect.PLAYS and seat is not None
@@ -210,8 +211,9 @@ class TimedLog:
                 assert seat is not None
                 giver = self._names[1 - seat]
                 verify_gift(body.gift, clock.heads, entry.game, giver, self._keys[giver])
-            since = clock.settled(seen).since
-            verify_outages(body.outages, since, until, self._times_since(since, due))
+            if (until := self._time(due)) is not None:
+                since = clock.settled(seen).since
+                verify_outages(body.outages, since, until, self._times_since(since, due))
         except HkojiError as error:
             return error
         return None
@@ -220,19 +222,20 @@ class TimedLog:
         """Whether entry `number` came too early or too late."""
         clock = self._clock_after(number - 1)
         (entry, _, _), body = self._timed[number]
+        at = self._time(number)
         try:
             if isinstance(body, entry_kinds.Timeout):
-                clock = verify_clock_runs(clock)
-                assert entry.seen is not None
-                verify_over(entry.at, clock.settled(entry.seen).deadline(clock.control, body.seat))
-            if clock is None or clock.last is Effect.ENDS or entry.seen is None:
+                verify_clock_runs(clock)
+            if clock is None or clock.last is Effect.ENDS or entry.seen is None or at is None:
                 return None
             pace = clock.settled(entry.seen)
+            if isinstance(body, entry_kinds.Timeout):
+                verify_over(at, pace.deadline(clock.control, body.seat))
             if isinstance(body, entry_kinds.Annul):
                 credits = body.credited_before(clock.control)
-                verify_in_time(entry.at, pace.deadline(clock.control, body.seat, credits))
-            seat, at = self._seat(entry.by), self._time(number)
-            if body.EFFECT is Effect.PLAYS and number <= settled and seat is not None and at is not None:
+                verify_in_time(at, pace.deadline(clock.control, body.seat, credits))
+            seat = self._seat(entry.by)
+            if body.EFFECT is Effect.PLAYS and number <= settled and seat is not None:
                 credit = self._credit_after(number)
                 if pace.is_late(clock.control, seat, at, credit):  # to write the deadline as text takes longer
                     verify_in_time(at, pace.deadline(clock.control, seat, credit))

@@ -131,10 +131,8 @@ def lost(dump: Dump, facts: Iterable[Fact]) -> Iterator[str]:
     """The acknowledged facts that are missing or changed. A gift may be in the log instead."""
     for fact in facts:
         found = dump[fact.table].get(fact.key)
-        if found is None and fact.table == "statement":
-            texts = [row[0] for key, row in sorted(dump["entry"].items()) if key[0] == fact.key[0]]
-            if _credited(texts, fact.key[1], fact.row[0]):
-                continue
+        if found is None and fact.table == "statement" and gone_into_log(dump, fact.key, fact.row):
+            continue
         if not fact.there:
             if found is not None:
                 yield f"{fact.table} {fact.key} was used up and is there again"
@@ -194,13 +192,27 @@ def _chain(game: str, texts: list[str], sent: Callable[[str], bool]) -> Iterator
 
 
 def _gifts(game: str, texts: list[str], statements: dict[Row, Row]) -> Iterator[str]:
-    """A gift that is kept is for the entry that is due, or stands behind the entry that it was for."""
+    """A gift that is kept is for the entry that is due, or stands behind the entry that it was for.
+
+    At the end of a game all statements go.
+    """
+    over = any(_entry(text)["kind"] == "end" for text in texts)
     for (of, head, kind, name), row in statements.items():
-        if (of, kind) == (game, "give") and head != _head(texts[-1]) and not _credited(texts, head, row[0]):
+        if of != game:
+            continue
+        if over:
+            yield f"a statement of {name} about {game} is kept, and the game is over"
+        elif kind == "give" and head != _head(texts[-1]) and not _was_credited(texts, head, row[0]):
             yield f"the {row[0]} s that {name} has given at {head} of {game} are not in the log with the next entry"
 
 
-def _credited(texts: list[str], head: str, seconds: int) -> bool:
+def gone_into_log(dump: Dump, key: Row, row: Row) -> bool:
+    """Whether a gift that is not kept any more is in the log. All of a game's gifts go at its end."""
+    texts = [entry[0] for place, entry in sorted(dump["entry"].items()) if place[0] == key[0]]
+    return _was_credited(texts, key[1], row[0])
+
+
+def _was_credited(texts: list[str], head: str, seconds: int) -> bool:
     """Whether a gift at a head was credited, or the next entry was one that needs none."""
     entries = [*map(_entry, texts), {"kind": None}]
     number = next((number for number, text in enumerate(texts) if _entry(text)["prev"] == head), None)

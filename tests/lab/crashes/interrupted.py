@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
@@ -15,6 +17,9 @@ from hkoji.errors import IllegalError, NotYourTurnError
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.commands import current, make_move
 from tests.support.ledger import Ledger, lines_told
+
+URL: Final = "http://127.0.0.1:9"
+"""Where the clients think that the service is."""
 
 
 class Noting(Transport):
@@ -83,8 +88,11 @@ class Clients:
             return
         alice, bob = self._clients
         if not self._registered:
+            # The origin stays that of the first start, and this may be a later one, on another port.
+            with closing(Noting(URL, self._where, self._ledger)) as asking:
+                origin = asking.request("GET", "/v1/service").json()["origin"]
             for client in self._clients:
-                client.register("http://127.0.0.1:9", origin=f"http://127.0.0.1:{self._where()}")
+                client.register(URL, origin=origin)
             self._registered = True
         elif self._game is None:
             self._do(self._new)

@@ -71,28 +71,51 @@ def rows(game: ClockGame, entries: Sequence[ClockEntry], last: tuple[str, dict[s
     return "".join(lines)
 
 
-def judged(given: str) -> tuple[set[int], tuple[int, int]]:
-    """The entries that the script's clock finds too late or too early, and the reserves after the last."""
+Judged = tuple[set[int], tuple[int, int]]
+"""The entries that the script's clock finds too late or too early, and the reserves after the last."""
+
+
+def judged(given: Sequence[str]) -> list[Judged]:
+    """What the script's clock says of each of these games. One process reads them all, for the start of jq is long."""
+    program = SCRIPT.with_suffix(".jq").read_text(encoding="utf-8")
+    each = f"def audited($lines): def inputs: $lines[];\n{program};\ninputs | fromjson | [audited(.)] | tojson"
     done = subprocess.run(
-        ["jq", "-nRr", "--arg", "step", "5", "-f", str(SCRIPT.with_suffix(".jq"))],
-        input=given,
+        ["jq", "-nRr", "--arg", "step", "5", each],
+        input="".join(json.dumps(rows.splitlines()) + "\n" for rows in given),
         capture_output=True,
         encoding="utf-8",
         check=True,
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": "UTC0"},
     )
-    found = [line.split("\t") for line in done.stdout.splitlines()]
+    said = [read_judged(json.loads(line)) for line in done.stdout.splitlines()]
+    assert len(said) == len(given)
+    return said
+
+
+def read_judged(lines: Sequence[str]) -> Judged:
+    found = [line.split("\t") for line in lines]
     left = re.search(r"alice (\d+) s, bob (\d+) s", found[-1][3])
     assert left, found[-1]
     return {int(row[1]) for row in found if row[0] == "3"}, (int(left[1]), int(left[2]))
 
 
-def check(game: ClockGame, count: int) -> None:
+def asked(game: ClockGame, count: int) -> list[str]:
+    """A game's first `count` entries as the script is asked about them: with a resignation, and with timeouts."""
+    entries = game.entries[:count]
+    last = entries[-1]
+    said: list[tuple[str, dict[str, Any], str]] = [("resign", {}, last.at)]
+    if last.owes is not None and last.deadline is not None:
+        after = min(later(last.deadline, 1), LAST_TIME)
+        said += [("timeout", {"seat": last.owes}, at) for at in (last.deadline, after)]
+    return [rows(game, entries, each) for each in said]
+
+
+def check(game: ClockGame, count: int, said: Sequence[Judged]) -> None:
     """Compares the script's clock after the first `count` entries of a game with that of the hand."""
     entries = game.entries[:count]
     move, _, add, cap = game.numbers
     last = entries[-1]
-    found, left = judged(rows(game, entries, ("resign", {}, last.at)))
+    found, left = said[0]
     number, late, plays = 2, set[int](), set[int]()
     for each in entries:
         if each.kind in ("seed", "move"):
@@ -109,21 +132,22 @@ def check(game: ClockGame, count: int) -> None:
             assert left[seat] == max(0, last.banks[seat] - max(0, last.spent - move))
     if last.owes is None or last.deadline is None:
         return
-    early, _ = judged(rows(game, entries, ("timeout", {"seat": last.owes}, last.deadline)))
+    (early, _), (due, _) = said[1:]
     if last.deadline >= last.at:
         assert number in early
-    if last.deadline != LAST_TIME:
-        due, _ = judged(rows(game, entries, ("timeout", {"seat": last.owes}, later(last.deadline, 1))))
-        if later(last.deadline, 1) >= last.at:
-            assert number not in due
+    if last.deadline != LAST_TIME and later(last.deadline, 1) >= last.at:
+        assert number not in due
     if last.by != last.owes:
         assert last.banks[last.owes] == min(cap, left[last.owes] + add)
 
 
 @pytest.mark.parametrize("game", clock_games(), ids=lambda game: game.name)
 def test_the_clock_of_the_script_is_that_of_the_hand(game: ClockGame) -> None:
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda count: check(game, count), range(1, len(game.entries) + 1)))
+    counts = range(1, len(game.entries) + 1)
+    questions = [asked(game, count) for count in counts]
+    answers = iter(judged([each for some in questions for each in some]))
+    for count, some in zip(counts, questions, strict=True):
+        check(game, count, [next(answers) for _ in some])
 
 
 # --- both audits -----------------------------------------------------------------------------------------------------
