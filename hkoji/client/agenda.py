@@ -94,8 +94,7 @@ class Agenda:
         game no longer waits.
         """
         found = ((each, self._current(each)) for each in summaries)
-        listed = ({**with_clock(each, time), "annul": list(time.annul)} for each, time in found if time is not None)
-        return sorted(listed, key=urgency)
+        return sorted((with_clock(each, time) for each, time in found if time is not None), key=urgency)
 
     def look_at_others(self, summaries: Iterable[dict[str, Any]]) -> None:
         """Fetches and keeps signed heads of games with a clock that wait for the opponent.

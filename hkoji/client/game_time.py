@@ -65,13 +65,14 @@ def kept_time(course: Course, last: Line, now: str) -> GameTime:
 
 
 def with_clock(summary: dict[str, Any], time: GameTime) -> dict[str, Any]:  # Any: JSON
-    """Returns a summary with its agreement and clock, and the deadline as the clock has it."""
+    """Returns a summary with its agreement and clock, the deadline as the clock has it, and who asks to call it off."""
     return {
         **summary,
         "agreement": time.agreement.to_json(),
         "deadline": time.reading.deadline,
         "overdue": time.overdue,
         "clock": time.to_json(),
+        "annul": list(time.annul),
     }
 
 

@@ -156,7 +156,7 @@ def _row(game: dict[str, Any], me: str) -> dict[str, str]:  # Any: JSON
         "left": until_text(time),
         "until": "" if time.reading.deadline is None else short_time(time.reading.deadline, time.now),
         "reserve": reserve_text(time),
-        "call off": _asked(game.get("annul", ()), me),
+        "call off": _asked(game["annul"], me),
         "updated": local_time(game["updated"])[:_MINUTES] if game["updated"] else "",
         "result": translate(_result(game, me)),
     }
