@@ -1,5 +1,7 @@
 """All error classes of the project, in one module because they are one tree.
 
+The module is longer than most. A cut would give each class a second address, in a package that names all of them again.
+
 Every failure that a user, a service or a file can cause is a `HkojiError` and carries its data as attributes. A class
 has no HTTP status and no exit code of its own: services and the command line map classes to those, each in one table.
 
@@ -168,9 +170,9 @@ class TimeOverError(IllegalError):
     def __init__(self, game: str, deadline: str | None) -> None:
         short = game[:8]
         super().__init__(
-            tell("time is over in game {game}: its log has a timeout instead of this entry", game=short)
+            tell("too late: the log of game {game} has a timeout instead of this entry", game=short)
             if deadline is None
-            else tell("time is over in game {game}: it ran until {deadline}", game=short, deadline=deadline),
+            else tell("too late: the time in game {game} ended at {deadline}", game=short, deadline=deadline),
             hint=tell("nothing was accepted; see the game with `hkoji show {game}`", game=short),
         )
         self.game = game

@@ -17,13 +17,13 @@ from hkoji.audit.checks import require_receipt, verify_new_salt, verify_signatur
 from hkoji.errors import ConflictError, GameOverError, IllegalError, MalformedError, NotOverdueError, TimeOverError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.clock import Effect, Outage
+from hkoji.game.clock import Effect, Outage, after_outages, outages_since
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import ServerTerms, Terms, verify_seed
 from hkoji.game.entry_kinds import GivenTime, begin, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
-from hkoji.game.entry_kinds.time import LapseReason, credited_seconds
+from hkoji.game.entry_kinds.time import LapseReason, credited_seconds, largest_gift
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
@@ -270,11 +270,7 @@ def _running(refereed: RefereedGame) -> Course:
 
 def _time_of_record(refereed: RefereedGame, at: str, outages: Sequence[Outage]) -> str:
     """The time of record of an entry that is decided at `at`: not before the last, and in no outage."""
-    at = max(at, refereed.at)
-    for outage in outages:
-        if outage.begin <= at < outage.until:
-            return outage.until
-    return at
+    return after_outages(max(at, refereed.at), outages)
 
 
 def _verify_in_time(
@@ -317,9 +313,8 @@ def _helping(
     if course.actor is None or not (gifts or outages):
         return None, ()
     since = course.clock.settled(refereed.at).due(course.clock.control, course.actor).since
-    lost = tuple(each for each in sorted(outages) if each.begin > since and (at is None or each.until <= at))
-    given = [gift for gift in gifts if gift.head in course.clock.heads]
-    return max(given, key=lambda gift: gift.seconds, default=None), lost
+    gift = largest_gift(each for each in gifts if each.head in course.clock.heads)
+    return gift, outages_since(outages, since, at)
 
 
 def _append_own(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Signer, at: str) -> Accepted:

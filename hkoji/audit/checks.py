@@ -338,7 +338,7 @@ def verify_outages(outages: Sequence[Outage], since: str, until: str, times: Ite
 def verify_not_out(at: str, outages: Iterable[Outage]) -> None:
     """Checks that a time of record lies in none of the outages. "Outages". Raises `IllegalError`."""
     for outage in outages:
-        if outage.begin <= at < outage.until:
+        if outage.holds(at):
             raise IllegalError(
                 tell(
                     "the service has accepted an entry at {at}, in its outage from {begin} to {until}",

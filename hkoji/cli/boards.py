@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import TextStyle
@@ -14,17 +14,17 @@ from hkoji.show.board import WIDTH, Board, Choice, Look
 from hkoji.show.deck import SpelledDeck
 
 
-def draw(position: Position, style: TextStyle, time: str = "") -> str:
+def draw(position: Position, style: TextStyle, notes: Iterable[str] = ()) -> str:
     """Returns a position as a board, with what has happened and what can be typed.
 
-    `time` is a sentence on whose time runs until when, if it does. The board is in sentences where the table has no
-    room, or the terminal does not have the signs of the cards. Raises `UsageError` if the deck asked for does not fit
-    the game.
+    `notes` are sentences on the clock, and on who has asked to call the game off. The board is in sentences where the
+    table has no room, or the terminal does not have the signs of the cards. Raises `UsageError` if the deck asked for
+    does not fit the game.
     """
     deck = deck_for(position.course.setup.ruleset.name)
     narrow = style.width is not None and style.width < WIDTH
     plain = style.plain or narrow or isinstance(deck, SpelledDeck)
-    made = games.board(position, Look(translate, deck, style.paint, plain, time))
+    made = games.board(position, Look(translate, deck, style.paint, plain, tuple(notes)))
     return fold(made.text(made.choices() if style.seated else _commands(made)), style.width)
 
 

@@ -89,8 +89,9 @@ class Agenda:
     def waiting(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
         """Returns the games that wait for the player, the most urgent first.
 
-        Games with a clock are brought up to date, so what is said of them has been verified. That may send a move that
-        an earlier command could not; then the game no longer waits.
+        Games that have begun are brought up to date, so what is said of them has been verified, and `annul` has the
+        players who have asked to call the game off. That may send a move that an earlier command could not; then the
+        game no longer waits.
         """
         found = ((each, self._current(each)) for each in summaries)
         return sorted((with_clock(each, time) for each, time in found if time is not None), key=urgency)
@@ -140,7 +141,7 @@ class Agenda:
     def _current(self, summary: dict[str, Any]) -> GameTime | None:  # Any: JSON
         """Returns the time of a game that waits for the player; None if it no longer does."""
         stated = self._stated(summary)
-        if stated.reading.control is None or summary["status"] != "playing":
+        if summary["status"] != "playing":
             return stated
         try:
             with self._client.game(summary["game"]) as held:

@@ -18,11 +18,11 @@ from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import HkojiError, IllegalError, NotFoundError, NotYourTurnError, TrustError
 from hkoji.game.agreement import Agreement, read_agreement
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, outages_since
 from hkoji.game.clock_reading import SLACK_SECONDS, ClockReading, read_clock
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import GivenTime
-from hkoji.game.entry_kinds.time import credited_seconds
+from hkoji.game.entry_kinds.time import credited_seconds, largest_gift
 from hkoji.game.position import Position
 from hkoji.game.summary import time_of_record
 from hkoji.log import sshsig
@@ -37,8 +37,8 @@ _NOT_SENT: Final = tell("nothing was sent")
 class GameTime(NamedTuple):
     """What is known about the time of a game at `now`: the agreement, the clock, and what is not in the log yet.
 
-    `gifts` and `outages` count for the entry that is due; `annul` has the names of the players who wish to call the
-    game off. `slack` is how many seconds after a deadline the service writes a `timeout`.
+    `gifts` and `outages` count for the entry that is due; `annul` has the names of the players who have asked to call
+    the game off. `slack` is how many seconds after a deadline the service writes a `timeout`.
     """
 
     agreement: Agreement
@@ -65,13 +65,14 @@ def kept_time(course: Course, last: Line, now: str) -> GameTime:
 
 
 def with_clock(summary: dict[str, Any], time: GameTime) -> dict[str, Any]:  # Any: JSON
-    """Returns a summary with its agreement and clock, and the deadline as the clock has it."""
+    """Returns a summary with its agreement and clock, the deadline as the clock has it, and who asks to call it off."""
     return {
         **summary,
         "agreement": time.agreement.to_json(),
         "deadline": time.reading.deadline,
         "overdue": time.overdue,
         "clock": time.to_json(),
+        "annul": list(time.annul),
     }
 
 
@@ -100,18 +101,17 @@ class TimeKeeper:
         return kept_time(known.position.course, known.lines[-1], utc_now())
 
     def current(self) -> GameTime:
-        """Returns the time of the game with the gifts and outages that the service knows.
+        """Returns the time of the game with what the service knows beside the log: gifts, outages, wishes to call off.
 
         The log must have been brought up to date before. If the player waits for somebody else and time runs, a signed
-        head is fetched and kept, which may bring new lines. A service that has neither is not asked again.
+        head is fetched and kept, which may bring new lines. A game without a clock can be called off as well.
         """
         self.fetch_head()
         found = self.kept()
-        if found.reading.deadline is None:
-            return found
         if (found.reading.left(found.now) or 0) < 0:
             found = found._replace(slack=self.slack())
-        if found.reading.seat is None:
+        course = self._record.require().position.course
+        if course.actor is None or course.finished:
             return found
         try:
             said = self._service.clock(self._record.vault.game)
@@ -120,7 +120,7 @@ class TimeKeeper:
         except TrustError:
             raise
         except HkojiError as error:
-            self._say(tell("gifts of time and outages are not known now: {reason}", reason=error))
+            self._say(tell("gifts of time, outages and who asks to call off are not known now: {reason}", reason=error))
             return found
         return self._with(found, said)
 
@@ -150,6 +150,7 @@ class TimeKeeper:
         known = self._record.require()
         course = known.position.course
         clock, reading = course.clock, found.reading
+        found = found._replace(annul=tuple(name for name in course.setup.names if name in said.annul))
         if clock is None or reading.seat is None or reading.since is None:
             return found
         giver = 1 - reading.seat
@@ -164,15 +165,12 @@ class TimeKeeper:
                 self._say(tell("warning: the service reports a gift that does not hold: {reason}", reason=error))
             else:
                 gifts.append(gift)
-        since = reading.since
-        outages = tuple(each for each in sorted(said.outages) if each.begin > since)
-        largest = max(gifts, key=lambda gift: gift.seconds, default=None)
-        credits = credited_seconds(clock.control, largest, outages)
+        outages = outages_since(said.outages, reading.since)
+        credits = credited_seconds(clock.control, largest_gift(gifts), outages)
         return found._replace(
             reading=read_clock(course, time_of_record(known.lines[-1]), credits),
             gifts=tuple(gifts),
             outages=outages,
-            annul=tuple(each for each in said.annul if each in course.setup.names),
         )
 
     # --- what can be said out of turn -------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ does no I/O, and knows no course of a game and no signatures.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -148,6 +149,10 @@ class Outage(NamedTuple):
     begin: str
     until: str
 
+    def holds(self, at: str) -> bool:
+        """Whether a time lies in the outage."""
+        return self.begin <= at < self.until
+
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the outage as it stands in a `credit`."""
         return {"from": self.begin, "until": self.until}
@@ -163,6 +168,16 @@ def read_outage(value: JsonValue) -> Outage:
     if begin >= until:
         raise MalformedError(what, tell("it does not end after its beginning"))
     return Outage(begin, until)
+
+
+def after_outages(at: str, outages: Iterable[Outage]) -> str:
+    """The time `at`, or the end of the outage that it lies in. No time of record is in an outage."""
+    return next((each.until for each in outages if each.holds(at)), at)
+
+
+def outages_since(outages: Iterable[Outage], since: str, until: str | None = None) -> tuple[Outage, ...]:
+    """The outages after `since`, in order; with `until` only those that are over by then."""
+    return tuple(each for each in sorted(outages) if each.begin > since and (until is None or each.until <= until))
 
 
 # --- the clocks -------------------------------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ def parse_time_control(text: str, rest: str = "", zone: str = UTC_ZONE) -> TimeC
         raise _refuse(text, fault)
     fault = _find_rest_fault(control)
     if fault is not None:
-        raise UsageError(fault, hint=tell("write rest days and their zone as in --rest 67 --zone +01:00"))
+        raise UsageError(fault, hint=tell("as in --rest 67 --zone +01:00; only rest days need a zone"))
     return control
 
 

@@ -40,14 +40,14 @@ def unpainted(text: str, *_styles: str) -> str:
 class Look(NamedTuple):
     """How a reader sees a board: language, names of the cards, styles; with `plain` as sentences only.
 
-    `time` is a sentence on the clock, which a position does not have; it is empty where no time runs.
+    `notes` are sentences on what a position does not have: the clock, and who has asked to call the game off.
     """
 
     say: Speaker = str
     deck: Deck = STANDARD
     paint: Paint = unpainted
     plain: bool = False
-    time: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class Choice(NamedTuple):
@@ -73,7 +73,7 @@ class Board(ABC):
         self.deck: Final[Deck] = look.deck
         self.paint: Final[Paint] = look.paint
         self.plain: Final = look.plain
-        self.time: Final = look.time
+        self.notes: Final = look.notes
         self.me: Final[Seat] = position.seat if position.seat is not None else 0
         self.you: Final = position.seat is not None and not position.studied
 
@@ -270,7 +270,8 @@ class Board(ABC):
             yield from (f"{self.say(tell('lately')) if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
         yield ""
         yield self.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
-        yield from wrap(self.time, WIDTH)
+        for note in self.notes:
+            yield from wrap(note, WIDTH)
         choices = tuple(choices)
         width = max((len(choice.typed) for choice in choices), default=0)
         for choice in choices:
@@ -289,8 +290,7 @@ class Board(ABC):
         for line in self.news():
             yield self.say(tell("Lately: {news}.", news=" ".join(line.split())))
         yield self.turn()
-        if self.time:
-            yield self.time
+        yield from self.notes
         for name, command, result in choices:
             if result:
                 message = tell("To {choice}, type: {command} ({result}).", choice=name, command=command, result=result)

@@ -80,6 +80,22 @@ def test_a_gift_is_in_the_list(alice: TimedPlayer, bob: TimedPlayer) -> None:
     assert alice("games", "--json").json[0]["clock"]["deadline"] == "2026-12-09T12:00:00Z"
 
 
+@pytest.mark.parametrize("clock", ["3d/14d", "none"])
+def test_the_list_marks_a_game_that_somebody_asks_to_call_off(alice: TimedPlayer, bob: TimedPlayer, clock: str) -> None:
+    game, other = timed_game(alice, bob, clock), timed_game(alice, bob, clock)
+    assert "call off" not in alice("next").out
+    bob("annul", game)
+    head, *lines = alice("next").out.splitlines()
+    cells = {line[:8]: line[head.index("call off") :].split("  ")[0].strip() for line in lines}
+    assert cells[game[:8]] == "asked by bob"
+    assert cells[other[:8]] != "asked by bob"
+    assert {each["game"]: each["annul"] for each in alice("next", "--json").json} == {game: ["bob"], other: []}
+    assert "chiesto da bob" in alice("next", "--lang", "it").out
+    alice("annul", other)
+    assert "asked by you" in alice("next").out
+    assert [each["annul"] for each in alice("next", "--offline", "--json").json] == [[], []]
+
+
 def test_games_that_wait_for_the_opponent_are_looked_at_every_five_minutes(
     world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.audit.times import TimedLine, TimedLog
+from hkoji.cli import terminal
 from hkoji.cli.games.clock import time_text
 from hkoji.cli.games.time_text import length, local_time
 from hkoji.cli.language import use
@@ -24,7 +25,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.table import Table
 from tests.support.timed_games import SLACK
-from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, alice, bob, timed_game, world
+from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, alice, bob, timed_game, timed_player, world
 
 __all__ = ["alice", "bob", "world"]
 
@@ -76,6 +77,21 @@ def test_a_bad_agreement_is_refused_and_nothing_is_asked(
     done = alice("new", *words)
     assert (done.code, done.out) == (2, "")
     assert len(world.asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--rest", "76"), "rest days are digits 1 (Monday) to 7 (Sunday)"),
+        (("--rest", "67", "--zone", "+01:10"), "a zone is like +02:00 or -05:30"),
+        (("--zone", "+01:00"), "without rest days the zone is +00:00"),
+    ],
+)
+def test_bad_rest_days_are_not_blamed_on_the_clock(alice: TimedPlayer, words: tuple[str, ...], said: str) -> None:
+    done = alice("new", "--clock", "3d", *words)
+    assert said in done.err
+    assert "3d" not in done.err
+    assert "--rest 67 --zone +01:00" in done.err
 
 
 def test_options_of_the_agreement(alice: TimedPlayer) -> None:
@@ -220,6 +236,8 @@ def test_a_gift_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -> Non
     assert "bob has given 2d for this turn." in alice("clock", game).out
     assert alice("show", game, "--json").json["clock"]["deadline"] == "2026-12-09T12:00:00Z"
     assert alice("give", game, "2d").code == 9
+    smaller = bob("give", game, "1d")
+    assert "You have given alice 2d for this turn. That was an earlier gift; it is larger" in smaller.out
     for bad in ("31d", "0", "a while"):
         assert bob("give", game, bad).code == 2
 
@@ -244,8 +262,8 @@ def test_after_the_deadline_commands_say_that_time_is_over(
 
 def test_calling_off_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -> None:
     game = timed_game(alice, bob)
-    assert "It ends without a winner if bob wishes so too" in alice("annul", game).out
-    assert "alice wishes to call the game off." in bob("clock", game).out
+    assert "It ends without a winner if, before the next move, bob runs: hkoji annul" in alice("annul", game).out
+    assert "alice has asked to call the game off." in bob("clock", game).out
     assert alice("annul", game, "--withdraw", "--json").json["annul"] == []
     alice("annul", game)
     done = bob("annul", game, "--json")
@@ -255,6 +273,51 @@ def test_calling_off_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -
     assert "alice and bob have called the game off" in watched
     assert "the game is over: no winner, called off by agreement" in watched
     assert "no winner, called off by agreement" in alice("audit", game).out
+
+
+@pytest.mark.parametrize("clock", ["3d/14d", "none"])
+def test_both_players_see_that_one_has_asked_to_call_the_game_off(
+    alice: TimedPlayer, bob: TimedPlayer, clock: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = timed_game(alice, bob, clock)
+    short = game[:8]
+    for words in (("show", game), ("clock", game)):
+        assert "call the game off" not in alice(*words).out
+        assert alice(*words, "--json").json["annul"] == []
+    assert bob("annul", game, "--json").json["annul"] == ["bob"]
+    for words in (("show", game), ("clock", game), ("wait", game)):
+        shown = alice(*words).out.splitlines()
+        assert "bob has asked to call the game off." in shown
+        assert f"To agree, before the next move: hkoji annul {short}" in shown
+        assert alice(*words, "--json").json["annul"] == ["bob"]
+    for words in (("show", game), ("clock", game)):
+        own = bob(*words).out.splitlines()
+        assert "You have asked to call the game off. alice can agree until the next move." in own
+        assert f"To take it back: hkoji annul {short} --withdraw" in own
+    assert f"Per accettare, prima della prossima mossa: hkoji annul {short}" in alice("show", game, "--lang", "it").out
+    for width in (40, 80):
+        with monkeypatch.context() as patch:
+            patch.setattr(terminal, "width", lambda width=width: width)
+            board = alice("show", game).out
+            assert max(map(len, board.splitlines())) <= width
+            assert f"hkoji annul {short}" in (board if width == 80 else " ".join(board.split()))
+    bob("annul", game, "--withdraw")
+    assert "call the game off" not in alice("show", game).out
+    bob("annul", game)
+    alice.move(game, alice.position(game).legal[0])
+    for player in (alice, bob):
+        assert player("show", game, "--json").json["annul"] == []
+
+
+def test_a_spectator_sees_that_one_has_asked_to_call_the_game_off(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, tmp_path: Path
+) -> None:
+    game = timed_game(alice, bob)
+    bob("annul", game)
+    carol = timed_player(world, "carol", tmp_path)
+    shown = carol("show", game).out
+    assert "bob has asked to call the game off." in shown
+    assert "hkoji annul" not in shown
 
 
 def test_a_lost_game_and_an_expired_one_in_words(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:

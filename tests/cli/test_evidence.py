@@ -10,9 +10,8 @@ import pytest
 
 from hkoji.audit.evidence_file import format_evidence, is_evidence, parse_evidence
 from hkoji.cli.exits import Exit
-from hkoji.game import entry_kinds
 from hkoji.log.line import format_log
-from tests.support.adversary import HostileService, instead_of, lying
+from tests.support.adversary import HostileService, lying, resigned
 from tests.support.framing import evidence, stories
 from tests.support.memory_service import begin
 from tests.support.shell import Shell, run
@@ -28,9 +27,9 @@ def game(service: HostileService, alice: Shell, bob: Shell) -> str:
     return begin(alice.seat, bob.seat)
 
 
-def lied_to(service: HostileService, player: Shell, game: str) -> str:
-    """Shows the player another entry 4. Returns the command's output."""
-    with lying(service, instead_of(4, entry_kinds.Timeout(1))):
+def lied_to(service: HostileService, player: Shell, other: Shell, game: str) -> str:
+    """Shows the player another entry 4, made by the other one. Returns the command's output."""
+    with lying(service, resigned(4, other.seat)):
         done = player("show", game)
     assert done.code == Exit.AUDIT
     return done.err
@@ -40,8 +39,10 @@ def pin(service: HostileService) -> tuple[str, str]:
     return "--key", f"server={service.key.public.text}"
 
 
-def test_the_file_convicts_at_a_strangers(service: HostileService, alice: Shell, game: str, tmp_path: Path) -> None:
-    assert f"`hkoji evidence {game[:8]} --with-cards --output FILE` writes" in lied_to(service, alice, game)
+def test_the_file_convicts_at_a_strangers(
+    service: HostileService, alice: Shell, bob: Shell, game: str, tmp_path: Path
+) -> None:
+    assert f"`hkoji evidence {game[:8]} --with-cards --output FILE` writes" in lied_to(service, alice, bob, game)
     file = tmp_path / "evidence.jsonl"
     bare = alice("evidence", game[:6], "--output", str(file), "--json")
     assert (bare.code, bare.json["refused"], bare.json["left_out"]) == (0, 0, 2)
@@ -102,7 +103,7 @@ def test_what_a_player_keeps_is_an_archive(alice: Shell, bob: Shell, service: Ho
 def test_evidence_and_logs_in_one_archive(
     service: HostileService, alice: Shell, bob: Shell, game: str, tmp_path: Path
 ) -> None:
-    lied_to(service, alice, game)
+    lied_to(service, alice, bob, game)
     log, evidence = alice("log", game).out, alice("evidence", game, "--with-cards").out
     honest = bob("evidence", game).out
     folder = tmp_path / "archive"
@@ -132,7 +133,7 @@ def test_a_game_of_which_all_was_refused_has_evidence_too(
 ) -> None:
     for name in ("log.jsonl", "view.json", "views.signed"):
         (alice.seat.folder(game) / name).unlink()
-    assert "--output FILE` writes it to a file" in lied_to(service, alice, game)
+    assert "--output FILE` writes it to a file" in lied_to(service, alice, bob, game)
     made = alice("evidence", game[:8], "--with-cards").out
     assert is_evidence(made)
     assert not parse_evidence(made).log

@@ -27,11 +27,11 @@ from tests.support.adversary import (
     added,
     ends_at,
     hand,
-    instead_of,
     lying,
     proven,
     receipt_of,
     refused_by,
+    resigned,
     view_of,
 )
 from tests.support.memory_service import AT, LocalPlayer, begin, play_on, registered
@@ -106,8 +106,8 @@ def test_an_earlier_view_still_counts_when_the_log_is_fetched_anew(
 # --- what was refused -------------------------------------------------------------------------------------------------
 
 
-def fork(service: HostileService, alice: LocalPlayer, game: str) -> TrustError:
-    with lying(service, instead_of(4, entry_kinds.Timeout(1))), pytest.raises(TrustError) as refusal:
+def fork(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, game: str) -> TrustError:
+    with lying(service, resigned(4, bob)), pytest.raises(TrustError) as refusal:
         alice.position(game)
     return refusal.value
 
@@ -116,7 +116,7 @@ def test_the_error_says_that_it_was_kept_and_what_to_do(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer
 ) -> None:
     game = begin(alice, bob)
-    error = fork(service, alice, game)
+    error = fork(service, alice, bob, game)
     assert f"is proof: `hkoji evidence {game[:8]} --with-cards --output FILE` writes" in error.hint  # it is a view
     assert proven(service, alice, game) == {"server"}
     with lying(service, added(entry_kinds.End((), Outcome("resign", 0), None))), pytest.raises(TrustError) as other:
@@ -129,7 +129,7 @@ def test_the_error_says_that_it_was_kept_and_what_to_do(
 def test_what_nobody_has_signed_is_not_kept(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     true, service.key = service.key, KEY
-    with lying(service, added(entry_kinds.Timeout(0))), pytest.raises(TrustError) as refusal:
+    with lying(service, added(entry_kinds.Resign(), by="bob", key=KEY)), pytest.raises(TrustError) as refusal:
         alice.position(game)
     assert "hkoji evidence" not in refusal.value.hint
     assert not refused_by(alice)
@@ -144,7 +144,7 @@ def test_a_confirmed_entry_must_be_in_the_log_that_follows(
     alice.move(game, next(each for each in alice.position(game).legal if each[0] == "3"))
     answer = bob.position(game).legal[0]
     reason = "the service's log does not have the entry 6 that the service has just confirmed"
-    instead = instead_of(6, entry_kinds.Timeout(1))
+    instead = resigned(6, alice)
 
     def once_it_has_the_answer(telling: Telling) -> None:
         if len(service.games[game].lines) > 6:
@@ -256,7 +256,7 @@ def test_a_full_disk_does_not_hide_the_refusal(service: HostileService, alice: L
         raise StorageError("the disk is full")
 
     with patch.object(kept_evidence, "append_lines", full):
-        error = fork(service, alice, game)
+        error = fork(service, alice, bob, game)
     assert "could not be kept: the disk is full" in error.hint
     assert not refused_by(alice)
     assert alice.position(game).course.seq == 4
@@ -270,7 +270,7 @@ def test_a_torn_line_stands_in_nobodys_way(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer, name: str
 ) -> None:
     game = begin(alice, bob)
-    fork(service, alice, game)
+    fork(service, alice, bob, game)
     path = alice.folder(game) / name
     whole = path.read_bytes()
     for cut in (*range(1, len(whole), 97), len(whole) - 1):
@@ -278,7 +278,7 @@ def test_a_torn_line_stands_in_nobodys_way(
         assert alice.position(game).course.seq == 4
         parse_evidence(alice.client.evidence(game, cards=True).text)
     path.write_bytes(b"\xff\x00\n" + whole[:-40])
-    fork(service, alice, game)
+    fork(service, alice, bob, game)
     assert proven(service, alice, game) == {"server"}
     assert path.read_bytes().startswith(b"\xff\x00\n")  # nothing is taken away
     alice.move(game, alice.position(game).legal[0])
@@ -316,7 +316,7 @@ def killed_before(player: LocalPlayer, at: int) -> Iterator[list[int]]:
 def test_killed_while_it_keeps_what_it_refuses(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """Either all of it is there, or the error was not raised; and the next command works as usual."""
     game = begin(alice, bob)
-    forked = instead_of(4, entry_kinds.Timeout(1))
+    forked = resigned(4, bob)
     with lying(service, forked), killed_before(alice, 1), pytest.raises(KilledError):
         alice.position(game)
     assert not refused_by(alice)

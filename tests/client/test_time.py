@@ -102,7 +102,7 @@ def test_a_game_without_a_clock_asks_for_no_head(world: TimedWorld, alice: Timed
     world.asked.clear()
     reading = look(bob, game).reading
     assert (reading.text, reading.seat, reading.deadline, reading.reserve) == ("none", None, None, None)
-    assert not [each for each in world.asked if "/head" in each or "/clock" in each]
+    assert not [each for each in world.asked if "/head" in each]
 
 
 # --- gifts ------------------------------------------------------------------------------------------------------------

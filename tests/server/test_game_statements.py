@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -100,6 +101,7 @@ def test_no_timeout_before_the_deadline_that_an_acknowledged_gift_gives(
     game, mover, giver = timed(players)
     service.clock.pass_by(HOUR)
     assert state(giver, game, a_gift(giver, game, 10)).status == 201
+    late = move_of(mover, game)
     service.clock.pass_by(130)
     let_keepers_look(service)
     assert "timeout" not in kinds(giver, game)
@@ -108,7 +110,34 @@ def test_no_timeout_before_the_deadline_that_an_acknowledged_gift_gives(
     assert kinds(giver, game)[-2:] == ["timeout", "end"]
     assert giver.lines(game)[-2].entry.at > "2026-11-20T13:00:10Z"
     verify(giver, game)
+    answer = mover.send(late)
+    refused(answer, 409, "time-over")
+    # The gift did not help, so it is neither in the log nor kept.
+    assert answer.json["deadline"] == "2026-11-20T13:00:00Z"
     assert mover.course(game).finished
+
+
+@pytest.mark.parametrize("make", [lambda player, game: a_gift(player, game, HOUR), a_wish], ids=["gift", "wish"])
+@pytest.mark.parametrize("strange", [False, True], ids=["of the same players", "of others"])
+@pytest.mark.parametrize("ended", [False, True], ids=["a game that goes on", "a game called off"])
+def test_a_statement_for_another_game_is_in_the_wrong_place(
+    service: Inside,
+    players: tuple[Player, Player],
+    make: Callable[[Player, str], dict[str, Any]],  # Any: JSON
+    strange: bool,
+    ended: bool,
+) -> None:
+    game, mover, giver = timed(players)
+    others = (giver, Player(service, "carol").register()) if strange else players
+    other, _, author = timed((others[1], others[0]))
+    if ended:
+        for player in players:
+            assert state(player, game, a_wish(player, game)).status == 201
+    before = log_of(giver, game), clock_of(giver, game), clock_of(giver, other)
+    answer = state(author, game, make(author, other))
+    refused(answer, 409, "conflict")
+    assert (answer.json["seq"], answer.json["head"]) == mover.head(game)
+    assert (log_of(giver, game), clock_of(giver, game), clock_of(giver, other)) == before
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,9 @@ def test_a_guest_who_comes_after_the_expiry_does_not_join(service: Inside, playe
     lapse, end = (line.entry.body for line in host.lines(game)[-2:])
     assert lapse == {"reason": "expired"}
     assert end["result"] == {"reason": "cancel", "winner": None}
-    refused(guest.send(joining), 409, "time-over")
+    answer = guest.send(joining)
+    refused(answer, 409, "time-over")
+    assert answer.json["deadline"] == "2026-11-20T13:00:00Z"
     verify(host, game)
     shown = summary_of(host, game)
     assert (shown["status"], shown["deadline"], shown["overdue"]) == ("cancelled", None, False)

@@ -213,6 +213,11 @@ def instead_of(
     return lie
 
 
+def resigned(seq: int, player: LocalPlayer) -> Lie:
+    """The log is replaced from `seq` on by a resignation of `player`, who colludes. It would be valid there."""
+    return instead_of(seq, entry_kinds.Resign(), player.name, key_of(player))
+
+
 def added(*more: entry_kinds.EntryBody, by: str = "server", key: PrivateKey | None = None, at: str = AT) -> Lie:
     """Additional entries."""
 

@@ -106,11 +106,11 @@ MoreOptions = Annotated[
 
 Rest = Annotated[
     str | None,
-    typer.Option("--rest", metavar="DAYS", help="Rest days, 1 (Monday) to 7: 67.", show_default=False),
+    typer.Option("--rest", metavar="DAYS", help="Weekdays that do not count, 1 (Monday) to 7: 67.", show_default=False),
 ]
 Zone = Annotated[
     str | None,
-    typer.Option("--zone", metavar="ZONE", help="The zone of rest days: +01:00, -05:30.", show_default=False),
+    typer.Option("--zone", metavar="ZONE", help="The time zone of these days: +01:00, -05:30.", show_default=False),
 ]
 
 # --- keys and services ------------------------------------------------------------------------------------------------

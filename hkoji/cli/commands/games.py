@@ -52,7 +52,7 @@ def new(
         str | None,
         typer.Option(
             "--clock",
-            help="Time for a turn and in reserve, 3d/14d if not given; none: no clock.",
+            help="Time for each turn / in reserve, 3d/14d if not given; none: no clock.",
             show_default=False,
             autocompletion=completion.one_of("3d/14d", "3d", "1d/7d", "/30d", "/30d+1d^45d", "none"),
         ),
@@ -62,7 +62,10 @@ def new(
     expires: Annotated[
         str | None,
         typer.Option(
-            "--expires", metavar="DUR", help="How long anyone can join, 14d if not given; or none.", show_default=False
+            "--expires",
+            metavar="DUR",
+            help="How long to wait for someone to join, 14d if not given; none: no limit.",
+            show_default=False,
         ),
     ] = None,
     unrated: Annotated[bool, typer.Option("--unrated", help="The game does not count for ratings.")] = False,
@@ -70,7 +73,7 @@ def new(
 ) -> None:
     """Open a game for someone to join.
 
-    Prints what is agreed about time, and how long the game takes at most.
+    Prints the clock, and how long the game can take at most.
     """
     from hkoji.cli.games.new import new, read_terms
     from hkoji.cli.games.rulesets import make_ruleset
@@ -94,7 +97,7 @@ def join(
     ],
     clock: Annotated[
         str | None,
-        typer.Option("--clock", help="Join only if this is the clock, as in hkoji new.", show_default=False),
+        typer.Option("--clock", help="Join only if the game has this clock, as in hkoji new.", show_default=False),
     ] = None,
     rest: Rest = None,
     zone: Zone = None,
@@ -102,7 +105,7 @@ def join(
 ) -> None:
     """Join an open game.
 
-    Prints first what is agreed about time.
+    Prints the clock before it joins.
     """
     from hkoji.cli.games.new import join, read_join_terms
 
@@ -227,7 +230,7 @@ def cancel(game: Game, json: Json = False, plain: Plain = False) -> None:
 
 @commands.command(epilog="Example: hkoji clock 2714")
 def clock(game: Game, offline: Offline = False, json: Json = False) -> None:
-    """Show the clock of a game: agreement, deadline, reserves."""
+    """Show the clock of a game: time left and reserves."""
     from hkoji.cli.games.clock import clock
 
     out.json = json
@@ -242,9 +245,9 @@ def give(
     ],
     json: Json = False,
 ) -> None:
-    """Give your opponent time for the current turn.
+    """Give your opponent more time for the current turn.
 
-    It cannot be taken back. Of several gifts for a turn the largest counts.
+    It cannot be taken back. If you give time twice in a turn, the larger gift counts.
     """
     from hkoji.cli.games.clock import give
 
@@ -255,12 +258,12 @@ def give(
 @commands.command(epilog="Example: hkoji annul 2714")
 def annul(
     game: Game,
-    withdraw: Annotated[bool, typer.Option("--withdraw", help="Ask the service to forget your wish.")] = False,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Take your request back.")] = False,
     json: Json = False,
 ) -> None:
-    """Call a game off, if your opponent does so too.
+    """Ask to call a game off, or agree to that.
 
-    The game ends without a winner if both do so before the next move.
+    The game ends without a winner if both players run this before the next move.
     """
     from hkoji.cli.games.clock import annul
 

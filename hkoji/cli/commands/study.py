@@ -45,7 +45,7 @@ def audit(
         ),
     ] = None,
     clock: Annotated[
-        bool, typer.Option("--clock", help="Print also each turn with its time, and the reserves.")
+        bool, typer.Option("--clock", help="Also print how long each turn took, and the reserves.")
     ] = False,
     json: Json = False,
     plain: Plain = False,

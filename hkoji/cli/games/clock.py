@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hkoji.cli.games.offline import ask_or_keep
-from hkoji.cli.games.time_text import agreement_lines, length, local_time, time_sentence
+from hkoji.cli.games.time_text import agreement_lines, annul_lines, length, local_time, time_sentence
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
@@ -47,17 +47,19 @@ def give(client: Client, out: CommandOutput, game: str, duration: str) -> None:
     if seconds > MAX_GIFT_SECONDS:
         raise UsageError(
             tell("a gift of time is at most {most}", most=format_duration(MAX_GIFT_SECONDS)),
-            hint=tell("nothing was sent; a later turn can have another gift"),
+            hint=tell("nothing was sent; you can give more in a later turn"),
         )
     with client.game(client.find(game)) as held:
         held.current()
         time = held.time.give(seconds)
         position = held.stored()
     name = position.course.setup.names[1 - (position.seat or 0)]
-    given = format_duration(seconds)
+    counts = max((gift.seconds for gift in time.gifts), default=seconds)
 
     def text() -> str:
-        said = _("You have given {name} {time} for this turn.", name=name, time=given)
+        said = _("You have given {name} {time} for this turn.", name=name, time=format_duration(max(counts, seconds)))
+        if counts > seconds:
+            said += " " + _("That was an earlier gift; it is larger, so it is the one that counts.")
         return f"{said}\n{_sentence(position, time)}"
 
     out.result(lambda: {**time_json(position, time), "given": seconds}, text)
@@ -76,9 +78,11 @@ def annul(client: Client, out: CommandOutput, game: str, *, withdraw: bool) -> N
         if course.finished:
             return _("The game is over: {result}.", result=translate(_result(position)))
         if withdraw:
-            return _("The service has been asked to forget your wish. Your signature stays valid until the next entry.")
+            return _(
+                "The service was asked to forget your request. It could still use your signature until the next move."
+            )
         return _(
-            "You wish to call game {game} off. It ends without a winner if {name} wishes so too before the next entry: "
+            "You have asked to call game {game} off. It ends without a winner if, before the next move, {name} runs: "
             "hkoji annul {game}",
             game=position.short,
             name=name,
@@ -145,6 +149,5 @@ def time_text(position: Position, time: GameTime) -> str:
                 until=local_time(outage.until, seconds=True),
             )
         )
-    for name in time.annul:
-        lines.append(_("{name} wishes to call the game off.", name=name))
+    lines.extend(annul_lines(time, position))
     return "\n".join(lines)

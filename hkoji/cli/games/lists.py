@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.cli.games.offline import ask_or_keep
@@ -34,11 +34,12 @@ _COLUMNS: Final = {
     "left": tell("time left"),
     "until": tell("until"),
     "reserve": tell("reserve"),
+    "call off": tell("call off"),
     "updated": tell("updated"),
     "result": tell("result"),
 }
 _MINUTES: Final = len("2026-11-20 12:00")
-_OPTIONAL: Final = ("left", "until", "reserve", "result")
+_OPTIONAL: Final = ("left", "until", "reserve", "call off", "result")
 """Columns that are shown only if a game has something there."""
 _LESS_NEEDED: Final = ("updated", "round", "reserve", "until")
 """Columns that a list with times does without, one after the other, where there is no room."""
@@ -155,9 +156,15 @@ def _row(game: dict[str, Any], me: str) -> dict[str, str]:  # Any: JSON
         "left": until_text(time),
         "until": "" if time.reading.deadline is None else short_time(time.reading.deadline, time.now),
         "reserve": reserve_text(time),
+        "call off": _asked(game["annul"], me),
         "updated": local_time(game["updated"])[:_MINUTES] if game["updated"] else "",
         "result": translate(_result(game, me)),
     }
+
+
+def _asked(names: Sequence[str], me: str) -> str:
+    """Returns who has asked to call a game off; empty if nobody has."""
+    return ", ".join(_("asked by you") if name == me else _("asked by {name}", name=name) for name in names)
 
 
 def _table(rows: list[dict[str, str]], columns: list[str]) -> list[str]:

@@ -53,16 +53,16 @@ def _show(out: CommandOutput, position: Position, time: GameTime, value: Callabl
 
     def text() -> str:
         from hkoji.cli.boards import draw
-        from hkoji.cli.games.time_text import time_sentence
+        from hkoji.cli.games.time_text import time_lines
 
-        return draw(position, out.style, time_sentence(time, position.course.setup.names, position.seat))
+        return draw(position, out.style, time_lines(time, position))
 
     out.result(value, text)
 
 
 class _Encoded(NamedTuple):
     position: Position
-    clock: dict[str, Any]  # Any: JSON
+    time: dict[str, Any]  # Any: JSON
     result: EncodedResult
 
 
@@ -70,12 +70,12 @@ _encoded: dict[str, _Encoded] = {}
 
 
 def position_json(position: Position, time: GameTime) -> EncodedResult:
-    """Returns a position for programs, with its clock. docs/json.md."""
+    """Returns a position for programs, with its clock, and who has asked to call the game off. docs/json.md."""
     # A batch often shows a game in which nothing has happened: then the client returns the same object again.
-    game, clock = position.course.setup.game, time.to_json()
+    game, said = position.course.setup.game, {"clock": time.to_json(), "annul": list(time.annul)}
     held = _encoded.get(game)
-    if held is None or held.position is not position or held.clock != clock:
-        held = _encoded[game] = _Encoded(position, clock, EncodedResult({**_encode(position), "clock": clock}))
+    if held is None or held.position is not position or held.time != said:
+        held = _encoded[game] = _Encoded(position, said, EncodedResult({**_encode(position), **said}))
     return held.result
 
 

@@ -16,6 +16,7 @@ from hkoji.messages.text import all_of, tell
 if TYPE_CHECKING:
     from hkoji.client.game_time import GameTime
     from hkoji.game.agreement import Agreement
+    from hkoji.game.position import Position
 
 _EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
 _HOUR: Final = 3600
@@ -157,3 +158,31 @@ def time_sentence(found: GameTime, names: tuple[str | None, str | None], me: int
         left=length(left),
         reserve=kept,
     )
+
+
+def annul_lines(found: GameTime, position: Position) -> list[str]:
+    """Returns who has asked to call a game off, and how the reader can agree or take it back, in sentences."""
+    names, seat, game = position.course.setup.names, position.seat, position.short
+    lines = []
+    # A command has a line of its own, so that a narrow board does not break it.
+    for name in found.annul:
+        if seat is None:
+            lines.append(_("{name} has asked to call the game off.", name=name))
+        elif name == names[seat]:
+            other = names[1 - seat]
+            lines += [
+                _("You have asked to call the game off. {name} can agree until the next move.", name=other),
+                _("To take it back: {command}", command=f"hkoji annul {game} --withdraw"),
+            ]
+        else:
+            lines += [
+                _("{name} has asked to call the game off.", name=name),
+                _("To agree, before the next move: {command}", command=f"hkoji annul {game}"),
+            ]
+    return lines
+
+
+def time_lines(found: GameTime, position: Position) -> list[str]:
+    """Returns what a board says beside the position: whose time runs until when, and who asks to call the game off."""
+    sentence = time_sentence(found, position.course.setup.names, position.seat)
+    return [*([sentence] if sentence else []), *annul_lines(found, position)]

@@ -6,6 +6,7 @@ because it depends on receipts and keys. Here they have their form and their pla
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar, Final, NamedTuple
 
 from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
@@ -184,6 +185,11 @@ class Annul(_AnnulFields, EntryBody):
     def credited_before(self, control: TimeControl) -> int:
         """Returns the seconds by which the deadline of the entry that is due had been moved on."""
         return credited_seconds(control, self.gift, self.outages)
+
+
+def largest_gift(gifts: Iterable[GivenTime]) -> GivenTime | None:
+    """Returns the gift that counts, of those for one entry; None if there is none."""
+    return max(gifts, key=lambda gift: gift.seconds, default=None)
 
 
 def credited_seconds(control: TimeControl, gift: GivenTime | None, outages: tuple[Outage, ...]) -> int:

@@ -12,7 +12,8 @@ from hkoji import referee
 from hkoji.errors import ConflictError, GameOverError, IllegalError, RevokedError, TimeOverError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage, Pace
+from hkoji.game.clock import Outage, Pace, outages_since
+from hkoji.game.course import Course
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
@@ -76,8 +77,9 @@ class GameStatements:
     async def give(self, game: str, head: str, name: str, seconds: int, sig: str) -> Stated:
         """Keeps a gift of time of player `name` for the opponent's entry that is due; `sig` is base64.
 
-        Raises `MalformedError`, `NotFoundError`, `ForbiddenError`, `SignatureError`, `RevokedError`, `ConflictError`
-        for another head, `GameOverError`, `IllegalError` where no time can be given, `TimeOverError`, `ClockError`.
+        Raises `MalformedError`, `NotFoundError`, `ConflictError` for another head, and so for another game,
+        `ForbiddenError`, `SignatureError`, `RevokedError`, `GameOverError`, `IllegalError` where no time can be given,
+        `TimeOverError`, `ClockError`.
         """
         return await self._state("give", make_gift(game=game, head=head, name=name, seconds=seconds), sig)
 
@@ -109,7 +111,6 @@ class GameStatements:
         pace = None
         if course.clock is not None and seat is not None:
             pace = course.clock.settled(refereed.at).due(course.clock.control, seat)
-        giver = None if pace is None or seat is None else course.setup.names[1 - seat]
         return ClockReport(
             game=game,
             seq=course.seq,
@@ -118,9 +119,9 @@ class GameStatements:
             seat=seat,
             deadline=held.due(outages),
             pace=pace,
-            gifts=tuple(each for each in held.statements if each.kind == "give" and each.name == giver),
-            outages=tuple(each for each in outages if pace is not None and each.begin >= pace.since),
-            annul=tuple(each.name for each in held.statements if each.kind == "annul" and each.head == course.head),
+            gifts=held.given,
+            outages=() if pace is None else outages_since(outages, pace.since),
+            annul=tuple(each.name for each in held.wishes),
         )
 
     # --- one statement --------------------------------------------------------------------------------------------
@@ -131,6 +132,12 @@ class GameStatements:
         for _ in range(TRIES):
             held = await self._held.read(game)
             course = held.refereed.course
+            earlier = None
+            if statement.head != course.head:
+                # As with an entry, the place comes before the signature. So a statement for another game, whose head
+                # is none of this one, is in the wrong place, and not falsely signed.
+                await self._verify_not_revoked(course, name)
+                earlier = await self._called_off(held, kind, statement.head)
             seat = course.setup.require_seat(name)
             key = course.setup.keys[seat]
             assert key is not None
@@ -139,10 +146,8 @@ class GameStatements:
             if not counted:
                 await self._limits.admit_player(name)
                 counted = True
-            if statement.head != course.head:
-                if kind == "annul" and course.finished:
-                    return await self._called_off(held, statement.head)
-                raise ConflictError(game, seq=course.seq, head=course.head)
+            if earlier is not None:
+                return earlier
             if course.finished:
                 raise GameOverError(game)
             at = await self._time.now()
@@ -196,8 +201,8 @@ class GameStatements:
         """Returns the wish of the other seat about the last entry. One of a key that is revoked by now is forgotten."""
         course = held.refereed.course
         other = course.setup.names[1 - seat]
-        for each in held.statements:
-            if (each.kind, each.head, each.name) != ("annul", course.head, other):
+        for each in held.wishes:
+            if each.name != other:
                 continue
             key = course.setup.keys[1 - seat]
             assert key is not None
@@ -215,11 +220,19 @@ class GameStatements:
         if due is not None and max(at, held.refereed.at) > due:
             raise TimeOverError(held.refereed.course.setup.game, due)
 
-    async def _called_off(self, held: HeldGame, head: str) -> Stated:
+    async def _called_off(self, held: HeldGame, kind: StatementKind, head: str) -> Stated:
         """Returns the answer to a wish that has ended the game before. Raises `ConflictError` if it has not."""
         course = held.refereed.course
         game = course.setup.game
-        lines = await self._store.lines(game, course.seq - 2)
-        if lines and lines[0].entry.prev == head and lines[0].entry.kind == entry_kinds.Annul.KIND:
-            return Stated(None, lines, fresh=False)
+        if kind == "annul" and course.finished:
+            lines = await self._store.lines(game, course.seq - 2)
+            if lines and lines[0].entry.prev == head and lines[0].entry.kind == entry_kinds.Annul.KIND:
+                return Stated(None, lines, fresh=False)
         raise ConflictError(game, seq=course.seq, head=course.head)
+
+    async def _verify_not_revoked(self, course: Course, name: str) -> None:
+        """Raises `RevokedError` if player `name` has a seat, and its key is revoked."""
+        seat = course.setup.seat_of(name)
+        key = None if seat is None else course.setup.keys[seat]
+        if key is not None:
+            verify_not_revoked(await self._store.retired(key.text))

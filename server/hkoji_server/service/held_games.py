@@ -32,17 +32,28 @@ class HeldGame(NamedTuple):
     statements: tuple[KeptStatement, ...] = ()
 
     @property
-    def gifts(self) -> tuple[GivenTime, ...]:
-        """The gifts for the entry that is due, from the opponent of the seat that owes it."""
+    def given(self) -> tuple[KeptStatement, ...]:
+        """The gifts for the entry that is due, from the opponent of the seat that owes it, as they are kept."""
         course = self.refereed.course
         if not self.statements or course.actor is None:
             return ()
         giver = course.setup.names[1 - course.actor]
+        return tuple(each for each in self.statements if each.kind == "give" and each.name == giver)
+
+    @property
+    def gifts(self) -> tuple[GivenTime, ...]:
+        """The gifts for the entry that is due, as the log has them."""
         return tuple(
             GivenTime(each.head, each.seconds, decode_base64(each.sig, "signature"))
-            for each in self.statements
-            if each.kind == "give" and each.name == giver and each.seconds is not None
+            for each in self.given
+            if each.seconds is not None
         )
+
+    @property
+    def wishes(self) -> tuple[KeptStatement, ...]:
+        """The wishes to call the game off after its last entry."""
+        head = self.refereed.course.head
+        return tuple(each for each in self.statements if each.kind == "annul" and each.head == head)
 
     def counting(self, outages: tuple[Outage, ...], at: str) -> tuple[Outage, ...]:
         """Returns those `outages`, of all in order of time, that may count for an entry that is decided at `at`."""

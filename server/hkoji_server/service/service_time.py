@@ -19,7 +19,7 @@ from typing import Final
 import structlog
 
 from hkoji.errors import ClockError, HkojiError
-from hkoji.game.clock import Outage, format_time, parse_time
+from hkoji.game.clock import Outage, after_outages, format_time, parse_time
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy, log_time
 from hkoji_server.store.contract import Store
@@ -88,8 +88,7 @@ class ServiceTime:
 
     async def time_of_record(self) -> str:
         """Returns the time of record of an entry of the service's own: `now`, or the end of an outage around it."""
-        at = await self.now()
-        return next((each.until for each in self._outages if each.begin <= at < each.until), at)
+        return after_outages(await self.now(), self._outages)
 
     async def beat(self) -> None:
         """Notes that this process takes entries, and learns what others have noted. Raises as `now` does."""

@@ -23,6 +23,7 @@ from hkoji.game.commitments import Opening
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import GameSummary, Player, Secrets
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS
+from hkoji_server.store.game_statements import read_statement
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.migrate import SCHEMA, newest_schema
 from hkoji_server.store.statements import Row
@@ -138,7 +139,7 @@ class Maintenance:
             summary[-1],
             tuple(tuple(row) for row in rows),
             kept,
-            tuple(KeptStatement(*row) for row in statements),
+            tuple(read_statement(tuple(row)) for row in statements),
             tuple(Outage(*row) for row in outages),
         )
 

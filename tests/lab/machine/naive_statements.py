@@ -15,18 +15,19 @@ SPACES = {"give": "hkoji.give.v1", "annul": "hkoji.annul.v1"}
 
 def state(game: NaiveGame, said: Object, now: Callable[[], str]) -> Expected:
     """The answer to a statement. `now` gives the time in which something can be decided."""
-    seat = game.seat_of(said["name"])
+    seat, ended = game.seat_of(said["name"]), _called_off(game)
+    repeated = said["kind"] == "annul" and ended is not None and json.loads(game.texts[ended])["prev"] == said["head"]
+    if said["head"] != game.head and not repeated:
+        return refused(409, "conflict", game)
     if seat is None:
         return refused(403, "forbidden")
     key, text = game.keys[seat], log.statement_text(game.game, said)
     assert key is not None
     if not log.signature_holds(key, SPACES[said["kind"]], text, said["sig"]):
         return refused(403, "bad-signature")
-    if said["head"] != game.head:
-        ended = _called_off(game)
-        if said["kind"] == "annul" and ended is not None and json.loads(game.texts[ended])["prev"] == said["head"]:
-            return Expected(200, body={"deadline": None}, lines=lines_of(game, ended))
-        return refused(409, "conflict", game)
+    if repeated:
+        assert ended is not None
+        return Expected(200, body={"deadline": None}, lines=lines_of(game, ended))
     if game.stage == "over":
         return refused(409, "game-over")
     at = now()

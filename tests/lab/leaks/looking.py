@@ -1,0 +1,126 @@
+"""Probes that only look: views, logs, events, lists, and what does not exist."""
+
+from __future__ import annotations
+
+import random
+
+from tests.lab.leaks.eye import Eye
+from tests.lab.leaks.worlds import Request
+
+
+def own_view(eye: Eye, chance: random.Random) -> Request:
+    after = f"?after={chance.randint(-1, eye.telling.seq + 1)}" if chance.random() < 0.5 else ""
+    return Request("view", "GET", f"/v1/games/{eye.game}/view{after}", eye.token)
+
+
+def spectate(eye: Eye, chance: random.Random) -> Request:
+    return Request("game", "GET", f"/v1/games/{eye.game}", chance.choice((None, eye.token)))
+
+
+def log(eye: Eye, chance: random.Random) -> Request:
+    after = f"?after={chance.randint(-1, eye.telling.seq + 1)}" if chance.random() < 0.5 else ""
+    return Request("log", "GET", f"/v1/games/{eye.game}/log{after}", chance.choice((None, eye.token)))
+
+
+def game_or_log(eye: Eye, chance: random.Random) -> Request:
+    return spectate(eye, chance) if chance.random() < 0.5 else log(eye, chance)
+
+
+def events(eye: Eye, chance: random.Random) -> Request:
+    """Asks for a stream of past events: of one game, or of all the viewer's games since some place."""
+    token = chance.choice((None, eye.token))
+    after = f"&after={chance.randint(-1, eye.telling.seq + 2)}" if chance.random() < 0.5 else ""
+    place = chance.choice(("", "-1", str(eye.telling.seq), "x", "2026-11-20T12:00:00Z~", "2026-01-01T00:00:00Z~AAAA"))
+    headers = (("last-event-id", place),) if place else ()
+    if chance.random() < 0.5:
+        return Request("events", "GET", f"/v1/games/{eye.game}/events?wait=0{after}", token, b"", headers)
+    return Request("own events", "GET", "/v1/events?wait=0", token, b"", headers)
+
+
+def log_unchanged(eye: Eye, chance: random.Random) -> Request:
+    known = chance.choice((f'"{eye.telling.head}"', '"0"', "*", f'W/"{eye.telling.head}"'))
+    headers = (("if-none-match", known),)
+    return Request("log, if none match", "GET", f"/v1/games/{eye.game}/log", None, b"", headers)
+
+
+def view_of_nobody(eye: Eye, chance: random.Random) -> Request:
+    token = chance.choice((None, "0" * 64, eye.expired, eye.token[:-1], eye.token.upper() + "x"))
+    return Request("view without a login", "GET", f"/v1/games/{eye.game}/view", token)
+
+
+def games(eye: Eye, chance: random.Random) -> Request:
+    telling = eye.telling
+    queries = (
+        f"limit={chance.randint(1, 9)}",
+        f"player={chance.choice((telling.host.name, telling.guest.name))}",
+        f"prefix={eye.game[: chance.randint(4, 32)]}",
+        f"status={chance.choice(('open', 'playing', 'finished', 'cancelled'))}&limit=20",
+        f"after=2026-11-2{chance.randrange(10)}T00:00:00Z~{eye.game}&limit=3",
+        f"limit={chance.choice(('0', '201', 'x'))}",
+    )
+    return Request("games", "GET", f"/v1/games?{chance.choice(queries)}", chance.choice((None, eye.token)))
+
+
+def own_games(eye: Eye, chance: random.Random) -> Request:
+    query = chance.choice(
+        (
+            "",
+            "?waiting=true",
+            "?waiting=true&order=deadline",
+            "?waiting=true&order=deadline&limit=1",
+            "?order=deadline",
+            "?waiting=false&limit=1",
+            "?status=playing",
+            "?status=finished",
+        )
+    )
+    return Request("own games", "GET", f"/v1/me/games{query}", chance.choice((eye.token, eye.token, None, eye.expired)))
+
+
+def past(eye: Eye, chance: random.Random) -> Request:
+    path = f"/v1/games/{eye.past}{chance.choice(('', '/log', '/view'))}"
+    return Request("a game that is over", "GET", path, eye.token)
+
+
+def player(eye: Eye, chance: random.Random) -> Request:
+    name = chance.choice((eye.telling.host.name, eye.telling.guest.name, "nobody", "No-Name"))
+    return Request("player", "GET", f"/v1/players/{name}", chance.choice((None, eye.token)))
+
+
+def service(_: Eye, chance: random.Random) -> Request:
+    return Request("service", "GET", chance.choice(("/v1/service", "/healthz", "/readyz")))
+
+
+def nowhere(eye: Eye, chance: random.Random) -> Request:
+    paths = (
+        ("GET", f"/v1/games/{eye.game}/nothing"),
+        ("GET", f"/v1/games/{'0' * 32}"),
+        ("GET", f"/v1/games/{'0' * 32}/view"),
+        ("GET", f"/v1/games/{'0' * 32}/log"),
+        ("GET", f"/v1/games/{eye.game[:31]}/view"),
+        ("GET", f"/v1/games/{eye.game}/view?after=x"),
+        ("GET", f"/v1/games/{eye.game}/log?after=-2"),
+        ("GET", f"/v1/games/{eye.game}/entries"),
+        ("DELETE", f"/v1/games/{eye.game}"),
+        ("PUT", f"/v1/games/{eye.game}/view"),
+        ("OPTIONS", f"/v1/games/{eye.game}/view"),
+        ("HEAD", f"/v1/games/{eye.game}/log"),
+        ("HEAD", f"/v1/games/{eye.game}/view"),
+    )
+    method, path = chance.choice(paths)
+    return Request("nothing there", method, path, eye.token)
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+
+def clock(eye: Eye, chance: random.Random) -> Request:
+    return Request("clock", "GET", f"/v1/games/{eye.game}/clock", chance.choice((None, eye.token)))
+
+
+def signed_head(eye: Eye, chance: random.Random) -> Request:
+    return Request("head", "GET", f"/v1/games/{eye.game}/head", chance.choice((None, eye.token)))
+
+
+def outages(eye: Eye, chance: random.Random) -> Request:
+    return Request("outages", "GET", "/v1/outages", chance.choice((None, eye.token)))
