@@ -220,6 +220,39 @@ def test_on_a_file_a_jump_stops_the_process_until_the_clock_is_set_back(tmp_path
         assert run(store.outages()) == ()
 
 
+class Setting:
+    """A store that sets a clock by some seconds when the last beat is read, the first time only."""
+
+    def __init__(self, store: Store, clock: Clock, seconds: float) -> None:
+        self._store = store
+        self._clock = clock
+        self._seconds = seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def last_beat(self) -> str | None:
+        self._clock.jump(self._seconds)
+        self._seconds = 0
+        return await self._store.last_beat()
+
+
+@pytest.mark.parametrize("seconds", [2 * 86_400, -86_400])
+def test_a_clock_that_jumps_while_it_is_verified_is_not_noted(tmp_path: Path, seconds: int) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        run(process(store, clock).now())
+        before = run(store.last_beat())
+        clock.pass_by(10)
+        time = process(Setting(store, clock, seconds), clock)
+        with pytest.raises(ClockError, match="has jumped"):
+            run(time.now())
+        assert (run(store.last_beat()), run(store.outages())) == (before, ())
+        clock.jump(-seconds)
+        assert run(time.now()) == at(clock)
+        assert run(store.outages()) == ()
+
+
 def test_a_small_correction_is_no_jump(tmp_path: Path) -> None:
     clock = Clock()
     with stores(tmp_path, 1, clock) as (store,):

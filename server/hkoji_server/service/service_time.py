@@ -186,7 +186,10 @@ class ServiceTime:
 
     async def _rejoin(self) -> None:
         """Notes the time; if nobody has noted it for long, records the outage first."""
-        began, at = self._sources.elapsed(), self._sources.at()
+        moment, began = self._sources.clock(), self._sources.elapsed()
+        if self._offset is None or abs(moment.timestamp() - began - self._offset) >= JUMP:
+            return  # it has jumped since it was verified
+        at = log_time(moment)
         row = await self._store.last_beat()
         if row is None or parse_time(at) - parse_time(row) > self._outage_after:
             try:

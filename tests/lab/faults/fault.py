@@ -40,6 +40,8 @@ class Fault:
     paused: bool = False
     full: bool = False
     """Whether there is no space left."""
+    starting: bool = False
+    """Whether the service starts. Its clock is right then: beside a file it has none to compare it with."""
     healed: int = 0
     """How often the operator has seen to a failure; a clock is right again then."""
     begin: Callable[[], datetime] | None = None
@@ -75,7 +77,7 @@ class Fault:
             raise BrokenError("the clock is broken")
         for kind in CLOCKS_SET:
             self.due(kind, "clock")
-        if not self.hit or self.healed:
+        if not self.hit or self.healed or self.starting:
             return now
         if self.kind == "clock back":
             return now - timedelta(seconds=_DAY)

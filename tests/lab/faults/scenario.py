@@ -115,6 +115,7 @@ class Scenario:
 
     def start(self) -> None:
         """Starts the service, and tries again after a failure, at most four times."""
+        self.fault.starting = True
         for _ in range(_TRIES):
             app = create_app(
                 self.kept.settings,
@@ -133,6 +134,7 @@ class Scenario:
             else:
                 self._app, self._lifespan = app, lifespan
                 self._runner.run(self._beaten.wait())  # so that the first request does not come in the midst of it
+                self.fault.starting = False
                 return
         raise AssertionError("it does not start")
 
