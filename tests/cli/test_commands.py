@@ -42,6 +42,7 @@ COMMANDS = frozenset(
     }
 )
 POSITION = {
+    "annul": list,
     "clock": dict,
     "actor": (int, type(None)),
     "due": str,

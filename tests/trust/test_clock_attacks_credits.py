@@ -170,8 +170,8 @@ def test_a_statement_sent_again(tmp_path: Path, what: str) -> None:
             state(giver, other, said),
             state(giver, other, {**said, "head": giver.head(other)[1]}),
         ]
-        forged = (403, "bad-signature")
-        assert [(answer.status, answer.json["code"]) for answer in refused] == [(409, "conflict"), forged, forged]
+        misplaced, forged = (409, "conflict"), (403, "bad-signature")
+        assert [(answer.status, answer.json["code"]) for answer in refused] == [misplaced, misplaced, forged]
         assert (log_of(giver, game), log_of(giver, other)) == (before, elsewhere)
         assert (clock_of(giver, game), clock_of(giver, other)) == shown
         verify(giver, game)

@@ -47,7 +47,7 @@ _TIMES: Final = re.compile(r'"(ms|pid|request|timestamp)": ("[^"]*"|[0-9.]+)')
 
 
 class _DrawsToFile(Draws):
-    """Names the purpose of the next randomness, for another process."""
+    """Names the purpose of the next randomness, for this process and another one."""
 
     def __init__(self, session: str, world: str, file: Path) -> None:
         self._file = file
@@ -55,6 +55,7 @@ class _DrawsToFile(Draws):
 
     def use(self, label: str, *, secret: bool = False) -> None:
         """Sets the purpose of the randomness that follows."""
+        super().use(label, secret=secret)
         said = {"session": self._session, "world": self._world, "label": label, "secret": secret}
         self._file.write_text(json.dumps(said))
 
