@@ -308,6 +308,5 @@ def test_a_kept_summary_has_the_fields_of_the_services(alice: Shell, game: str) 
     from hkoji_server.routes.models import SummaryModel
 
     (listed,) = alice("games", "--offline", "--json").json
-    assert set(listed) - {"v", "annul", "clock", "offline", "as_of", "recorded", "unsent"} == set(
-        SummaryModel.model_fields
-    ) - {"v"}
+    added = {"annul", "clock", "offline", "as_of", "recorded", "unsent"}
+    assert set(listed) - {"v"} - added == set(SummaryModel.model_fields) - {"v"}
