@@ -200,5 +200,5 @@ def _command(scene: Scene, viewer: str, name: str, command: str) -> bytes:
     )
     shutil.rmtree(folder)
     shown = b"%d\n%s\n%s" % (done.returncode, done.stdout, done.stderr)
-    assert done.returncode == 0, shown
+    assert done.returncode in (0, 8), shown  # 8: a player has another key, and only the service says so
     return world.named(shown.replace(world.service.url.encode(), b"URL"))
