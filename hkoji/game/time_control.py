@@ -112,6 +112,8 @@ def parse_time_control(text: str, rest: str = "", zone: str = UTC_ZONE) -> TimeC
             )
         return None
     parts = _CONTROL.fullmatch(text)
+    if "^" in text and "+" not in text:
+        raise _refuse(text, tell("a limit (^) is for a reserve to which something is added (+)"))
     if not parts or not text:
         raise _refuse(text, tell("it is not like 3d, 3d/14d or /30d+1d^45d"))
     move, bank, add, cap = (parse_duration(part) if part else 0 for part in parts.groups())
@@ -137,6 +139,8 @@ def format_time_control(control: TimeControl | None) -> str:
 def parse_duration(text: str) -> int:
     """The seconds of a duration like `3d` or `1d12h`: units w d h m s, each at most once. Raises `UsageError`."""
     parts = _DURATION.fullmatch(text)
+    if "^" in text and "+" not in text:
+        raise _refuse(text, tell("a limit (^) is for a reserve to which something is added (+)"))
     if not parts or not text:
         raise UsageError(
             tell("{given!r} is not a duration", given=shorten(text)),
