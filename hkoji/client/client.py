@@ -330,12 +330,7 @@ class Client:
         confirmed, as in `register`.
         """
         vault = self._vault(submission.entry.game)
-        known = server or vault.server or self.home.config().get("server")
-        if not isinstance(known, str):
-            raise UsageError(
-                tell("nothing here says which service has this game"), hint=tell("name it: `hkoji submit --server URL`")
-            )
-        service = self.service(known)
+        service = self.service(server or vault.server or self.server)
         if origin is not None or (server is not None and service.pins.server_key is None):
             service.pins.pin_server(service.meet(origin).key)
         lines = service.submit(submission)
