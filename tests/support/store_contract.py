@@ -446,7 +446,11 @@ class StoreContract(WaitingContract, TimeContract):
         over = next(game for game, name in made.items() if name == "over")
         assert listed(prefix=over[:6]) == ["over"]
         wanted: dict[str, Any]  # Any: fields of the query
-        for wanted in ({}, {"player": "alice"}, {"status": "open"}, {"player": "alice", "waiting": True}):
+        urgent = {"player": "alice", "waiting": True, "by_deadline": True}
+        assert listed(**urgent) == ["mine", "invited"]
+        for rank, rest in ((0, ["invited"]), (1, []), (2, [])):  # a cursor may come from any list
+            assert listed(**urgent, after=f"9999-12-31T23:59:59Z~{'f' * 32}~{rank}") == rest
+        for wanted in ({}, {"player": "alice"}, {"status": "open"}, {"player": "alice", "waiting": True}, urgent):
             paged: list[str] = []
             after: str | None = None
             while page := run(store.games(query := Query(limit=1, after=after, **wanted))):

@@ -153,13 +153,14 @@ def _by_deadline(form: ListStatement) -> Select[Any]:
     due = func.coalesce(GAME.c.deadline, literal_column(f"'{_NEVER}'"))
     start = form.after or Rank.GOING_ON
     beyond = tuple_(due, GAME.c.game) > tuple_(bindparam("b_created"), bindparam("b_game"))
-    parts = []
-    for rank, seat, status in ((Rank.GOING_ON, _OWES, "playing"), (Rank.INVITATION, _INVITED, "open")):
-        if rank >= start:
-            found = select(literal_column(str(rank.value)).label("rank"), due.label("due"), GAME.c.game)
-            wanted = (beyond,) if form.after is rank else ()
-            parts.append(found.where(*seat, GAME.c.status == literal_column(f"'{status}'"), *wanted))
-    every = union_all(*parts).subquery()
+    parts = ((Rank.GOING_ON, _OWES, "playing"), (Rank.INVITATION, _INVITED, "open"))
+    found = []
+    # After the parts of waiting games nothing can match.
+    for rank, seat, status in [part for part in parts if part[0] >= start] or [(start, _INVITED, "none")]:
+        keys = select(literal_column(str(rank.value)).label("rank"), due.label("due"), GAME.c.game)
+        wanted = (beyond,) if form.after is rank else ()
+        found.append(keys.where(*seat, GAME.c.status == literal_column(f"'{status}'"), *wanted))
+    every = union_all(*found).subquery()
     page = _limited(select(every).order_by(every.c.rank, every.c.due, every.c.game), form.limit).subquery()
     return _rows(page, SUMMARY_COLUMNS).order_by(page.c.rank, page.c.due, page.c.game)
 
