@@ -73,7 +73,8 @@ class Pair:
         self.tables.append(table)
         if story != "nobody moves":
             for _ in range(rng.choice((1, 2, 2, 3, 4, 6))):
-                if not await table.go_on():
+                # An entry that had to be sent again may be answered with the timeout that has come after it.
+                if table.finished or not await table.go_on():
                     break
         while not table.finished and story not in ("nobody moves", "some moves"):
             began = table.refereed.course.seq
