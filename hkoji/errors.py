@@ -67,6 +67,15 @@ class MalformedError(InvalidError):
         self.reason = reason
 
 
+class PlanTextError(MalformedError):
+    """A plan that is not understood at `line` and `column`, both from 1."""
+
+    def __init__(self, line: int, column: int, reason: str, *, hint: str = "") -> None:
+        super().__init__(tell("plan, line {line}, column {column}", line=line, column=column), reason, hint=hint)
+        self.line = line
+        self.column = column
+
+
 class WeakKeyError(InvalidError):
     """A public key that must not be used: it has small order, or its encoding is not the canonical one."""
 
@@ -192,6 +201,18 @@ class NotOverdueError(IllegalError):
         )
         self.game = game
         self.deadline = deadline
+
+
+class TalkClosedError(IllegalError):
+    """A message about a game in which, by `reason`, the players can write nothing now."""
+
+    code = "talk-closed"
+
+    def __init__(self, game: str, reason: str) -> None:
+        super().__init__(
+            reason, hint=tell("nothing was sent; what was written before: hkoji talk {game}", game=game[:8])
+        )
+        self.game = game
 
 
 class ConflictError(HkojiError):
@@ -337,6 +358,18 @@ class RevokedError(ForbiddenError):
         self.fingerprint = fingerprint
 
 
+class BlockedError(ForbiddenError):
+    """A player who is blocked by the other one, and so may not invite that player or join their game."""
+
+    code = "blocked"
+
+
+class NotAcceptedError(ForbiddenError):
+    """An invitation to a player who does not accept it. Nothing says why not."""
+
+    code = "not-accepted"
+
+
 class NotFoundError(HkojiError):
     """There is no such thing. `what` is its category, `name` the name in the request."""
 
@@ -372,9 +405,28 @@ class TooManyError(HkojiError):
 
 
 class TooManyGamesError(HkojiError):
-    """The player has as many open games, or as many open invitations of one player, as a service allows."""
+    """The player has as many open games or open invitations of one player, or has asked for as many, as is allowed."""
 
     code = "too-many-games"
+
+
+class TooManyChannelsError(HkojiError):
+    """The player has as many channels for notices as a service allows."""
+
+    code = "too-many-channels"
+
+
+class NotDeliveredError(HkojiError):
+    """A post that its receiver has not taken.
+
+    `reason` is the same whatever went wrong before an answer came: it tells nobody what a service can reach.
+    """
+
+    code = "not-delivered"
+
+    def __init__(self, reason: str, *, hint: str = "") -> None:
+        super().__init__(tell("nothing could be delivered: {reason}", reason=reason), hint=hint)
+        self.reason = reason
 
 
 class BusyError(HkojiError):

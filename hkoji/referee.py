@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from hkoji.audit.checks import require_receipt, verify_new_salt, verify_signatures
+from hkoji.audit.checks import require_receipt, verify_lapse, verify_new_salt, verify_signatures
 from hkoji.errors import ConflictError, GameOverError, IllegalError, MalformedError, NotOverdueError, TimeOverError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
@@ -136,7 +136,7 @@ def accept(
     if course.finished:
         raise GameOverError(entry.game)
     key = course.signer(entry, body)
-    verify_signatures(entry, submission.sig, key, body)
+    verify_signatures(entry, submission.sig, key, body, course.setup.link)
     openings = _keep(refereed, submission, body)
     at = _time_of_record(refereed, at, outages)
     knowledge = _knowledge(refereed.seed, openings)
@@ -176,17 +176,20 @@ def timeout(
     return _append_own(refereed, entry_kinds.Timeout(course.actor), signer, at)
 
 
-def lapse(refereed: RefereedGame, reason: str, *, signer: Signer, at: str) -> Accepted:
-    """Ends an open game whose offer has expired at `at`, or whose invited player has declined.
+def lapse(refereed: RefereedGame, reason: str, *, signer: Signer, at: str, why: str | None = None) -> Accepted:
+    """Ends an open game whose offer has expired at `at`, or whose invited player has declined, and perhaps said why.
 
-    Raises `GameOverError`, `IllegalError` if the game is not open, and `NotOverdueError` if it has not expired.
+    Raises `GameOverError`, `IllegalError` if the game is not open or nobody was invited by name who could decline, and
+    `NotOverdueError` if it has not expired.
     """
     course = _running(refereed)
     at = max(at, refereed.at)
     expires = course.setup.agreement.expires
     if reason == LapseReason.EXPIRED and (expires is None or at <= expires):
         raise NotOverdueError(course.setup.game, expires)
-    return _append_own(refereed, entry_kinds.Lapse(reason), signer, at)
+    body = entry_kinds.Lapse(reason, why)
+    verify_lapse(body, at, expires, invited=course.setup.invited is not None)
+    return _append_own(refereed, body, signer, at)
 
 
 def annul(

@@ -40,7 +40,7 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-for _name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "HKOJI_LANG", "HKOJI_DECK"):
+for _name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "HKOJI_LANG", "HKOJI_DECK", "HKOJI_ALWAYS"):
     os.environ.pop(_name, None)
 os.environ["HKOJI_CONFIG"] = os.devnull
 

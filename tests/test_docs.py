@@ -187,11 +187,16 @@ def test_the_readmes_lines_work_with_what_they_have_installed(tmp_path: Path) ->
             time.sleep(0.05)
         for player in ("alice", "bob"):
             given(player, init, alice=player)
-            given(player, register)
             given(player, key, alice=player)
-        game = given("alice", new).strip()
+        given("alice", register)
+        line = given("alice", new).strip()
+        shown = re.fullmatch(
+            re.escape(join.replace(url[1], here)).replace("8bc635e6…\\#…", "([0-9a-f]{32})#[0-9a-f]{32}"), line
+        )
+        assert shown, (join, line)
+        game = shown[1]
         short = {"8bc635e6": game[:8]}
-        given("bob", join, **short)
+        given("bob", line)
         legal = json.loads(given("alice", f"{wait} --json", **short))["legal"]
         given("alice", move, **short, **{"3BCC": next(each for each in legal if each.startswith("3"))})
         assert game[:8] in given("bob", waiting)

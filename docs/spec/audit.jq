@@ -87,9 +87,10 @@ def parse:
             server_key: $key},
         open: {
             entropy_commit: $hash,
-            invite: (if .invite == null then "null" else {key: "null|\($key)", name: $name} end),
+            invite: (if .invite == null then "null" elif .invite | objects | has("link") then {link: $key, sig: $sig}
+                else {key: "null|\($key)", name: $name} end),
             key: $key},
-        join: {entropy_commit: $hash, key: $key},
+        join: {entropy_commit: $hash, key: $key, "link_sig?": $sig},
         seed: {entropy: $hash},
         chance: {"first?": $seat, "markers?": "\"[A-Za-z]+\""},
         move: {action: "\"[^\"]{1,32}\"", "commit?": "\\[\($hash)(,\($hash))?\\]"},
@@ -112,11 +113,18 @@ def parse:
             seed: "null|\($hash)"},
         unseal: {seed: $hash}};
 
-    # The texts and signatures of an entry's new and old key; keys are in the order of names.
-    def proofs($name; $entry): if .old == null then null, null, null, null else
-        ({game: $entry.game, key, name: $name, old, prev: $entry.prev, seq: $entry.seq, v: 1} | tojson), .proof,
-        (.old as $key | .revocation | if . then ({at, key: $key, name: $name, origin, v: 1} | tojson), .sig
-            else null, null end) end;
+    # The key that signs an entry beside its author (a new key, or that of the link), the namespace, text and signature;
+    # then text and signature of its old key. Keys of texts are in the order of names.
+    def proofs($name; $entry; $link): if .old then
+            .key, "hkoji.rekey.v1",
+            ({game: $entry.game, key, name: $name, old, prev: $entry.prev, seq: $entry.seq, v: 1} | tojson), .proof,
+            (.old as $key | .revocation | if . then ({at, key: $key, name: $name, origin, v: 1} | tojson), .sig
+                else null, null end)
+        elif $link or .link_sig then
+            $link, if $entry.kind == "open" then "hkoji.invite.v1" else "hkoji.join.v1" end,
+            ({entropy_commit, game: $entry.game, key, name: $name, prev: $entry.prev, v: 1} | tojson),
+            (.link_sig // .invite.sig), null, null
+        else null, null, null, null, null, null end;
 
     def rules: # rules that a form cannot express
         need(.ruleset | .max_rounds != 0 or .tiebreak != "charm"; "a tie-break without a limit of rounds")
@@ -124,8 +132,8 @@ def parse:
         | need((.outages // []) | map(.from, .until) | . == unique; "outages are not in order, or two of them touch")
         | need(.gift != null or .outages != [] or .sigs; "it credits nothing");
 
-    label $stop | foreach inputs as $it ({keys: {}}; # the keys in force, by name
-        .keys as $keys | $it | try (
+    label $stop | foreach inputs as $it ({keys: {}, links: []}; # keys in force by name, link of each open
+        .keys as $keys | .links as $links | $it | try (
             need(length <= 2105344; "the line is too long") | need(test("^\($line)$"); "it is no line of a log")
             | fromjson
             | . as {entry: $text, $sig, receipt: $signed} | ($text | signed(1048576; $entry)) as $read
@@ -139,11 +147,14 @@ def parse:
             | ($name != "server" and ($read.by == "server") == ($read.kind == "revoke")) as $may
             | (if .old == null then $key else "from entry \($read.seq + 1) on \($key)" end) as $says
             | ($keys + if $key then {($name): $key} else {} end) as $after
-            | {keys: $after, row: [($read | .game, .seq, .prev, .by), $name, $key,
-                (if .old == null or $may then .old else "nobody" end), (.invite | objects | .key) // null,
+            | ({open: [.invite.link]}[$read.kind] // []) as $opened
+            | {join: $links, open: $opened}[$read.kind][0] as $link
+            | {keys: $after, links: ($links + $opened), row: [($read | .game, .seq, .prev, .by), $name, $key,
+                (if .old == null or $may then .old else "nobody" end), (.invite | objects | .key // .link) // null,
                 if $read.kind == "revoke" then "by the word of the server alone \($says)" else $says end,
                 (if .old == null then $after else $keys end)[$read.by],
-                if $read.by == "server" then "hkoji.server.v1" else "hkoji.entry.v1" end, $sig, proofs($name; $read),
+                if $read.by == "server" then "hkoji.server.v1" else "hkoji.entry.v1" end, $sig,
+                proofs($name; $read; $link),
                 ($receipt | "\(.game) \(.seq)", .head, .at), ($signed | .sig, .text), $text]}
         ) catch {row: ["!\(.)"]};
         if .keys then .row else .row, break $stop end) | map(. // "-" | tostring) | join("\t");
@@ -172,12 +183,12 @@ def timed:
         | .spent += counted($clock; .since; $at) - $credits | .since = $at;
     def late($clock): .spent > $clock.move + .reserve[.turn];
 
-    [inputs / "\t"] as $rows | [$rows[] | .[21] | fromjson] as $log | ($rows | length) as $count
+    [inputs / "\t"] as $rows | [$rows[] | .[23] | fromjson] as $log | ($rows | length) as $count
     | ($rows | map(select(.[4] == "server")[5])[0]) as $server | select($server)
     | (if $log[0].kind == "offer" then $log[0].body.agreement else null end) as {$clock, $expires}
-    | any($rows[]; .[18] != "-") as $receipts
+    | any($rows[]; .[20] != "-") as $receipts
     # What the service says of each entry's time of record; the next entry with its word; the time, and who says it.
-    | [range($count) as $n | if $rows[$n][18] != "-" then $rows[$n][18]
+    | [range($count) as $n | if $rows[$n][20] != "-" then $rows[$n][20]
         elif $log[$n].by == "server" then $log[$n].at else null end] as $own
     | [range($count + 1) as $n | first((range($n; $count) | select($own[.])), $count)] as $word
     | [range($count) as $n | $own[$n] // $log[$n + 1].seen] as $times
@@ -201,9 +212,9 @@ def timed:
         .rows = [] | (.players | index($by)) as $seat
         | .heads = (if $before.kind == "rekey" or $before.kind == "revoke" then .heads else [] end) + [$prev]
 
-        | if $receipts then verify(1; "unsigned"; $server; "hkoji.receipt.v1"; $row[19]; $row[20])
-            | found(1; $row[16:18] != ["\($game) \($n)", $row[22]]; "its receipt is of another entry")
-            | found(1; $n > 0 and $row[18] < $rows[$n - 1][18]; "its receipt's time is before the last") else . end
+        | if $receipts then verify(1; "unsigned"; $server; "hkoji.receipt.v1"; $row[21]; $row[22])
+            | found(1; $row[18:20] != ["\($game) \($n)", $row[24]]; "its receipt is of another entry")
+            | found(1; $n > 0 and $row[20] < $rows[$n - 1][20]; "its receipt's time is before the last") else . end
         | found(1; $n > 0 and ($own[$n - 1] // $seen) != $seen or $seen < $before.seen; "seen is not true")
         | found(1; $by == "server" and ($at != $own[$n] or $at < $seen
             or (["credit", "chance", "reveal", "end"] | index($kind)) and $at != $seen); "its time is not true")
@@ -213,7 +224,7 @@ def timed:
 
         | if $kind == "open" or $kind == "join" then .keys[$by] = $body.key
         elif $kind == "rekey" or $kind == "revoke" then .keys[$body.name // $by] = $body.key else . end
-        | if $kind == "open" then if .players == [] then .players = [$by] | .invited = ($body.invite != null) else . end
+        | if $kind == "open" and .players == [] then .players = [$by] | .invited = ($body.invite.name != null)
         elif $kind == "join" and (.players | length) == 1 then .players += [$by]
             | if $clock then . + {runs: true, since: $times[$n], turn: null, spent: 0}
                 | .left = [$clock.bank, $clock.bank] | .reserve = .left else . end

@@ -34,8 +34,8 @@ tr -c '\n -~' '\177' <"$1" >"$tmp/log"
 [[ -z $(tail -c 1 "$tmp/log") ]] || printf '\177\n' >>"$tmp/log" # a file that is cut short does not end in a newline
 json 1 <"$tmp/log" >"$tmp/rows" && mapfile -t rows <"$tmp/rows" && holds=${#rows[@]} last=${rows[*]: -1}
 row() { IFS=$'\t' read -r game seq prev by name key old invite says signer space sig \
-    claim proof farewell revocation place rhead rtime rsig receipt text hash <<<"${rows[n]}"; }
-entries() { if ((holds)); then printf '%s\n' "${rows[@]:0:holds}" | cut -f 22; fi; }
+    prover use claim proof farewell revocation place rhead rtime rsig receipt text hash <<<"${rows[n]}"; }
+entries() { if ((holds)); then printf '%s\n' "${rows[@]:0:holds}" | cut -f 24; fi; }
 if [[ ${last:=!1the log is empty} == !1* ]]; then finding '1 parse' $((holds - (holds > 0))) "${last:2}"; fi
 if [[ $last == !3* ]]; then note '1 parse' "NOT UNDERSTOOD at entry $((--holds)): ${last:2}" && failed=1 status=3; fi
 note '1 parse' "$holds entries in canonical form"
@@ -53,19 +53,19 @@ for ((n = 0; n < holds; n++)); do # 3: no key is weak or unexpected, or replaces
 done
 signed() { # KEY NAMESPACE SIGNATURE TEXT: whether it is the key's signature of the text and a newline
     # SSHSIG, version 1, the key, the namespace, nothing reserved, sha512, ssh-ed25519; then 64 bytes: strong R, S < L
-    local start=53534853494700000001000000330000000b7373682d6564323535313900000020 blob s='' i
+    local start=53534853494700000001000000330000000b7373682d6564323535313900000020 blob s='' said='' i
     start+=${starts["$2 $1"]:=$(point "$1"; printf '%08x' ${#2}; printf '%s' "$2" | hex)}0000000000000006736861353132
     start+=000000530000000b7373682d6564323535313900000040 blob=$(base64 -d <<<"$3" 2>/dev/null | od -An -v -tx1 -w999)
     blob=${blob// } && for ((i = 2; i <= 64; i += 2)); do s+=${blob: -i:2}; done
     [[ $1 != - && $blob == "$start"* && ${#blob} -eq $((${#start} + 128)) && ! ${blob: -128:64} =~ $weak &&
         $s < 1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed ]] || return 1
-    printf -- '-----%s SSH SIGNATURE-----\n%s' BEGIN "$3"$'\n' END '' >"$tmp/sig"; printf 'signer %s\n' "$1" >"$tmp/key"
-    said=$(ssh-keygen -Y verify -n "$2" -I signer -f "$tmp/key" -s "$tmp/sig" <<<"$4" 2>&1) && return
+    printf -- '-----%s SSH SIGNATURE-----\n%s' BEGIN "$3"$'\n' END '' >"$tmp/sig" && printf 's %s\n' "$1" >"$tmp/key" &&
+        said=$(ssh-keygen -Y verify -n "$2" -I s -f "$tmp/key" -s "$tmp/sig" <<<"$4" 2>&1) && return
     [[ $said == *'Could not verify signature'* ]] && return 1 || die "ssh-keygen does not verify: $said"
 }
-for ((n = 0; n < holds; n++)); do # 4: each entry is signed by its author, and each new key has signed its proof
+for ((n = 0; n < holds; n++)); do # 4: each entry is signed by its author, and by its new key or its link
     row && if ! signed "$signer" "$space" "$sig" "$text"; then finding '4 signatures' "$n" "no signature of it by $by"
-    elif [[ $old != - ]] && ! signed "$key" hkoji.rekey.v1 "$proof" "$claim"; then finding '4 signatures' "$n" unproved
+    elif [[ $claim != - ]] && ! signed "$prover" "$use" "$proof" "$claim"; then finding '4 signatures' "$n" unproved
     elif [[ $revocation != - ]] && ! signed "$old" hkoji.revoke.v1 "$revocation" "$farewell"; then
         finding '4 signatures' "$n" 'no revocation'
     fi

@@ -31,9 +31,11 @@ from typing import Final, NamedTuple
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
 from hkoji.game.clock import Effect, GameClock, Outage, parse_time
 from hkoji.game.commitments import Opening
-from hkoji.game.entry_kinds import Annul, GivenTime, Lapse
+from hkoji.game.entry_kinds import Annul, GivenTime, Join, Lapse, Open
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name, proofs
+from hkoji.game.entry_kinds.setting_up import link_statement
 from hkoji.game.entry_kinds.time import LapseReason
+from hkoji.game.setup import LinkInvite
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.game_statements import HeadStatement, make_annul, make_gift
@@ -116,12 +118,18 @@ class SignatureCheck(NamedTuple):
         sshsig.verify(*self)
 
 
-def signature_checks(entry: Entry, sig: bytes, key: PublicKey, body: object) -> tuple[SignatureCheck, ...]:
-    """The signatures of an entry: by its author, and by the keys that a change of keys names.
+def signature_checks(
+    entry: Entry, sig: bytes, key: PublicKey, body: object, link: PublicKey | None
+) -> tuple[SignatureCheck, ...]:
+    """The signatures of an entry: by its author, and by the keys that a change of keys or an invitation by link names.
 
-    `key` is the author's valid key at this entry, and `body` the parsed body. "Signatures" and "Other keys".
+    `key` is the author's valid key at this entry, `body` the parsed body, and `link` the key of the link by which the
+    game was opened before, if it was. "Signatures", "Other keys" and "Invitation by link". Raises `SignatureError` if
+    a `join` lacks the signature of the link, or has one and there is no link.
     """
     own = SignatureCheck(sig, key, entry_namespace(entry), entry.message, entry.by)
+    if isinstance(body, Open | Join):
+        return (own, *_link_checks(entry, body, link))
     if not isinstance(body, Rekey | Revoke):
         return (own,)
     name = changed_name(entry, body)
@@ -129,9 +137,29 @@ def signature_checks(entry: Entry, sig: bytes, key: PublicKey, body: object) -> 
     return (own, *inner)
 
 
-def verify_signatures(entry: Entry, sig: bytes, key: PublicKey, body: object) -> None:
+def _link_checks(entry: Entry, body: Open | Join, link: PublicKey | None) -> tuple[SignatureCheck, ...]:
+    """The signature of the link: the one that the invitation of an `open` names, or the one that a `join` must have."""
+    if isinstance(body, Open):
+        if not isinstance(body.invite, LinkInvite):
+            return ()
+        sig, link, namespace = body.invite.sig, body.invite.link, sshsig.INVITE
+    else:
+        if link is None and body.link_sig is None:
+            return ()
+        if link is None:
+            raise SignatureError(_THE_LINK, tell("the game was not opened by link"))
+        if body.link_sig is None:
+            raise SignatureError(_THE_LINK, tell("it is missing, and only who has the link can join the game"))
+        sig, namespace = body.link_sig, sshsig.JOIN
+    return (SignatureCheck(sig, link, namespace, link_statement(entry, body).message, _THE_LINK),)
+
+
+_THE_LINK: Final = tell("the link")
+
+
+def verify_signatures(entry: Entry, sig: bytes, key: PublicKey, body: object, link: PublicKey | None = None) -> None:
     """Verifies all signatures of an entry, as `signature_checks` lists them. Raises `SignatureError`."""
-    for check in signature_checks(entry, sig, key, body):
+    for check in signature_checks(entry, sig, key, body, link):
         check.verify()
 
 

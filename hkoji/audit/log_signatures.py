@@ -11,7 +11,8 @@ from typing import Final, TypeAlias
 from hkoji.audit.checks import SignatureCheck, receipt_signature, signature_checks
 from hkoji.audit.keyring import Keyring
 from hkoji.errors import HkojiError
-from hkoji.game.entry_kinds import EntryBody
+from hkoji.game.entry_kinds import EntryBody, Open
+from hkoji.game.setup import LinkInvite
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 
@@ -24,8 +25,8 @@ MapChecks = Callable[[Callable[[SignatureCheck], Verdict], Iterable[SignatureChe
 class LogSignatures:
     """The verdicts on the signatures of a log: of entries, until one does not verify, and of the receipts before it.
 
-    The entry at `stop` is the first with a signature that does not verify, for the reason `fault`, or whose author has
-    no key in the log (then `fault` is None). `verified` signatures of the entries before it hold.
+    The entry at `stop` is the first with a signature that is missing or does not verify, for the reason `fault`, or
+    whose author has no key in the log (then `fault` is None). `verified` signatures of the entries before it hold.
     `receipts` are the verdicts on the receipts before it, up to the first line without a receipt.
     """
 
@@ -36,7 +37,8 @@ class LogSignatures:
         self.fault: Verdict = None
         self.receipts: Final[list[Verdict]] = []
         places: list[int | None] = []  # the entry of each check; None for a receipt's
-        for number, verdict in enumerate(map_checks(_verdict, _checks(lines, bodies, keyring, places))):
+        unasked: list[HkojiError] = []
+        for number, verdict in enumerate(map_checks(_verdict, _checks(lines, bodies, keyring, places, unasked))):
             place = places[number]
             if place is None:
                 self.receipts.append(verdict)
@@ -46,20 +48,36 @@ class LogSignatures:
                 self.stop, self.fault = place, verdict
                 return
         self.stop = next((place + 1 for place in reversed(places) if place is not None), 0)
+        self.fault = unasked[0] if unasked else None
 
 
 def _checks(
-    lines: Sequence[Line], bodies: Sequence[EntryBody], keyring: Keyring, places: list[int | None]
+    lines: Sequence[Line],
+    bodies: Sequence[EntryBody],
+    keyring: Keyring,
+    places: list[int | None],
+    unasked: list[HkojiError],
 ) -> Iterator[SignatureCheck]:
-    """The signatures of each line, entry before receipt. Notes the place of each in `places`."""
+    """The signatures of each line, entry before receipt. Notes the place of each in `places`.
+
+    It ends at an entry that lacks a signature, or has one where none belongs, and notes this in `unasked`.
+    """
+    opened, link = False, None
     server = keyring.party(SERVER_NAME, len(lines))
     for number, (line, body) in enumerate(zip(lines, bodies, strict=True)):
         party = keyring.party(line.entry.by, number)
         if party is None:
             return
-        for check in signature_checks(line.entry, line.sig, party.key, body):
+        try:
+            checks = signature_checks(line.entry, line.sig, party.key, body, link)
+        except HkojiError as error:
+            unasked.append(error)
+            return
+        for check in checks:
             places.append(number)
             yield check
+        if isinstance(body, Open) and not opened:
+            opened, link = True, body.invite.link if isinstance(body.invite, LinkInvite) else None
         if line.receipt is None:
             server = None
         elif server is not None:

@@ -264,7 +264,7 @@ class TimedLog:
     def _invited(self, number: int) -> bool:
         opened = (each.body for each in self._timed[:number] if isinstance(each.body, entry_kinds.Open))
         first = next(opened, None)
-        return first is not None and first.invite is not None
+        return first is not None and isinstance(first.invite, entry_kinds.Invite)
 
     def reserves(self) -> tuple[int, int] | None:
         """What is left of both reserves in seconds, after the last turns that have ended; None if no clock has run."""

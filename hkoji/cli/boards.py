@@ -40,6 +40,8 @@ def _commands(made: Board) -> Iterator[Choice]:
         yield Choice(_("keep it"), f"hkoji export {game}", _("for anyone to check"))
     elif position.joinable:
         yield Choice(_("join it"), f"hkoji join {game}")
+        if position.invited:
+            yield Choice(_("decline it"), f"hkoji decline {game}")
     elif made.you and not position.legal:
         yield Choice(_("wait"), f"hkoji wait {game}")
     else:

@@ -33,8 +33,9 @@ Values: TypeAlias = list[tuple[str, str]]
 """Values to choose from, each with a description, which may be empty."""
 
 _SUITABLE: Final = {
-    **dict.fromkeys(("annul", "give", "move", "resign", "run", "sign"), "playing"),
+    **dict.fromkeys(("annul", "give", "move", "plan", "resign", "run", "sign"), "playing"),
     "cancel": "open",
+    "rematch": "finished",
 }
 """The state of the games that a command is for, if it is not for all."""
 
@@ -151,12 +152,18 @@ def languages() -> Values:
 
 def setting_names() -> Values:
     """The user's settings."""
-    return _named(settings.KEYS)
+    return _named((*settings.KEYS, "invites"))
 
 
 def setting_values(ctx: typer.Context) -> Values:
     """The values of the setting that the line names."""
-    return {"lang": languages, "deck": decks}.get(ctx.params.get("key") or "", list)()
+    values = {
+        "lang": languages,
+        "deck": decks,
+        "always": one_of(*settings.ALWAYS),
+        "invites": one_of("everyone", "known", "nobody"),
+    }
+    return values.get(ctx.params.get("key") or "", list)()
 
 
 def one_of(*values: str) -> Callable[[], Values]:
@@ -215,15 +222,24 @@ def prompt_games(incomplete: str) -> Values:
 
 def open_games(incomplete: str) -> Values:
     """The games at the player's service that they can join, each with its host, if the service answers in time."""
+    return _asked(incomplete, invited=False)
+
+
+def invitations(incomplete: str) -> Values:
+    """The same, but only the games to which the player is invited by name."""
+    return _asked(incomplete, invited=True)
+
+
+def _asked(incomplete: str, *, invited: bool) -> Values:
     answered: Values = []
     # A thread, because looking up a host's name has no time limit of its own. The process does not wait for it.
-    asking = threading.Thread(target=lambda: answered.extend(_open_games()), daemon=True)
+    asking = threading.Thread(target=lambda: answered.extend(_open_games(invited=invited)), daemon=True)
     asking.start()
     asking.join(PATIENCE)
     return _shortened(list(answered), incomplete)
 
 
-def _open_games() -> Values:
+def _open_games(*, invited: bool) -> Values:
     from hkoji.client import Home
     from hkoji.client.answers import read_summary
     from hkoji.client.transport import Transport
@@ -238,7 +254,7 @@ def _open_games() -> Values:
         return [
             (each["game"], f"{each['host']}, {each['ruleset']['name']}")
             for each in found
-            if each["host"] != mine and each["invite"] in (None, mine)
+            if each["host"] != mine and each["invite"] in ((mine,) if invited else (None, mine))
         ]
     return []
 

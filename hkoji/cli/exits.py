@@ -47,6 +47,7 @@ _CODES: Final[dict[type[errors.HkojiError], Exit]] = {
     errors.NotYourTurnError: Exit.TURN,
     errors.GameOverError: Exit.TURN,
     errors.TimeOverError: Exit.TURN,
+    errors.TalkClosedError: Exit.TURN,
     errors.BotError: Exit.BOT,
 }
 

@@ -49,15 +49,15 @@ def check_standard_input(sources: list[str], *, taken: bool) -> None:
         )
 
 
-def confirm(out: CommandOutput, question: str, refused: str, *, yes: bool) -> None:
+def confirm(out: CommandOutput, question: str, refused: str, *, yes: bool, unasked: UsageError | None = None) -> None:
     """Asks before a step that cannot be taken back, unless `yes`. Raises `CancelledError` with `refused` for a no.
 
-    Without a terminal, and in a batch, nobody can be asked: then it raises `UsageError`.
+    Without a terminal, and in a batch, nobody can be asked: then it raises `UsageError`, or `unasked`.
     """
     if yes:
         return
     if out.keep or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise unconfirmed()
+        raise unasked or unconfirmed()
     sys.stderr.write(f"{question} {_('[y/N]')} ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in _("y yes").split():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hkoji.client import Client
 
 _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "reverse": "7"}
-_DATA: Final = ("actor", "shape", "seq", "head", "step", "signer", "retry_after")
+_DATA: Final = ("actor", "shape", "seq", "head", "step", "signer", "retry_after", "line", "column")
 
 
 VERSION: Final = 1

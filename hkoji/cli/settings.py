@@ -23,8 +23,14 @@ from hkoji.messages.text import shorten, tell
 if TYPE_CHECKING:
     from hkoji.show.deck import Deck
 
-KEYS: Final = ("lang", "deck")
-"""All settings. Each is also an option and an environment variable: `--lang`, `HKOJI_LANG`."""
+OPTIONS: Final = ("lang", "deck")
+"""The settings that are also options of all commands: `--lang`."""
+
+KEYS: Final = (*OPTIONS, "always")
+"""All settings. Each is also an environment variable: `HKOJI_LANG`."""
+
+ALWAYS: Final = ("only",)
+"""The values of `always`: what `hkoji plans run` and `hkoji watch --plans` play in all games."""
 
 _SETTINGS: Final = tell("settings: {keys}", keys=", ".join(KEYS))
 _MOST_BYTES: Final = 16_384
@@ -40,7 +46,7 @@ def split_options(words: Iterable[str]) -> tuple[list[str], dict[str, str]]:
     left = iter(words)
     for word in left:
         option, equals, value = word.partition("=")
-        if option[:2] != "--" or option[2:] not in KEYS:
+        if option[:2] != "--" or option[2:] not in OPTIONS:
             rest.append(word)
             if word == "--":
                 rest.extend(left)
@@ -143,6 +149,24 @@ def _parse(file: Path, data: bytes) -> dict[str, str]:
         if not isinstance(value, str):
             raise UsageError(tell("{file}: {key} is text", file=file, key=key), hint=f'{key} = "…"')
     return found
+
+
+def plays_only_move() -> bool:
+    """Whether the only legal move is to be played in all games. Raises `UsageError` for an unknown value."""
+    value, source = in_use("always")
+    if value is not None:
+        check_always(value, source)
+    return value is not None
+
+
+def check_always(value: str, source: str = "") -> None:
+    """Raises `UsageError` unless it is a value of `always`."""
+    if value not in ALWAYS:
+        given = tell("always can be {values}, not {value!r}", values=", ".join(ALWAYS), value=shorten(value))
+        raise UsageError(
+            tell("{source}: {reason}", source=source, reason=given) if source else given,
+            hint=tell("remove it with `hkoji config always --unset`"),
+        )
 
 
 # --- the deck ---------------------------------------------------------------------------------------------------------

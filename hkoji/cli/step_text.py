@@ -9,7 +9,7 @@ from hkoji.cli.settings import deck_for
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Course, EntryBody
 from hkoji.game.entry_kinds import Annul, Credit, End, Lapse, Timeout
-from hkoji.game.entry_kinds.time import LapseReason
+from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.game.result_text import course_result
@@ -78,7 +78,9 @@ def _clock_text(course: Course, body: Annul | Credit | Lapse | Timeout) -> str:
     if isinstance(body, Lapse):
         if body.reason == LapseReason.EXPIRED:
             return _("the offer has expired: nobody has joined")
-        return _("the invitation has been declined")
+        if body.why is None:
+            return _("the invitation has been declined")
+        return _("the invitation has been declined: {why}", why=WHY_DECLINED[body.why])
     parts = []
     if body.gift is not None:
         parts.append(_("{time} given by the opponent", time=format_duration(body.gift.seconds)))

@@ -83,8 +83,12 @@ class Agenda:
         return [with_clock(each, self._stated(each)) for each in summaries]
 
     def known(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
-        """Returns summaries of the player's games, with the clocks as they are known here. Asks no service."""
-        return [with_clock(each, self._known(each)) for each in summaries]
+        """Returns summaries of the player's games, with the clocks as they are known here.
+
+        Of the player's invitations that ended before anybody joined it also says how, under `lapse`. The service is
+        asked only about those of which this home does not have the end yet.
+        """
+        return [{**with_clock(each, self._known(each)), **self._lapse(each)} for each in summaries]
 
     def waiting(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
         """Returns the games that wait for the player, the most urgent first.
@@ -125,6 +129,23 @@ class Agenda:
             return found._replace(slack=self._client.service().slack)
         except HkojiError:
             return found
+
+    def _lapse(self, summary: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
+        """Returns how an invitation has ended, as a field of its summary; nothing if it is not kept here."""
+        game = summary["game"]
+        sent = summary["status"] == "cancelled" and summary["invite"] is not None and summary["guest"] is None
+        if not sent or not (self._client.home.game_folder(game) / "log.jsonl").exists():
+            return {}
+        try:
+            kept = self._client.kept_game(game)
+            if not kept.position.over:
+                with self._client.game(game) as held:
+                    held.current()
+                kept = self._client.kept_game(game)
+        except HkojiError as error:
+            self._remark(game, error)
+            return {}
+        return kept.lapse
 
     def _known(self, summary: dict[str, Any]) -> GameTime:  # Any: JSON
         stated = self._stated(summary)

@@ -155,6 +155,8 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
         return _LateAnswerError(
             detail, hint, shorten(str(game or ""), 32), shorten(str(value.get("deadline") or "")) or None
         )
+    if (kind := _BY_CODE.get((answer.status, str(code)))) is not None:
+        return kind(detail, hint=hint)
     if answer.status == 429:
         wait = value.get("retry_after")
         reason = detail if value.get("detail") else None
@@ -167,8 +169,12 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
         return errors.ClockError(detail, wait if type(wait) is int and wait >= 0 else 30)
     if code == errors.RevokedError.code and answer.status == 403:
         return _RevokedError(detail, hint=hint)
-    if code == errors.TooManyGamesError.code and answer.status == 409:
-        return errors.TooManyGamesError(detail, hint=hint)
+    if code == errors.TalkClosedError.code and answer.status == 409:
+        return errors.TalkClosedError(shorten(str(game or ""), 32), detail)
+    if code == errors.TooManyChannelsError.code and answer.status == 409:
+        return errors.TooManyChannelsError(detail, hint=hint)
+    if code == errors.NotDeliveredError.code and answer.status == 422:
+        return _UndeliveredError(detail, hint=hint)
     kind = _BY_STATUS.get(answer.status)
     return kind(detail, hint=hint) if kind else errors.ServiceError(answer.status, detail, hint=hint)
 
@@ -187,6 +193,12 @@ class _RevokedError(errors.ForbiddenError):
     code = errors.RevokedError.code
 
 
+class _UndeliveredError(errors.HkojiError):
+    """The service says, in its own words, that a receiver has not taken what it sent."""
+
+    code = errors.NotDeliveredError.code
+
+
 class _LateAnswerError(errors.TimeOverError):
     """The service says, in its own words, that time is over. It need not say in which game and since when."""
 
@@ -203,6 +215,11 @@ class _TakenError(errors.HkojiError):
     code = "exists"
 
 
+_BY_CODE: Final[dict[tuple[int, str], type[errors.HkojiError]]] = {
+    (403, errors.BlockedError.code): errors.BlockedError,
+    (403, errors.NotAcceptedError.code): errors.NotAcceptedError,
+    (429, errors.TooManyGamesError.code): errors.TooManyGamesError,
+}
 _BY_STATUS: Final[dict[int, type[errors.HkojiError]]] = {
     400: errors.InvalidError,
     401: errors.LoginError,

@@ -31,8 +31,9 @@ from hkoji.errors import (
     UsageError,
 )
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import UNTIMED, Agreement, Series
 from hkoji.game.clock import add_seconds
+from hkoji.game.course import OVER
 from hkoji.game.position import Position
 from hkoji.game.submission import Submission
 from hkoji.log.line import Line
@@ -41,6 +42,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
 _LISTED: Final = 8
+_SERIES_BYTES: Final = 16
 
 
 def _silent(_: str) -> None:
@@ -75,6 +77,10 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def another(self) -> Client:
+        """Returns another client of the same player, for another thread."""
+        return Client(self.home, entropy=self._entropy, connect=self._connect, say=self.say)
 
     def close(self) -> None:
         """Closes the connections; the next request opens one again."""
@@ -141,16 +147,29 @@ class Client:
     # --- lists ----------------------------------------------------------------------------------------------------
 
     def games(self, *, everybody: bool = False, status: str | None = None) -> list[dict[str, Any]]:  # Any: JSON
-        """Returns the player's games, or everybody's, most recently changed first, each with its `clock`."""
+        """Returns the player's games, or everybody's, most recently changed first, each with its `clock`.
+
+        Those with the status `finished` are all that are over, also the cancelled ones.
+        """
+        if status == "finished":
+            over = [each for one in OVER for each in self._listed(one, everybody=everybody)]
+            return sorted(over, key=lambda each: str(each["updated"]), reverse=True)
+        return self._listed(status, everybody=everybody)
+
+    def _listed(self, status: str | None, *, everybody: bool) -> list[dict[str, Any]]:  # Any: JSON
         if everybody:
             return Agenda(self).stated(self.service().list_games(status=status))
         return Agenda(self).known(self._own_games(status=status))
 
-    def joinable(self) -> list[dict[str, Any]]:  # Any: JSON
-        """Returns everybody's open games that this player can join."""
-        me = self.identity.name
-        found = self.service().list_games(status="open")
-        return Agenda(self).stated(each for each in found if each["host"] != me and each["invite"] in (None, me))
+    def joinable(
+        self, *, ruleset: str | None = None, rated: bool | None = None, clock: str | None = None
+    ) -> list[dict[str, Any]]:  # Any: JSON
+        """Returns everybody's open games that this player can join, of a ruleset, rated or not, by the sort of clock.
+
+        `clock` is `none`, `fast` (the first turn takes less than a day), `days` (at most 31) or `slow`.
+        """
+        filters = {"ruleset": ruleset, "rated": None if rated is None else str(rated).lower(), "clock": clock}
+        return Agenda(self).stated(self.service().joinable(**filters))
 
     def waiting(self) -> list[dict[str, Any]]:  # Any: JSON
         """Returns the games whose next entry this player owes, invitations included; the most urgent first.
@@ -197,7 +216,10 @@ class Client:
             return wanted
         found = self._here(wanted)
         if not found and len(wanted) >= 4 and not offline:
-            listed = self.service().list_games(prefix=wanted)
+            service = self.service()
+            listed = service.list_games(prefix=wanted)
+            if not listed and service.registered:  # games by link are in no public list
+                listed = service.own_games(prefix=wanted)
             found = {each["game"] for each in listed if each["game"].startswith(wanted)}
         if not found:
             raise NotFoundError(tell("game"), prefix, hint=self._known())
@@ -237,32 +259,43 @@ class Client:
         agreement: Agreement = UNTIMED,
         *,
         expires_in: int | None = None,
+        series: int | None = None,
+        by_link: bool = False,
     ) -> Position:
         """Asks the service for a game and opens it. If the last command for such a game broke off, continues it.
 
+        With `by_link`, and without `invite`, whoever has the link can join: see `hkoji.client.links`.
+
         With `expires_in` the offer expires so many seconds from now, and `agreement` names no time itself: the time of
-        a repeated command is another one. Raises `TrustError`, and signs nothing, if the service offers another game
-        or agreement than this.
+        a repeated command is another one. With `series` the game is the first of at most so many, and the id of the
+        series is drawn here for the same reason. Raises `TrustError`, and signs nothing, if the service offers another
+        game or agreement than this.
         """
         assert expires_in is None or agreement.expires is None
+        assert series is None or agreement.series is None
+        assert invite is None or not by_link
         service = self.service()
         wanted = {
             "server": service.url,
             "agreement": agreement.to_json(),
             "expires_in": expires_in,
+            "series": series,
             "ruleset": ruleset.to_json(),
             "invite": [invite.name, invite.key.text if invite.key else None] if invite else None,
+            "by_link": by_link,
         }
         with locked(self.home.path / "games"):
             started = self.home.started()
             game = started.pop("game", None)
             if game is not None and started == wanted and self._vault(game).exists and not self._has_expired(game):
                 try:
-                    return self._open(game, invite)
+                    return self._open(game, invite, by_link=by_link)
                 except NotFoundError:  # the service has removed the offer, because it was not opened for so long
                     self.home.set_started({})
             if expires_in is not None:
                 agreement = agreement._replace(expires=add_seconds(utc_now(), expires_in))
+            if series is not None:
+                agreement = agreement._replace(series=Series(series, self._entropy(_SERIES_BYTES).hex(), 1))
             line = service.offer(ruleset, agreement)
             game = line.entry.game
             with self._hold(self._game(game)) as held:
@@ -276,17 +309,17 @@ class Client:
                     tell("the service offered another agreement than requested"), hint=tell("nothing was signed")
                 )
             self.home.set_started({**wanted, "game": game})
-            return self._open(game, invite)
+            return self._open(game, invite, by_link=by_link)
 
     def _has_expired(self, game: str) -> bool:
         """Returns whether nobody could join a game any more that `new` has asked for."""
         expires = self._game(game).stored().course.setup.agreement.expires
         return expires is not None and expires < utc_now()
 
-    def _open(self, game: str, invite: entry_kinds.Invite | None) -> Position:
+    def _open(self, game: str, invite: entry_kinds.Invite | None, *, by_link: bool) -> Position:
         """Opens the game that `new` has asked for."""
         with self._hold(self._game(game)) as held:
-            position = held.open(invite)
+            position = held.open(invite, by_link=by_link)
         self.home.set_started({})
         return position
 
@@ -311,6 +344,20 @@ class Client:
         """Returns a game as last seen, with its age, without asking the service. Raises `NotFoundError`."""
         return self._game(game).kept()
 
+    def try_move(self, game: str, notation: str) -> tuple[Position, str]:
+        """Returns the position after a move in a game as last seen, and the move in canonical notation.
+
+        Sends and writes nothing. Raises `NotFoundError` for a game that was never seen, and what `Position.choose`
+        raises.
+        """
+        return self._game(game).try_move(notation)
+
+    def note(self, game: str) -> str | None:
+        """Returns what the player has noted about a game; None if that is nothing."""
+        from hkoji.client.notes import GameNote
+
+        return GameNote(self._vault(game)).text()
+
     def kept_games(self, *, waiting: bool = False, status: str | None = None) -> list[KeptGame]:
         """Returns the player's games as last seen, most recently changed first, without asking the service.
 
@@ -321,7 +368,8 @@ class Client:
         if waiting:
             found = [each for each in found if each.position.course.to_move == me]
             found.sort(key=lambda each: urgency(each.summary))
-        return [each for each in found if status in (None, each.position.course.status)]
+        wanted = OVER if status == "finished" else (status,)
+        return [each for each in found if status is None or each.position.course.status in wanted]
 
     def submit(self, submission: Submission, server: str | None = None, origin: str | None = None) -> tuple[Line, ...]:
         """Sends a signed move of any player and checks its receipt. Needs no identity.
@@ -372,7 +420,10 @@ class Client:
             except LoginError:
                 identity = None
             service = self.service(self.server_of(game))
-            self._games[game] = ClientGame(self._vault(game), service, identity, self._entropy, self.say)
+            made = ClientGame(self._vault(game), service, identity, self._entropy, self.say)
+            if not made.vault.exists:  # a link may still bring it, from another service
+                return made
+            self._games[game] = made
         return self._games[game]
 
     @contextmanager

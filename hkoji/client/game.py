@@ -6,11 +6,13 @@ docs/spec/log.md, "Client rules". `Client.game` locks the game's folder; every m
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
 from hkoji.client.game_time import GameTime, TimeKeeper
 from hkoji.client.identity import Identity
+from hkoji.client.invite_link import own_code, refuse_without_link, verify_link
 from hkoji.client.kept_game import KeptGame, read_kept
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
@@ -34,12 +36,17 @@ from hkoji.game.position import Position, action_of
 from hkoji.game.submission import Submission, draft_move
 from hkoji.game.summary import time_of_record
 from hkoji.log.line import Line
+from hkoji.log.link_key import link_key
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import proof_message
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 
+if TYPE_CHECKING:
+    from hkoji.client.talk import GameTalk
+
 _TAKEN: Final = tell("nothing was sent; find another with `hkoji games --open`")
+_USED: Final = tell("nothing was sent; a link is good for one guest: ask your friend for a new one")
 
 
 class MadeMove(NamedTuple):
@@ -72,6 +79,13 @@ class ClientGame:
         self.record: Final = VerifiedLog(vault, service, identity, say)
         self._sender: Final = EntrySender(vault, service, identity, self.record, say)
         self.time: Final = TimeKeeper(self.record, service, self._sender, say)
+
+    @cached_property
+    def talk(self) -> GameTalk:
+        """The messages of the two players."""
+        from hkoji.client.talk import GameTalk
+
+        return GameTalk(self.record, self.service, self._sender, self._say)
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -120,8 +134,16 @@ class ClientGame:
         """Fetches new lines, and sends what needs no decision of the player: a new key, entropy."""
         try:
             return self._settled()
-        except ConflictError:  # another home of the player has been faster
-            return self.record.refresh().position
+        except ConflictError as error:  # another home of the player has been faster
+            before = self.record.require().position.course.head
+            position = self.record.refresh().position
+            if position.course.head == before:
+                # Nothing was faster. Silence would cost the player the game: the clock runs.
+                raise TrustError(
+                    tell("the service refuses what follows entry {seq}, and shows no later one", seq=error.seq),
+                    hint=tell("nothing was changed; try again, or compare your log with your opponent's"),
+                ) from error
+            return position
 
     def _settled(self) -> Position:
         known = self._bring_key(self.record.refresh())
@@ -205,26 +227,34 @@ class ClientGame:
         refuse_chosen_cards(position.course)
         return position
 
-    def open(self, invite: entry_kinds.Invite | None) -> Position:
-        """Opens the offered game, unless it is open already."""
+    def open(self, invite: entry_kinds.Invite | None, *, by_link: bool = False) -> Position:
+        """Opens the offered game, unless it is open already; `by_link` for whoever has the link with its code."""
         self._sender.deliver_pending()
         known = self.record.require()
         if known.position.course.stage is Stage.OPEN:
             refuse_chosen_cards(known.position.course)
             commit = self._commit_entropy(0)
-            self._sender.post(known.position.course, entry_kinds.Open(commit, self._sender.my_key(), invite))
+            name, key, course = self._sender.player().name, self._sender.my_key(), known.position.course
+            body = entry_kinds.Open(commit, key, invite)
+            if by_link:
+                link = link_key(own_code(self.vault, self._entropy))
+                body = entry_kinds.open_by_link(link, course, entropy_commit=commit, key=key, name=name)
+            self._sender.post(course, body)
         return self._fresh().position
 
-    def join(self, agree: Callable[[Course], None] = lambda _course: None) -> Position:
+    def join(self, agree: Callable[[Course], None] = lambda _course: None, code: str | None = None) -> Position:
         """Joins the game, unless the player has joined already, and reveals the player's entropy.
 
-        `agree` is called with the game before anything is signed; what it raises ends the attempt. Raises `LoginError`
-        if there is no player here, `ConflictError` if somebody else has joined, `GameOverError`.
+        `agree` is called with the game before anything is signed; what it raises ends the attempt. `code` is that of
+        the link by which the player joins. Raises `LoginError` if there is no player here, `ConflictError` if somebody
+        else has joined, `GameOverError`, and `TrustError` if the game was not opened by this link.
         """
         self._sender.player()
         self._sender.deliver_pending()
         known = self.record.refresh()
         course = known.position.course
+        if code is not None:
+            verify_link(course, code)
         if course.finished:
             raise GameOverError(course.setup.game)
         if known.seat == 0:
@@ -236,28 +266,71 @@ class ClientGame:
             raise IllegalError(tell("you host this game; somebody else has to join it"), hint=tell("nothing was sent"))
         if known.seat is None:
             if course.stage is not Stage.JOIN:
-                raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=_TAKEN)
+                hint = _TAKEN if code is None else _USED
+                raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=hint)
             refuse_chosen_cards(course)
             invite, me, key = course.setup.invite, self._sender.player(), self._sender.my_key()
-            if invite is not None and (reason := invite.refusal(me.name, key)):
+            if code is None:
+                refuse_without_link(course)
+            if isinstance(invite, entry_kinds.Invite) and (reason := invite.refusal(me.name, key)):
                 raise IllegalError(reason, hint=_TAKEN)
             agree(course)
             commit = self._commit_entropy(1)
-            self._sender.post(course, entry_kinds.Join(commit, key))
+            body = entry_kinds.Join(commit, key)
+            if code is not None:
+                link = link_key(code)
+                body = entry_kinds.join_by_link(link, course, entropy_commit=commit, key=key, name=me.name)
+            self._sender.post(course, body)
         return self._settle()
 
-    def move(self, notation: str) -> MadeMove:
+    def decline(self, why: str | None = None) -> Position:
+        """Declines the invitation to this game, perhaps with a reason, and returns the game, which is over.
+
+        Raises `ForbiddenError` if nobody, or somebody else, is invited, and `ConflictError` or `GameOverError` if the
+        game has begun or ended.
+        """
+        self._sender.player()
+        self.service.decline(self.vault.game, why)
+        position = self.record.refresh().position
+        if not position.over:
+            raise TrustError(
+                tell("the service says that you have declined, and its log of the game does not have that"),
+                hint=tell("try again; if it goes on, ask its operator"),
+            )
+        return position
+
+    def move(
+        self, notation: str, *, head: str | None = None, note: Callable[[Submission], None] | None = None
+    ) -> MadeMove:
         """Makes a move. It is checked here first, and again by the service.
 
-        If the last command broke off, its move is sent first; if that is the same move, no other is made.
-        Raises the errors of `Position.choose`, and `ConflictError` if another move was waiting and has arrived now.
+        If the last command broke off, its move is sent first; if that is the same move, no other is made. With `head`
+        the move is made only directly after the entry with that hash. `note` gets the signed move before it is kept.
+        Raises the errors of `Position.choose`, and `ConflictError` if another move was waiting and has arrived now, or
+        if the game has moved on from `head`.
         """
         position, done = self._after_pending("move")
+        course = position.course
+        if head not in (None, course.head):
+            raise ConflictError(course.setup.game, seq=course.seq, head=course.head)
         if done is not None:
             return self._made_before(position, done, notation)
         submission = self._make_move(position, notation)
+        if note is not None:
+            note(submission)
         self._sender.send(submission)
         return MadeMove(self._fresh().position, submission.entry.seq)
+
+    def try_move(self, notation: str) -> tuple[Position, str]:
+        """Returns the position after a move, and the move in canonical notation, by the game as last seen.
+
+        Sends and writes nothing; needs no lock. Raises the errors of `Position.choose`.
+        """
+        from hkoji.client.dry_run import after_move
+
+        known = self._last_seen()
+        action = _choose(known.position, notation)
+        return after_move(known, self.vault.openings(), action, self._sender.player().name), action
 
     def resign(self) -> MadeMove:
         """Gives the game up. Raises `IllegalError` before anyone has joined."""
@@ -313,10 +386,7 @@ class ClientGame:
         return MadeMove(self._fresh().position, course.seq + 1)
 
     def _make_move(self, position: Position, notation: str) -> Submission:
-        short, course = position.short, position.course
-        action = position.choose(
-            notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}", join=f"hkoji join {short}"
-        )
+        course, action = position.course, _choose(position, notation)
         seen, player = time_of_record(self.record.require().lines[-1]), self._sender.player()
         draft = draft_move(course, action, self._entropy, by=player.name, at=utc_now(), seen=seen)
         return draft.sign(player.signer_of(self._sender.counting_key(course)))
@@ -350,6 +420,11 @@ class ClientGame:
             head=position.course.head,
             hint=tell("your earlier move {made} has arrived as entry {seq}; nothing else was sent", made=made, seq=seq),
         )
+
+
+def _choose(position: Position, notation: str) -> str:
+    short = position.short
+    return position.choose(notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}", join=f"hkoji join {short}")
 
 
 def _why_kept(short: str, old: PublicKey, *, here: bool) -> str:

@@ -17,6 +17,7 @@ from hkoji.client.verified_log import KnownGame
 from hkoji.errors import HkojiError, NetworkError, ServiceError
 from hkoji.game.course import Stage
 from hkoji.game.position import Position, action_of
+from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.game.submission import Submission
 from hkoji.game.summary import summarise, time_of_record
 from hkoji.game.view import continue_own
@@ -69,12 +70,20 @@ class KeptGame(NamedTuple):
     def summary(self) -> dict[str, Any]:  # Any: JSON
         """The game as a list of games shows it, with its clock and its age."""
         found = summarise(self.position.course, self.lines[0], self.lines[-1])
-        return {**with_clock(found, self.time), **self.age}
+        return {**with_clock(found, self.time), **self.lapse, **self.age}
+
+    @property
+    def lapse(self) -> dict[str, Any]:  # Any: JSON
+        """Why the game ended before anybody joined it, as a field of its summary; nothing for any other game."""
+        if not self.position.over:
+            return {}
+        lapse = lapse_json(closing_body(step.body for step in self.position.replay.steps))
+        return {} if lapse is None else {"lapse": lapse}
 
     def concerns(self, name: str) -> bool:
         """Whether the player with that name plays in the game or is invited to it."""
         course = self.position.course
-        invited = course.setup.invite.name if course.setup.invite and course.stage is Stage.JOIN else None
+        invited = course.setup.invited if course.stage is Stage.JOIN else None
         return course.stage is not Stage.OPEN and (self.position.seat is not None or invited == name)
 
 

@@ -80,7 +80,7 @@ def verify_lines(
         try:
             signer = before.signer(step.entry, step.body)
             if not _is(line, own, signer):
-                verify_signatures(line.entry, line.sig, signer, step.body)
+                verify_signatures(line.entry, line.sig, signer, step.body, before.setup.link)
                 verify_receipt(require_receipt(line), line.entry, server)
             if number and (earlier := lines[number - 1].receipt):
                 verify_receipt_time(require_receipt(line).receipt, earlier.receipt)

@@ -8,6 +8,7 @@ the service. A key that only the service vouches for is refused until the user h
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from hkoji.client.files import intact, locked, read_json, text_or_none, write_json
@@ -15,9 +16,11 @@ from hkoji.client.home import Home
 from hkoji.client.transport import same_address
 from hkoji.errors import OtherOriginError, TrustError
 from hkoji.game.setup import Setup
+from hkoji.log.entry import SERVER_NAME
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import NewKey
 from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
 
 
 def registered(home: Home) -> tuple[str, ...]:
@@ -25,6 +28,26 @@ def registered(home: Home) -> tuple[str, ...]:
     file = home.path / "pins.json"
     with intact(file):
         return tuple(sorted(url for url, here in read_json(file).items() if here.get("origin")))
+
+
+def pinned(home: Home) -> tuple[str, ...]:
+    """Returns the URLs of the services of which a home has pins."""
+    file = home.path / "pins.json"
+    with intact(file):
+        return tuple(sorted(read_json(file)))
+
+
+class KeyStanding(StrEnum):
+    """How a player's key is known, from the best way to the least."""
+
+    CONFIRMED = "confirmed"
+    """The user has said that it is the player's: `hkoji trust`."""
+    LINK = "link"
+    """A link has introduced it. It counts as confirmed."""
+    FOLLOWED = "followed"
+    """The player's earlier key has signed for it."""
+    SEEN = "seen"
+    """It is the first key that the service has shown."""
 
 
 class Pins:
@@ -73,11 +96,15 @@ class Pins:
                 ),
             )
 
-    def pin_server(self, key: PublicKey) -> PublicKey:
-        """Pins the service's key, after `verify_server`."""
+    def pin_server(self, key: PublicKey, *, by_link: bool = False) -> PublicKey:
+        """Pins the service's key, after `verify_server`; `by_link` if a friend has signed what names it."""
         self.verify_server(key)
+        if by_link:
+            self.introduce(SERVER_NAME, key)
         if self.server_key is None:
             self._update(key=key.text)
+            if by_link:
+                return key
             self._say(
                 tell(
                     "the key of {url} is {fingerprint}: compare it with the key that the operator gives you",
@@ -146,9 +173,32 @@ class Pins:
         with intact(self._file):
             return key.fingerprint in self._pins().get("trusted", {}).get(name, ())
 
+    @property
+    def trusted_names(self) -> tuple[str, ...]:
+        """The names of the players of whom the user has confirmed a key, in order."""
+        with intact(self._file):
+            return tuple(sorted(self._pins().get("trusted", {})))
+
     def trust(self, name: str, fingerprint: str) -> None:
         """Records that the user has confirmed a key of a player."""
         self._rewrite(lambda here: _added(here, "trusted", name, fingerprint))
+
+    def introduce(self, name: str, key: PublicKey) -> None:
+        """Records that a link has introduced a key of a player, or of the service under its name in logs.
+
+        The other player of the game knew the code of the link, which came from them by another way than the service.
+        """
+        self._rewrite(lambda here: _added(here, "by_link", name, key.fingerprint))
+
+    def standing(self, name: str, key: PublicKey) -> KeyStanding:
+        """Returns how it is known that `key` is that of a player, or of the service under its name in logs."""
+        if self.trusted(name, key):
+            return KeyStanding.CONFIRMED
+        with intact(self._file):
+            if key.fingerprint in self._pins().get("by_link", {}).get(name, ()):
+                return KeyStanding.LINK
+        current, *earlier = self.every.get(name, (key,))
+        return KeyStanding.FOLLOWED if key == current and earlier else KeyStanding.SEEN
 
     def pin_player(self, name: str, key: PublicKey) -> None:
         """Makes `key` the current one of a player; the previous one is remembered for old games.
@@ -219,16 +269,17 @@ class KnownKeys:
         self._successors = successors
         self._say = say
 
-    def meet(self, setup: Setup, me: str | None) -> None:
+    def meet(self, setup: Setup, me: str | None, seat: Seat | None = None) -> None:
         """Pins the new keys of a game's players. Raises `TrustError` before anything is pinned.
 
-        `me` is the player's own name.
+        `me` is the player's own name, and `seat` theirs, found by their key. In a game by link that a guest has joined,
+        the link has introduced the other player's first key.
         """
         found: list[tuple[str, LearnedKey]] = []
-        for seat in (0, 1):
-            name = setup.names[seat]
+        for number in (0, 1):
+            name = setup.names[number]
             if name is not None:
-                found += [(name, learnt) for learnt in self._learn(setup, seat, name, mine=name == me)]
+                found += [(name, learnt) for learnt in self._learn(setup, number, name, mine=name == me)]
         for name, learnt in found:
             if not learnt.counts:
                 self._pins.remember(name, learnt.key)
@@ -238,6 +289,10 @@ class KnownKeys:
                     tell("{name} has another key now: {fingerprint}", name=name, fingerprint=learnt.key.fingerprint)
                 )
             self._pins.pin_player(name, learnt.key)
+        if setup.link is not None and seat is not None:
+            other = setup.names[1 - seat]
+            if other is not None:
+                self._pins.introduce(other, setup.all_keys(1 - seat)[0])
 
     def _learn(self, setup: Setup, seat: int, name: str, *, mine: bool) -> list[LearnedKey]:
         """Returns the new keys of a seat, in order."""

@@ -80,7 +80,7 @@ class ServiceRequests:
         most: int = SHORT_ANSWER,
     ) -> HttpAnswer:
         """Returns the answer, of at most `most` bytes. Raises the error that a refusal stands for."""
-        if method == "POST" and body is None:
+        if body is None and (method == "POST" or value is not None):
             body = b"" if value is None else json.dumps(value).encode()
         self._transport.most = most
         answer = self._patiently(method, path, body, token)

@@ -35,6 +35,7 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import KnownKeys, Pins
 from hkoji.client.requests import REPLACED, ServiceRequests, unregistered
+from hkoji.client.talk_answers import MessageAnswer, read_message, read_talk_page
 from hkoji.client.transport import MOST_BYTES, Transport, same_bytes
 from hkoji.errors import (
     ExistsError,
@@ -53,6 +54,8 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
 _PAGE: Final = "200"
+_MOST_MESSAGES: Final = 5000
+"""How many messages of a game a client reads. A service takes fewer."""
 _REPLACED_ELSEWHERE: Final = tell(
     "copy the file of the current key from the machine where you have changed it, and begin with it in a new folder: "
     "`hkoji init NAME --key FILE`; if you have not changed it, somebody else has: ask the operator"
@@ -97,6 +100,11 @@ class Service:
     def key(self) -> PublicKey:
         """The pinned key of the service; pinned now if it is a new one. Raises `TrustError`, like `meet`."""
         return self.pins.server_key or self.pins.pin_server(self.meet().key)
+
+    @property
+    def registered(self) -> bool:
+        """Whether the player has registered here from this home."""
+        return self.pins.origin is not None
 
     def describe(self) -> ServiceDescription:
         """Returns the service's description."""
@@ -147,14 +155,13 @@ class Service:
 
     def _explain(self, error: HkojiError, name: str, key: PublicKey) -> None:
         """Says in the refusal of a registration that the name has another key by now, if the service knows `key`."""
-        registered = self.pins.origin is not None
-        if registered:
+        if self.registered:
             error.hint = REPLACED
         with suppress(HkojiError):
             found = self.player(name)
             if found.had(key):
                 error.message = found.why_not(key, name)
-                error.hint = REPLACED if registered else _REPLACED_ELSEWHERE
+                error.hint = REPLACED if self.registered else _REPLACED_ELSEWHERE
 
     def new_key(self, name: str, text: str, sig: str, old_sig: str) -> None:
         """Gives a player a new key, for which the old one has signed."""
@@ -210,12 +217,20 @@ class Service:
         """Returns everybody's games that match."""
         return self._list("/v1/games", filters)
 
-    def own_games(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
-        """Returns the player's games that match."""
-        return self.requests.with_login(lambda token: self._list("/v1/me/games", filters, token))
+    def joinable(self, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
+        """Returns the open games that the player can join, and that match."""
+        chosen = {**filters, "status": "open", "joinable": "true"}
+        return self.requests.with_login(lambda token: self._list("/v1/games", chosen, token))
+
+    def own_games(self, since: str = "", /, **filters: str | None) -> list[dict[str, Any]]:  # Any: JSON
+        """Returns the player's games that match.
+
+        With a `status` the newest game is first. Then games that were created before `since` may be left out.
+        """
+        return self.requests.with_login(lambda token: self._list("/v1/me/games", filters, token, since))
 
     def _list(
-        self, path: str, filters: Mapping[str, str | None], token: str | None = None
+        self, path: str, filters: Mapping[str, str | None], token: str | None = None, since: str = ""
     ) -> list[dict[str, Any]]:  # Any: JSON
         """Returns all games that match, page by page. Filters that are None do not count.
 
@@ -236,6 +251,8 @@ class Service:
                 size += len(answer.body)
                 if after and (not page["games"] or size > LONGEST_LIST):
                     raise HkojiError(tell("its list of games does not end"))
+                if since and page["games"] and read_text(page["games"][-1]["created"]) < since:
+                    after = None
             if not after:
                 return found
 
@@ -245,6 +262,13 @@ class Service:
         answer = self.requests.with_login(lambda token: self.requests.send("POST", "/v1/offers", value, token))
         with understood(answer):
             return read_line(answer.json()["line"])
+
+    def decline(self, game: str, why: str | None) -> None:
+        """Declines an invitation by name, perhaps with a reason. Raises `ForbiddenError` for another one."""
+        path, value = f"/v1/games/{game}/decline", {} if why is None else {"why": why}
+        self.requests.with_login(
+            lambda token: self.requests.send("POST", path, value, token, game=game, most=LONGEST_VIEW)
+        )
 
     def log(self, game: str, after: int = -1, wait: int = 0) -> tuple[Line, ...]:
         """Returns the public log's lines after an entry. The service may wait up to `wait` seconds for one."""
@@ -282,6 +306,40 @@ class Service:
         """Asks the service to forget the player's wish to call a game off."""
         path = f"/v1/games/{game}/statements/annul"
         self.requests.with_login(lambda token: self.requests.send("DELETE", path, token=token, game=game))
+
+    # --- talk -----------------------------------------------------------------------------------------------------
+
+    def talk(self, game: str) -> tuple[MessageAnswer, ...]:
+        """Returns all messages of a game of the player, page by page, as the service shows them."""
+        return self.requests.with_login(lambda token: self._talk(game, token))
+
+    def _talk(self, game: str, token: str) -> tuple[MessageAnswer, ...]:
+        found: list[MessageAnswer] = []
+        after: int | None = 0
+        while after is not None:
+            path = f"/v1/games/{game}/talk?after={after}"
+            answer = self.requests.send("GET", path, token=token, game=game, most=LONGEST_PAGE)
+            page, after = read_talk_page(answer, after)
+            found += page
+            with understood(answer):
+                if len(found) > _MOST_MESSAGES:
+                    raise HkojiError(tell("its list of messages does not end"))
+        return tuple(found)
+
+    def say(self, game: str, text: str, sig: str) -> MessageAnswer:
+        """Sends a signed message; sent again it is the same one. Returns it as the service keeps it."""
+        value, path = {"text": text, "sig": sig}, f"/v1/games/{game}/talk"
+        with same_bytes():
+            return read_message(
+                self.requests.with_login(lambda token: self.requests.send("POST", path, value, token, game=game))
+            )
+
+    def delete_message(self, game: str, number: int) -> None:
+        """Asks the service to delete a message of the player."""
+        path = f"/v1/games/{game}/talk/{number}"
+        self.requests.with_login(lambda token: self.requests.send("DELETE", path, token=token, game=game))
+
+    # --- views ----------------------------------------------------------------------------------------------------
 
     def view(self, game: str, after: int) -> ViewAnswer:
         """Returns the player's view, with the log's lines after an entry."""

@@ -2,7 +2,8 @@
 
 docs/spec/log.md, "Client rules". The log here only ever grows. What must be on disk, and before what:
 
-1. Entropy, before its commitment is signed (`secrets.json`, replaced: two syncs, once a game).
+1. Entropy, before its commitment is signed, and the code of a link, before its key signs (`secrets.json`, replaced: two
+   syncs each, once a game).
 2. An entry with its signature and openings, before the first byte of it is sent (`outbox.signed`, added to: one sync).
    A retry sends these bytes, and the openings are read from there ever after, so they need no sync of their own.
 3. A view that shows new cards, before the lines that it belongs to (`views.signed`, added to: one sync).
@@ -139,6 +140,16 @@ class Vault:
         kept = self._read_secrets()
         if entropy or self.server is None:
             self._update(server=self.server or server, entropy=[*kept.get("entropy", []), *entropy])
+
+    @property
+    def link_code(self) -> str | None:
+        """The code of the link by which the player has opened the game; None if there is no link."""
+        with intact(self._secrets):
+            return text_or_none(self._read_secrets().get("link_code"))
+
+    def keep_link_code(self, code: str) -> None:
+        """Keeps the code of a new link, before its key signs anything."""
+        self._update(link_code=code)
 
     # --- the log --------------------------------------------------------------------------------------------------
 

@@ -141,7 +141,7 @@ class VerifiedLog:
             verify_view(view, result.steps[-1].course, seat)
         setup = result.steps[-1].course.setup
         if new:
-            self.service.known_keys.meet(setup, self._identity.name if self._identity else None)
+            self.service.known_keys.meet(setup, self._identity.name if self._identity else None, seat)
         self.vault.begin(self.service.url)
         if shown is not None:
             self.vault.keep_openings(_own(shown.openings, result.steps[-1].course))

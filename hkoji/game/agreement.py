@@ -15,7 +15,8 @@ from hkoji.log.entry import exactly, is_time, read_hex
 from hkoji.messages.text import tell
 
 _ID_DIGITS: Final = 32
-_LENGTHS: Final = (3, 5, 7, 9)
+SERIES_LENGTHS: Final = (3, 5, 7, 9)
+"""How many games a series may have at most."""
 
 
 class Series(NamedTuple):
@@ -79,7 +80,7 @@ def _read_series(value: JsonValue) -> Series:
     what = tell("series")
     fields = exactly(value, what, ("games", "id", "number"))
     games, number = fields["games"], fields["number"]
-    if type(games) is not int or games not in _LENGTHS:
+    if type(games) is not int or games not in SERIES_LENGTHS:
         raise MalformedError(what, tell("{key} is not 3, 5, 7 or 9", key="games"))
     if type(number) is not int or not 1 <= number <= games:  # isinstance would take true, which equals 1
         raise MalformedError(what, tell("{key} is not from 1 to {games}", key="number", games=games))

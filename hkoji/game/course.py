@@ -157,7 +157,7 @@ class Course(NamedTuple):
     def to_move(self) -> str | None:
         """The player who owes the next entry or is invited to join; None if that is no particular player."""
         if self.stage is Stage.JOIN:
-            return self.setup.invite.name if self.setup.invite else None
+            return self.setup.invited
         return None if self.actor is None else self.setup.names[self.actor]
 
     @property

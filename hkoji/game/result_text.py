@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from hkoji.game.clock import Effect
 from hkoji.game.course import Course, EntryBody
 from hkoji.game.entry_kinds import Annul, End, Lapse
-from hkoji.game.entry_kinds.time import LapseReason
+from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
 from hkoji.messages.text import Text, tell
 from hkoji.rules.events import CLOSING_REASONS, Outcome
 
@@ -36,6 +36,12 @@ def result_text(
     return tell("a shared win, {reason}", reason=reason)
 
 
+def own_result_text(outcome: Outcome, reasons: Mapping[str, str], *, won: bool) -> Text:
+    """Returns for a player who has won or lost, and why, as a phrase without names. For lists of a player's games."""
+    reason = {**CLOSING_REASONS, **reasons}.get(outcome.reason, outcome.reason)
+    return tell("won {reason}", reason=reason) if won else tell("lost {reason}", reason=reason)
+
+
 def course_result(course: Course, closed: EntryBody | None = None) -> Text:
     """Returns who has won a game that is over, by name, and why; `closed` as in `result_text`."""
     outcome = course.outcome
@@ -54,5 +60,17 @@ def _closing(closed: EntryBody | None) -> str:
     if isinstance(closed, Annul):
         return tell("called off by agreement")
     if isinstance(closed, Lapse):
-        return tell("expired") if closed.reason == LapseReason.EXPIRED else tell("declined")
+        return lapse_text(closed.reason, closed.why)
     return ""
+
+
+def lapse_text(reason: str, why: str | None) -> Text:
+    """Returns why a game ended before anybody joined it, as a phrase; `why` is a word of `WHY_DECLINED`, if any."""
+    if reason == LapseReason.EXPIRED:
+        return tell("expired")
+    return tell("declined") if why is None else tell("declined: {why}", why=WHY_DECLINED[why])
+
+
+def lapse_json(closed: EntryBody | None) -> dict[str, str | None] | None:
+    """Returns why a game ended before anybody joined it, for programs; None for one that `closed` ended otherwise."""
+    return {"reason": closed.reason, "why": closed.why} if isinstance(closed, Lapse) else None

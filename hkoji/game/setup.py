@@ -26,6 +26,19 @@ class Invite(NamedTuple):
         return tell("the game is open only to {name}", name=self.name)
 
 
+class LinkInvite(NamedTuple):
+    """The invitation of whoever has a link: the key made from its code, and the SSHSIG blob by it for the `open`."""
+
+    link: PublicKey
+    sig: bytes
+
+
+def verify_other_than_link(key: PublicKey | None, link: PublicKey | None) -> None:
+    """Checks that a key of a game is not the key of the link that it was opened by. Raises `IllegalError`."""
+    if link is not None and key == link:
+        raise IllegalError(tell("the key of the link cannot be another key of the game"))
+
+
 class Replaced(NamedTuple):
     """A change of a seat's key. `old` was the key up to and including entry `seq`, which replaced it.
 
@@ -49,7 +62,7 @@ class Setup(NamedTuple):
     names: tuple[str | None, str | None] = (None, None)
     keys: tuple[PublicKey | None, PublicKey | None] = (None, None)
     """The keys that are valid for the next entry."""
-    invite: Invite | None = None
+    invite: Invite | LinkInvite | None = None
     entropy_commits: tuple[str | None, str | None] = (None, None)
     entropy: tuple[str | None, str | None] = (None, None)
     replaced: tuple[Replaced, ...] = ()
@@ -58,6 +71,16 @@ class Setup(NamedTuple):
     def dealer(self, seed: str | None) -> Dealer | None:
         """Returns the dealer, or None until the seed and all of its other inputs are known."""
         return None if seed is None else self.terms.dealer(self.game, self.ruleset, seed, self.entropy)
+
+    @property
+    def invited(self) -> str | None:
+        """The only player who may join, if the invitation names one."""
+        return self.invite.name if isinstance(self.invite, Invite) else None
+
+    @property
+    def link(self) -> PublicKey | None:
+        """The key of the link by which alone a guest may join, if the game was opened by link."""
+        return self.invite.link if isinstance(self.invite, LinkInvite) else None
 
     def seat_of(self, name: str) -> Seat | None:
         """Returns the seat of the player with that name; None if there is none."""
@@ -86,6 +109,7 @@ class Setup(NamedTuple):
         """Returns this setup with `key` in place of a seat's old key. Raises `IllegalError`."""
         seat = replaced.seat
         verify_replaced_key(self.names[seat] or "", replaced.old, self.keys[seat])
+        verify_other_than_link(key, self.link)
         if key in (self.server_key, *self.all_keys(0), *self.all_keys(1)):
             raise IllegalError(tell("the new key is, or was, a key of this game already"))
         keys = (key, self.keys[1]) if seat == 0 else (self.keys[0], key)

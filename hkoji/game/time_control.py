@@ -139,8 +139,6 @@ def format_time_control(control: TimeControl | None) -> str:
 def parse_duration(text: str) -> int:
     """The seconds of a duration like `3d` or `1d12h`: units w d h m s, each at most once. Raises `UsageError`."""
     parts = _DURATION.fullmatch(text)
-    if "^" in text and "+" not in text:
-        raise _refuse(text, tell("a limit (^) is for a reserve to which something is added (+)"))
     if not parts or not text:
         raise UsageError(
             tell("{given!r} is not a duration", given=shorten(text)),

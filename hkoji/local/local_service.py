@@ -107,7 +107,11 @@ class LocalService:
             case ("GET", "games", game, "view"):
                 return 200, self._view(game, self._player(token), after)
             case ("GET", *me, "games"):
-                return 200, {"games": self._list(query, self._player(token) if me else None), "next": None}
+                listed = self._list(query, self._player(token) if me else None)
+                if query.get("joinable") == ["true"]:
+                    mine = self._player(token)
+                    listed = [each for each in listed if each["host"] != mine and each["invite"] in (None, mine)]
+                return 200, {"games": listed, "next": None}
         raise errors.NotFoundError(tell("address"), path)
 
     @property
@@ -205,6 +209,8 @@ class LocalService:
             if course.stage is Stage.OPEN or not game.startswith(prefix) or status not in (None, course.status):
                 continue
             if player is not None and player not in course.setup.names and not owes:
+                continue
+            if player is None and summary["by_link"]:
                 continue
             if owes or not only_waiting:
                 found.append(summary)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from hkoji.errors import MalformedError, NotUnderstoodError
+from hkoji.errors import MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.log.canonical import (
     GAME,
     HASH,
@@ -25,6 +25,7 @@ from hkoji.log.canonical import (
     JsonValue,
     TextForm,
     decode,
+    decode_base64,
     encode,
     is_hex,
     is_name,
@@ -186,6 +187,32 @@ def read_hex(value: JsonValue, what: str, digits: int = 64) -> str:
     if not isinstance(value, str) or not is_hex(value, digits):
         raise MalformedError(what, tell("it is not {digits} lower case hex digits", digits=digits))
     return value
+
+
+def read_signature(value: JsonValue, what: str) -> bytes:
+    """Reads an SSHSIG blob inside a body. Raises `MalformedError`."""
+    if not isinstance(value, str) or not value:
+        raise MalformedError(what, tell("a signature in it is not base64 text"))
+    return decode_base64(value, "signature")
+
+
+def read_key_form(value: JsonValue, what: str) -> PublicKey | WeakKeyError:
+    """Reads a public key, or returns the error of a weak one. Raises `MalformedError`.
+
+    The caller raises that error (`require_strong`) only after the errors for malformed fields, because an audit reports
+    malformed entries in step 1 and weak keys in step 3.
+    """
+    try:
+        return read_key(value, what)
+    except WeakKeyError as error:
+        return error
+
+
+def require_strong(key: PublicKey | WeakKeyError) -> PublicKey:
+    """Returns a key that `read_key_form` has read. Raises `WeakKeyError` if it is weak."""
+    if isinstance(key, WeakKeyError):
+        raise key
+    return key
 
 
 def read_key(value: JsonValue, what: str) -> PublicKey:

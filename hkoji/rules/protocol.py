@@ -148,7 +148,7 @@ class Ruleset(Protocol):
     def reasons(self) -> Mapping[str, str]:
         """The reasons for which its rules end it, as in the log's `result`: words of lower-case letters.
 
-        Each has the words for people that complete `alice wins …` or `a shared win, …`.
+        Each has the words for people that complete `alice wins …`, `lost …` or `a shared win, …`.
         """
 
     @property

@@ -187,12 +187,14 @@ class Board(ABC):
                 result = result_text(outcome, reasons, self.name(winner), you=self.is_me(winner))
             return self.say(tell("The game is over: {result}.", result=result))
         if course.stage is Stage.JOIN:
-            invite = course.setup.invite
+            invited = course.setup.invited
             if self.position.invited:
                 host = self.course.setup.names[0]
                 return self.say(tell("It is your turn: {host} invites you to join this game.", host=host))
-            if invite:
-                return self.say(tell("The game waits for {name} to join.", name=invite.name))
+            if invited:
+                return self.say(tell("The game waits for {name} to join.", name=invited))
+            if course.setup.link:
+                return self.say(tell("The game waits for whoever has its link to join."))
             return self.say(tell("The game waits for someone to join."))
         if course.state.due is Due.DEAL and course.state.round:
             return self.say(tell("Round {number} is over.", number=course.state.round))

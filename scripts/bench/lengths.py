@@ -16,6 +16,8 @@ from hkoji_server.service.decision import summarise
 from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.invitation_answers import InvitationAnswers
+from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Append, NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
@@ -64,7 +66,9 @@ async def _measure(folder: Path) -> None:
         for length, table in tables.items():
             sources, held = ClockAndEntropy(), HeldGames(store, 10)
             views = GameViews(store, held, table.server, cached=10)
-            games = Games(store, held, ServiceTime(store, sources, outage_after=180), sources, table.server)
+            clock = ServiceTime(store, sources, outage_after=180)
+            choices = PlayerChoices(store, InvitationAnswers(store, held, clock, table.server))
+            games = Games(store, held, clock, sources, table.server, choices)
             game, names, last = table.game, table.names, table.course.seq - 1
             timings = {
                 "whole log": await _time(_log(views, game, -1)),

@@ -115,8 +115,8 @@ def withdraw(data: Path | None, prefix: str, database: str | None = None) -> dic
 def tidy(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
     """Removes offers that nobody has opened in time, and expired codes and logins, as the service itself does.
 
-    It also removes statements about games that have moved on since. Returns how many of each were removed. Raises
-    `NotFoundError` if there is no service, `StorageError`.
+    It also removes statements about games that have moved on since, and notices to channels that were removed. Returns
+    how many of each were removed. Raises `NotFoundError` if there is no service, `StorageError`.
     """
 
     async def work(store: Store, settings: Settings) -> dict[str, Any]:
@@ -125,7 +125,8 @@ def tidy(data: Path | None, database: str | None = None) -> dict[str, Any]:  # A
         with _maintenance(location_of(settings)) as maintenance:
             games = maintenance.with_statements()
         held = HeldGames(store, 1)
-        return {**removed, "statements": sum([await held.remove_void(game) for game in games])}
+        void = sum([await held.remove_void(game) for game in games])
+        return {**removed, "statements": void, "notices": await store.remove_stray_notices()}
 
     return _on_store(data, database, work)
 
@@ -243,6 +244,8 @@ def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # 
         "earlier_keys": found.rows["retired"],
         "logins": found.rows["token"],
         "codes": found.rows["code"],
+        "channels": found.rows["channel"],
+        "notices": found.rows["outbox"],
         "bytes": found.size,
         "free_bytes": found.free,
     }

@@ -31,11 +31,16 @@ from hkoji_server.process.server import bind_listener, default_origin, run, tell
 from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.process.workers import Workers
 from hkoji_server.routes import openapi, problems
+from hkoji_server.routes.channels import make_channels_router
+from hkoji_server.routes.choices import make_choices_router
 from hkoji_server.routes.event_streams import make_events_router
+from hkoji_server.routes.finished_games import make_finished_router
 from hkoji_server.routes.game_clocks import make_clocks_router, make_head_endpoints
 from hkoji_server.routes.game_log import make_log_endpoints
+from hkoji_server.routes.game_talk import make_talk_router
 from hkoji_server.routes.games import make_games_router
 from hkoji_server.routes.health import Readiness, add_health_routes
+from hkoji_server.routes.invitation_page import make_invitation_router
 from hkoji_server.routes.lists import make_list_endpoints
 from hkoji_server.routes.plain import PlainRoutes
 from hkoji_server.routes.players import make_players_router
@@ -43,19 +48,28 @@ from hkoji_server.routes.request_frame import RequestFrame
 from hkoji_server.routes.request_limits import AddressLimit, BodyLimit
 from hkoji_server.routes.route_metrics import RouteMetrics
 from hkoji_server.service.agreement_limits import AgreementLimits
+from hkoji_server.service.channels import ChannelKind, Channels
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.finished_games import FinishedGames
 from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
+from hkoji_server.service.guarded_post import GuardedPoster
 from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
+from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
+from hkoji_server.service.offer_limits import OfferLimits
+from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
 from hkoji_server.service.signed_heads import SignedHeads
+from hkoji_server.service.talk import Talk
 from hkoji_server.service.tidying import tidy_at_intervals
 from hkoji_server.service.waiting_hub import WaitingHub
+from hkoji_server.service.webhook import WebhookCourier
 from hkoji_server.settings import Settings, cap_of_address, load, parse_bind, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location, show_location
@@ -101,11 +115,14 @@ async def _identify(
 
 def _limits(settings: Settings) -> RateLimits:
     texts = (settings.limit_address, settings.limit_player, settings.limit_registrations)
-    if not any(texts):
-        return RateLimits()
     address, player, registrations = (Rate(*parse_rate(text)) if text else None for text in texts)
     rates = open_rates(location_of(settings))
     return RateLimits(rates, address=address, player=player, registrations=registrations)
+
+
+def _counted(metrics: Metrics | None) -> dict[str, Any]:  # Any: functions by name
+    """Returns what a delivery is told to count with."""
+    return {} if metrics is None else {"count": metrics.notice, "lag": metrics.notices_overdue}
 
 
 class Application:
@@ -168,19 +185,29 @@ class Application:
             time = ServiceTime(store, sources, outage_after=settings.outage_after)
             held = HeldGames(store, settings.cached_games)
             views = GameViews(store, held, key, cached=settings.cached_games)
+            answers = InvitationAnswers(store, held, time, key)
+            choices = PlayerChoices(store, answers)
             games = Games(
                 store,
                 held,
                 time,
                 sources,
                 key,
+                choices,
                 limits=limits,
                 agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
+                offers=OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
             )
             statements = GameStatements(store, held, time, key, limits)
             heads = SignedHeads(store, time, sources, key, most=settings.cached_games)
             failed = _nothing if self._metrics is None else self._metrics.keeper_failed
             keeper = Keeper(store, held, time, sources, key, slack=settings.slack, failed=failed)
+            poster = GuardedPoster(private=settings.webhook_private)
+            kinds: dict[str, ChannelKind] = {
+                "webhook": WebhookCourier(poster, key, sources, limits, origin=origin),
+            }
+            channels = Channels(store, sources, kinds, limits)
+            delivery = NoticeDelivery(store, held, time, sources, kinds, origin=origin, **_counted(self._metrics))
             hub = self._hub = WaitingHub(
                 store,
                 most=settings.max_waiting,
@@ -205,8 +232,13 @@ class Application:
                     registration=settings.registration,
                     slack=settings.slack,
                 ),
+                make_channels_router(players, channels),
                 make_clocks_router(players, statements, store, sources, slack=settings.slack),
+                make_choices_router(players, choices, answers, store),
+                make_finished_router(FinishedGames(store, time), sources, slack=settings.slack),
+                make_talk_router(players, Talk(store, held, sources)),
                 make_events_router(players, hub, store, sources),
+                make_invitation_router(),
             ):
                 self.api.include_router(router)
             self._outermost = self._with_middleware(limits)
@@ -220,6 +252,7 @@ class Application:
                     tidy_at_intervals(store, sources, settings.offer_lifetime),
                     beat_at_intervals(time, settings.outage_after),
                     keep_at_intervals(keeper),
+                    deliver_at_intervals(delivery),
                 )
             ]
             try:

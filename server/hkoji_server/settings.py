@@ -146,6 +146,12 @@ class Settings(BaseSettings):
     """The least time for a turn and reserve together that players may agree on."""
     longest_expiry: int = Field(default=60 * 24 * 3600, ge=1)
     """How long a game may wait for a guest."""
+    daily_offers: int = Field(default=50, ge=0)
+    """How many games a player may ask for in 24 hours; others are answered 429; 0: any number."""
+    daily_offers_of_new: int = Field(default=5, ge=0)
+    """How many games a player may ask for in the first 24 hours after registering; 0: as many as others."""
+    webhook_private: bool = False
+    """Whether webhooks may be in your own network: at private addresses, any port, and by http at these addresses."""
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""
     max_connections: int = Field(default=20_000, ge=1)

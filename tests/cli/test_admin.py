@@ -121,7 +121,7 @@ def test_what_tidying_has_removed(tmp_path: Path, run: Run) -> None:
         service.ask("POST", "/v1/offers", offer_of(), alice.token)
     code, out, err = run("admin", "tidy", "--data", data)
     assert (code, err) == (0, "")
-    assert [line.split()[-1] for line in out.splitlines()[-6:]] == ["Removed:", "1", "1", "0", "0", "0"]
+    assert [line.split()[-1] for line in out.splitlines()[-7:]] == ["Removed:", "1", "1", "0", "0", "0", "0"]
     assert json.loads(run("admin", "tidy", "--data", data, "--json")[1])["offers"] == 0
     assert run("admin", "tidy", "--data", data, "--lang", "it")[1].splitlines()[1].split() == [
         "proposte",

@@ -51,6 +51,7 @@ POSITION = {
     "hand": (str, type(None)),
     "head": str,
     "host": (str, type(None)),
+    "lapse": (dict, type(None)),
     "legal": list,
     "options": dict,
     "result": (dict, type(None)),

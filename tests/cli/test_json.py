@@ -22,6 +22,7 @@ from hkoji.log.line import format_log
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.forgery import changed_body, entry_number, rewrite
 from tests.support.json_page import JsonPage, read_json_page
+from tests.support.receiver import receiver
 from tests.support.service import Service, serving
 from tests.support.shell import Done, run
 from tests.support.table import new_game, whole_game
@@ -84,9 +85,10 @@ COMMANDS: Final = frozenset(_commands(root_command(app)))
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
     folder = tmp_path_factory.mktemp("json")
-    with serving(folder / "data", forked=True) as service:
+    with serving(folder / "data", forked=True, settings={"webhook_private": "true"}) as service:
         record = Recorder(folder, service)
         identities(record)
+        channels(record)
         game = games(record)
         studies(record, game)
         keys(record)
@@ -106,6 +108,25 @@ def identities(record: Recorder) -> None:
     record("nobody", "doctor", code=Exit.FAILURE)
     record("alice", "config")
     record("alice", "config", "lang", "en")
+    record("alice", "config", "invites", "known")
+    record("alice", "config", "invites", "--unset")
+    record("alice", "block", "bob")
+    record("alice", "block", "--list", title="block --list")
+    record("alice", "block", "bob", "--remove")
+
+
+def channels(record: Recorder) -> None:
+    with receiver() as hook:
+        options = ("--events", "turn", "--digest", "08:00", "--quiet", "22:00-07:00", "--zone", "+01:00")
+        made = record("alice", "notify", "add", "webhook", f"http://127.0.0.1:{hook.port}/", *options)
+        record("alice", "notify", "confirm", made["id"], json.loads(hook.posts[0].body)["code"])
+        record("alice", "notify", "test", made["id"])
+        with closing(sqlite3.connect(record.service.data / "hkoji.sqlite3")) as connection:
+            connection.execute("UPDATE channel SET off = created")
+            connection.commit()
+        record("alice", "notify", "add", "webhook", f"http://127.0.0.1:{hook.port}/two")
+        record("alice", "notify", "list")
+        record("alice", "notify", "remove", made["id"])
 
 
 def games(record: Recorder) -> str:
@@ -117,6 +138,11 @@ def games(record: Recorder) -> str:
     record("alice", "show", game)
     refusals(record, game)
     clocks(record, game)
+    for why in ((), ("--why", "later")):
+        declined = record("alice", "new", "--invite", "bob")["game"]
+        record("bob", "decline", declined, *why)
+        record("alice", "watch", declined, "--after", "-1")
+    plans(record)
     record("alice", "games")
     record("alice", "games", "--all")
     given_up = record("alice", "new", "--ruleset", "geishas-road")["game"]
@@ -134,8 +160,13 @@ def games(record: Recorder) -> str:
     record("alice", "wait", given_up)
     record("alice", "watch", given_up, "--after", "-1")
     record("alice", "watch", given_up, "--after", "-1")
+    rematches(record, given_up)
     cancelled = record("alice", "new")["game"]
     record("alice", "cancel", cancelled)
+    by_link = record("alice", "new", "--link")
+    record("alice", "show", by_link["game"])
+    record("bob", "join", by_link["link"])
+    record("bob", "keys")
     record("alice", "audit", given_up)
     record("alice", "evidence", given_up, "--output", str(record.folder / "evidence.jsonl"), title="evidence --output")
     record("alice", "replay", given_up)
@@ -152,13 +183,56 @@ def games(record: Recorder) -> str:
     return str(game)
 
 
+def plans(record: Recorder) -> None:
+    """A plan that answers a gift, one that ends, and one that is dropped."""
+    game = record("alice", "new")["game"]
+    record("bob", "join", game)
+    gift = next(each for each in record("alice", "show", game)["legal"] if each[0] == "3")
+    record("bob", "plan", game, "-", "--yes", stdin="** : -G -F -E -D -C -B -A 3ABC # any gift\n** : only\n")
+    record("bob", "plan", game, "--try", gift, title="plan --try")
+    record("bob", "plans", "run")
+    record("alice", "move", game, gift)
+    record("bob", "plans", "run")
+    record("bob", "plan", "--list")
+    record("bob", "plans", "run", "--delay", "0")
+    record("alice", "plan", game, "-", "--yes", stdin="* : -B -C\n: only", code=Exit.MOVE)
+    record("bob", "move", game, record("bob", "show", game)["legal"][0])
+    record("bob", "plan", game, "-", "--yes", stdin="** : only\n")
+    record("bob", "plan", game, "--drop", title="plan --drop")
+    record("bob", "resign", game, "--yes")
+
+
 def clocks(record: Recorder, game: str) -> None:
     mover, other = ("alice", "bob") if record("alice", "show", game)["legal"] else ("bob", "alice")
+    record(mover, "talk", game, "hello")
+    record(other, "talk", game)
+    record(other, "note", game, "a note")
+    record(other, "show", game)
+    record(mover, "note", game)
+    legal = record(mover, "show", game)["legal"]
+    record(mover, "move", game, legal[0], "--dry-run", title="move --dry-run")
     record(other, "give", game, "1h")
     record(mover, "clock", game)
     record(mover, "annul", game)
     record(mover, "annul", game, "--withdraw")
     record(mover, "audit", game, "--clock")
+
+
+def rematches(record: Recorder, game: str) -> None:
+    """A rematch, and a series that is decided after two games."""
+    record("alice", "rematch", game)
+    record("bob", "rematch", game)
+    record("alice", "games", "--with", "bob", title="games --with")
+    first = record("alice", "new", "--invite", "bob", "--series", "3")["game"]
+    record("bob", "join", first)
+    record("bob", "resign", first, "--yes")
+    second = record("alice", "rematch", first)
+    record("bob", "rematch", first)
+    record("alice", "show", second["game"])
+    record("bob", "resign", second["game"], "--yes")
+    record("alice", "games", "--series", second["series"]["id"], title="games --series")
+    last = record("alice", "rematch", second["game"])["game"]
+    record("alice", "cancel", last)
 
 
 def refusals(record: Recorder, game: str) -> None:

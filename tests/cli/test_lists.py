@@ -25,13 +25,13 @@ from tests.support.table import Table
 
 SHORT = Hanamikoji(max_rounds=1)
 ENDS: list[tuple[Ruleset, Outcome, str, str]] = [
-    (SHORT, Outcome("charm", 0), "you win with 11 charm or more", "vinci tu con almeno 11 di fascino"),
-    (SHORT, Outcome("charm", 1), "bob wins with 11 charm or more", "vince bob con almeno 11 di fascino"),
-    (SHORT, Outcome("geisha", 0), "you win with 4 geisha or more", "vinci tu con almeno 4 geisha"),
-    (SHORT, Outcome("limit", 1), "bob wins at the round limit", "vince bob al limite di round"),
+    (SHORT, Outcome("charm", 0), "won by charm", "vinta per fascino"),
+    (SHORT, Outcome("charm", 1), "lost by charm", "persa per fascino"),
+    (SHORT, Outcome("geisha", 0), "won by geisha", "vinta per geisha"),
+    (SHORT, Outcome("limit", 1), "lost at the round limit", "persa al limite di round"),
     (SHORT, Outcome("limit", None), "a shared win, at the round limit", "vittoria condivisa, al limite di round"),
-    (GeishasRoad(), Outcome("rounds", 1), "bob wins with two rounds", "vince bob con due round"),
-    (SHORT, Outcome("resign", 0), "you win by resignation", "vinci tu per abbandono"),
+    (GeishasRoad(), Outcome("rounds", 1), "lost with two rounds", "persa con due round"),
+    (SHORT, Outcome("resign", 0), "won by resignation", "vinta per abbandono"),
 ]
 
 
@@ -73,7 +73,11 @@ def test_lists_and_audits_say_who_has_won_and_by_what(
         assert alice(*words, "--lang", "it").out.rstrip().endswith(f"  {italian}")
     file = tmp_path / "game.jsonl"
     file.write_text(table.text)
-    by_name = {"en": english.replace("you win", "alice wins"), "it": italian.replace("vinci tu", "vince alice")}
+    winner = "alice" if outcome.winner == 0 else "bob"
+    by_name = {
+        "en": re.sub("^(won|lost)", f"{winner} wins", english),
+        "it": re.sub("^(vinta|persa)", f"vince {winner}", italian),
+    }
     for language, said in by_name.items():
         assert re.search(rf"^9 \w+ +{said}$", alice("audit", str(file), "--lang", language).out, re.MULTILINE)
 
@@ -103,13 +107,16 @@ def test_a_list_fits_a_narrow_terminal(service: MemoryService, alice: Shell, mon
             assert max(map(len, shown.splitlines())) <= width
 
 
-def test_a_cancelled_game_is_not_a_finished_one(alice: Shell) -> None:
+def test_a_cancelled_game_is_over_and_called_so(alice: Shell) -> None:
     game = alice("new").out.strip()
     assert alice("cancel", game, "--json").json["status"] == "cancelled"
     (listed,) = alice("games", "--status", "cancelled", "--json").json
     assert (listed["game"], listed["status"]) == (game, "cancelled")
     assert listed["result"] == {"reason": "cancel", "winner": None}
-    for status in ("open", "playing", "finished"):
+    for more in ((), ("--all",), ("--offline",)):
+        (over,) = alice("games", "--status", "finished", *more, "--json").json
+        assert (over["game"], over["status"], over["result"]) == (game, "cancelled", listed["result"])
+    for status in ("open", "playing"):
         assert alice("games", "--status", status, "--json").json == []
     head, line = alice("games").out.splitlines()
     assert "result" not in head

@@ -38,13 +38,25 @@ def told(stream: IO[str] | None, seq: int) -> list[dict[str, object]]:
     return found
 
 
+def check_what_the_command_was_told(noted: Path, lines: list[dict[str, object]]) -> None:
+    """The command has noted each line; it runs after the line is printed."""
+    end, places = time.monotonic() + PATIENCE, noted.with_suffix(".places")
+    while not places.exists() or places.read_text().count("\n") < len(lines):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert [json.loads(line) for line in noted.read_text().splitlines()] == lines
+    assert places.read_text().splitlines() == [f"{line['game']} {line['kind']} {line['seq']}" for line in lines]
+
+
 def test_each_entry_is_told_once_though_the_service_goes_away(tmp_path: Path) -> None:
     service = start(tmp_path / "data", forked=True)
     alice, bob = HomeShell(tmp_path / "alice"), HomeShell(tmp_path / "bob")
     for name, shell in (("alice", alice), ("bob", bob)):
         shell.run("init", name)
         shell.run("register", "--server", service.url)
-    everything = watching(bob, "--all", "--json")
+    noted = tmp_path / "noted"
+    command = ("sh", "-c", 'cat >> "$0"; echo "$HKOJI_GAME $HKOJI_EVENT $HKOJI_SEQ" >> "$0.places"', str(noted))
+    everything = watching(bob, "--all", "--json", "--exec", "--", *command)
     while service.log.read_text().count('"/v1/me/games"') < 2:  # it has looked, and there was nothing
         assert everything.poll() is None
         time.sleep(0.05)
@@ -73,7 +85,9 @@ def test_each_entry_is_told_once_though_the_service_goes_away(tmp_path: Path) ->
         assert ended[-1].endswith("  the game is over: alice wins by resignation")
         assert said.count("trying again") <= 1
         # Of all games each is shown from its beginning, until an interrupt.
-        assert [line["seq"] for line in told(everything.stdout, 7)] == list(range(8))
+        told_of_all = told(everything.stdout, 7)
+        assert [line["seq"] for line in told_of_all] == list(range(8))
+        check_what_the_command_was_told(noted, told_of_all)
         everything.send_signal(signal.SIGINT)
         left, said = everything.communicate(timeout=PATIENCE)
         assert (everything.returncode, left) == (130, "")

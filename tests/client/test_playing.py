@@ -12,6 +12,7 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.client import Client, Home
+from hkoji.client.transport import HttpAnswer
 from hkoji.client.vault import Vault
 from hkoji.client.watching import wait
 from hkoji.errors import (
@@ -24,6 +25,7 @@ from hkoji.errors import (
     NotationError,
     NotFoundError,
     NotYourTurnError,
+    TrustError,
     UsageError,
 )
 from hkoji.game import entry_kinds
@@ -199,6 +201,31 @@ def test_the_guest_reveals_in_the_same_call_and_the_host_on_the_next_one(
     assert service.games[game].refereed.course.stage is Stage.PLAY
 
 
+def test_a_refused_reveal_is_not_taken_for_another_home(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
+    """The service says that the game has moved on, and shows that it has not: the host must hear of it."""
+    game = alice.client.new(Hanamikoji()).course.setup.game
+    bob.join(game)
+    lines, refereed = list(service.games[game].lines), service.games[game].refereed
+
+    def tamper(method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
+        if not path.endswith("/entries"):
+            return answer
+        del service.games[game].lines[len(lines) :]
+        service.games[game].refereed = refereed
+        last = lines[-1].entry
+        problem = {"code": "conflict", "game": game, "seq": last.seq, "head": last.head, "detail": "no", "status": 409}
+        return HttpAnswer(409, json.dumps(problem).encode())
+
+    service.tamper = tamper
+    with pytest.raises(TrustError, match="refuses what follows entry 3, and shows no later one"):
+        alice.position(game)
+    assert alice.client.stored(game).course.seq == 3
+    service.tamper = lambda _m, _p, answer: answer
+    assert alice.position(game).course.stage is Stage.PLAY
+
+
 def test_random_start_is_chosen_by_chance_and_followed(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
 ) -> None:
@@ -325,7 +352,7 @@ def test_games_are_found_by_prefix(
     absent = next(f"{n:04x}" for n in range(1, 65536) if not any(game.startswith(f"{n:04x}") for game in games))
     with pytest.raises(NotFoundError):
         client.find(absent)
-    assert len(service.requests) == 1
+    assert [path.split("?")[0] for _, path in service.requests] == ["/v1/games", "/v1/me/games"]
     assert bob.client.find(games[1][:6]) == games[1]  # not known there: asked of the service
     twin = games[0][:10] + ("0" if games[0][10] != "0" else "1") + games[0][11:]
     (alice.path / "games" / twin).mkdir()

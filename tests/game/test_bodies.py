@@ -8,7 +8,8 @@ import pytest
 
 from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.game.commitments import parse_openings
-from hkoji.game.entry_kinds import KINDS, parse_body
+from hkoji.game.entry_kinds import KINDS, Lapse, parse_body
+from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.game.submission import MAX_SUBMISSION_BYTES, parse_submission, read_submission
 from hkoji.log.canonical import MAX_INTEGER
 from hkoji.log.private_key import PrivateKey
@@ -136,6 +137,16 @@ LATER: list[tuple[str, str, Json, str, str]] = [
     ("end", "result", {"reason": "tiredness", "winner": 0}, "result", "tiredness"),
     ("end", "result", {"reason": "charm", "winner": 0, "by": 3}, "result key", "by"),
 ]
+
+
+@pytest.mark.parametrize("ext", [{}, {"why": "elsewhere"}, {"why": 1}, {"why": ["later"]}, {"reason": "later"}])
+def test_a_decline_shows_known_reasons_and_no_others(ext: dict[str, Json]) -> None:
+    assert parse_body("lapse", {"reason": "declined", "ext": ext}) == Lapse("declined")
+    for why in WHY_DECLINED:
+        body: dict[str, Json] = {"reason": "declined", "ext": {**ext, "why": why}}
+        assert parse_body("lapse", body) == Lapse("declined", why)
+        assert parse_body("lapse", Lapse("declined", why).to_json()) == Lapse("declined", why)
+        assert parse_body("lapse", {**body, "reason": "expired"}) == Lapse("expired")
 
 
 def test_every_kind_is_on_the_page_and_is_read() -> None:

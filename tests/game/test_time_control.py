@@ -163,6 +163,7 @@ def test_durations(text: str, seconds: int, canonical: str) -> None:
             "1d٢h",
             "none",
             "3d/14d",
+            "1d^2d",
             "1" + "0" * 9 + "s",
         ),
         "9" * 10_000 + "d",

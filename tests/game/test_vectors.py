@@ -108,6 +108,16 @@ BY_BOTH = (
     "agreement: six rest days",
     "agreement: no clock, and rated",
     "agreement: another key of a clock",
+    # Invitation by link
+    "by link: begun",
+    "by link: an open signed for another name",
+    "by link: a join without link_sig",
+    "by link: link_sig where it is open to bob",
+    "by link: a join signed by another link",
+    "by link: the link is weak",
+    "by link: link, sig and name",
+    "by link: link_sig is None",
+    "by link: declined",
     # Receipts and times
     "the receipts go back, with receipts",
     "seen is not the receipt's time, with receipts",
@@ -135,8 +145,8 @@ BY_BOTH = (
     "a timeout at D, with receipts",
     "called off after D, without receipts",
 )
-"""Logs for every finding of step 5 that a log of honest receipts can have, and some others; `tests.lab.two_audits` has
-the rest, and what is wrong with receipts."""
+"""Logs for every finding of step 5 that a log of honest receipts can have, for findings about links, and some others;
+`tests.lab.two_audits` has the rest, and what is wrong with receipts."""
 
 
 @pytest.mark.parametrize("what", BY_BOTH)

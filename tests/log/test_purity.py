@@ -25,6 +25,7 @@ STANDARD = {
     "json",
     "re",
     "typing",
+    "unicodedata",
 }
 
 

@@ -38,6 +38,10 @@ NAMESPACES = [
     sshsig.GIVE,
     sshsig.ANNUL,
     sshsig.HEAD,
+    sshsig.INVITE,
+    sshsig.JOIN,
+    sshsig.NOTICE,
+    sshsig.TALK,
     sshsig.GATEWAY,
 ]
 

@@ -17,6 +17,7 @@ from hkoji.log.canonical import decode, encode
 from hkoji.log.entry import parse_entry
 from hkoji.log.game_statements import parse_annul, parse_gift, parse_head
 from hkoji.log.line import format_line, parse_line, parse_receipt
+from hkoji.log.link_key import link_key, parse_link_statement
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_login, parse_registration, parse_view
@@ -39,6 +40,7 @@ READERS: Final[dict[str, Callable[[str], Any]]] = {
     "give": parse_gift,
     "annul": parse_annul,
     "head": parse_head,
+    "link": parse_link_statement,
 }
 
 
@@ -86,6 +88,20 @@ def test_good_keys(vector: dict[str, str]) -> None:
 def test_bad_keys(vector: dict[str, str]) -> None:
     with pytest.raises(ERRORS[vector["error"]]):
         parse_public_key(vector["text"])
+
+
+@pytest.mark.parametrize("vector", KEYS["links"], ids=lambda vector: vector["code"])
+def test_keys_of_links(vector: dict[str, str]) -> None:
+    key = link_key(vector["code"])
+    assert key == PrivateKey.from_seed(bytes.fromhex(vector["seed"]))
+    assert key.public.text == vector["text"]
+
+
+@pytest.mark.parametrize("vector", KEYS["bad_codes"], ids=_name)
+def test_bad_codes_of_links(vector: dict[str, str]) -> None:
+    with pytest.raises(ERRORS[vector["error"]]) as caught:
+        link_key(vector["code"])
+    assert not vector["code"] or vector["code"] not in str(caught.value)
 
 
 @pytest.mark.parametrize("vector", CANONICAL["good"], ids=lambda vector: vector["text"][:24])

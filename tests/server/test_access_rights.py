@@ -6,11 +6,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
+from hkoji_server.service.channel_settings import ChannelSettings
+from hkoji_server.store.notice_contract import Channel
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
@@ -20,11 +23,12 @@ from hkoji.log.game_statements import make_annul
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.receiver import Receiver, receiver
 from tests.support.service import Answer, Player, begin, offer_of
 from tests.support.service_in_process import Inside, inside
 
 TABLE: Final = Path(__file__).with_name("roles.txt")
-HOLDS: Final = ("public", "hand", "problem", "token", "nothing")
+HOLDS: Final = ("public", "hand", "problem", "token", "nothing", "talk")
 UNDOCUMENTED: Final = {"/openapi.json"}
 """The application's answers besides its API: the API's documentation."""
 
@@ -66,6 +70,7 @@ class Hall:
     """A service with its players, and the secrets of each."""
 
     service: Inside
+    hook: Receiver
     games: int = 0
 
     def player(self, name: str) -> Player:
@@ -86,8 +91,9 @@ class Hall:
 
 @pytest.fixture(scope="module")
 def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
-    with inside(tmp_path_factory.mktemp("roles") / "data", seed="roles") as service:
-        yield Hall(service)
+    folder = tmp_path_factory.mktemp("roles") / "data"
+    with inside(folder, seed="roles", webhook_private=True) as service, receiver() as hook:
+        yield Hall(service, hook)
 
 
 @dataclass
@@ -108,7 +114,14 @@ class Visit:
             self.role, self.host
         )
         self.token: str | None = self.me.token or None
+        said = self.host.saying(self.game, f"a word between two players: {number}")
+        assert self.host.ask(f"/v1/games/{self.game}/talk", said, self.host.token).status == 201
+        self.said = said["text"].partition('"text":"')[2].partition('"')[0]
         self.tokens = [each.token for each in (self.host, self.guest, self.stranger)]
+        self.code = f"code{number:06}"
+        self.address = f"http://127.0.0.1:{self.hall.hook.port}/secret{number:06}"
+        self.channels = {state: f"{number:08x}{state:>08}" for state in ("0", "1")}
+        self._add_channels()
         if self.role == "expired":
             service.clock.pass_by(25 * 3600)
         elif self.role == "revoked":
@@ -116,13 +129,29 @@ class Visit:
         elif self.role == "left":
             assert service.ask("POST", "/v1/logout", token=self.token).status == 204
 
+    def _add_channels(self) -> None:
+        """Gives the owner a channel that waits for its code, and one that is confirmed."""
+        store = SqliteStore(self.hall.service.data / "hkoji.sqlite3")
+        at, settings = self.hall.service.clock().strftime("%Y-%m-%dT%H:%M:%SZ"), ChannelSettings().text
+        waits = Channel(
+            self.channels["0"], self.host.name, "webhook", self.address, ("turn",), settings, at,
+            code=sha256(self.code.encode()).hexdigest(),
+        )  # fmt: skip
+        works = replace(waits, id=self.channels["1"], target=f"{self.address}/1", confirmed=at, code=None)
+        try:
+            assert all(asyncio.run(store.add_channel(each)) for each in (waits, works))
+        finally:
+            store.close()
+
     def ask(self, method: str, path: str) -> Answer:
         """The request of a cell."""
-        address = path.format(name=self.host.name, game=self.game)
+        channel = self.channels["0" if path.endswith("/confirm") else "1"]
+        address = path.format(name=self.host.name, game=self.game, number=1, channel=channel)
         if path.endswith("/events"):
             address += "?wait=0"  # only past events
         if method != "POST":
-            return self.hall.service.ask(method, address, token=self.token)
+            chosen = {"invites": "nobody"} if path == "/v1/me/settings" and method == "PUT" else None
+            return self.hall.service.ask(method, address, chosen, self.token)
         body: Any = None
         match path:
             case "/v1/players":
@@ -138,12 +167,21 @@ class Visit:
                 body = self.me.recovering(self._new_key(), "0" * 40, name=self.host.name)
             case "/v1/games/{game}/recovery":
                 body = {"proof": encode_base64(self.me.proof(self.course, self._new_key(), self.me.key))}
+            case "/v1/games/{game}/decline":
+                body = {"why": "later"}
             case "/v1/games/{game}/statements":
                 statement = make_annul(game=self.game, head=self.course.head, name=self.me.name)
                 sig = self.me.signed(statement.text, sshsig.ANNUL)
                 body = {"head": self.course.head, "kind": "annul", "name": self.me.name, "sig": sig}
+            case "/v1/games/{game}/talk":
+                body = self.me.saying(self.game, "hello")
             case "/v1/offers":
                 body = offer_of()
+            case "/v1/me/channels":
+                target = f"http://127.0.0.1:{self.hall.hook.port}/{self.me.name}"
+                body = {"kind": "webhook", "target": target, "settings": ChannelSettings().to_json()}
+            case "/v1/me/channels/{channel}/confirm":
+                body = {"code": self.code}
             case "/v1/games/{game}/entries":
                 # The seat that owes the move hides cards with it; the others try one that hides none.
                 legal = self.course.state.legal_actions()
@@ -178,6 +216,8 @@ class Visit:
             own = {salts[card.seq, card.part] for card in course.face_down if card.seat == seat}
             assert own
             found[name] = {hands[seat], *(cards[seat] for cards in course.dealt), *own}
+        found["both"] = {self.said}
+        found["host's channels"] = {self.code, self.address}
         logins = {"host": self.tokens[0], "guest": self.tokens[1], "stranger": self.tokens[2]}
         return {**found, **{f"{name}'s login": {token} for name, token in logins.items()}}
 
@@ -246,6 +286,8 @@ def test_everybody_gets_what_the_table_says(hall: Hall, role: str) -> None:
         assert str(answer.status) in document["paths"][cell.path][cell.method.lower()]["responses"], cell
         text = answer.body.decode() + str(sorted(answer.headers.items()))
         allowed = {REVEALED[role]} if cell.holds == "hand" else set()
+        if cell.holds == "talk" and cell.method == "GET":
+            allowed = {"both"}
         assert held(text, secrets) == allowed, cell
         if cell.holds == "problem":
             assert answer.headers["content-type"] == "application/problem+json"

@@ -115,6 +115,7 @@ DAMAGE = {
         for field, value in {
             "to_move": "'bob'", "actor": "1 - actor", "round": "2", "guest": "'carol'", "updated": "created || '1'",
             "created": "'2020-01-01T00:00:00Z'", "head": f"'{'0' * 64}'", "ended": "updated",
+            "link": "'a key'",
         }.items()
     },
     "a finished game's winner": ("UPDATE game SET winner = 1 - winner WHERE status = 'finished'", "summary's winner"),
@@ -324,7 +325,14 @@ def test_what_is_removed_and_the_codes_are_counted(data: Path) -> None:
     codes = [admin.invite(data, 3), admin.invite(data)]
     assert admin.revoke_keys(data, "alice") not in {code["code"] for code in codes}
     assert (admin.stats(data)["codes"], admin.check(data).count) == (3, 0)
-    assert admin.tidy(data) == {"offers": 1, "logins": 0, "challenges": 0, "codes": 0, "statements": 0}
+    assert admin.tidy(data) == {
+        "offers": 1,
+        "logins": 0,
+        "challenges": 0,
+        "codes": 0,
+        "statements": 0,
+        "notices": 0,
+    }
     assert admin.stats(data)["games"] == {"total": 4, "cancelled": 1, "finished": 1, "open": 1, "playing": 1}
     assert admin.check(data).count == 0
 

@@ -25,7 +25,8 @@ from schemathesis.specs.openapi.checks import (
 from hkoji.game import entry_kinds
 from hkoji.log.private_key import PrivateKey
 from tests.lab.fuzz.api_hooks import hasten
-from tests.support.service import Player, Service, begin, offer_of, play, serving, two_players
+from tests.support.receiver import Receiver, receiver
+from tests.support.service import Answer, Player, Service, begin, offer_of, play, serving, two_players
 from tests.support.service_in_process import Inside, inside
 from tests.support.timed_games import a_wish, state
 
@@ -40,7 +41,8 @@ CHECKS = (
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving(tmp_path_factory.mktemp("api") / "data", log_level="error", forked=True) as running:
+    folder, given = tmp_path_factory.mktemp("api") / "data", {"webhook_private": "true"}
+    with serving(folder, log_level="error", forked=True, settings=given) as running:
         yield running
 
 
@@ -71,20 +73,24 @@ _PHASES = [Phase.explicit, Phase.generate]
 def test_answers_are_as_documented(api: Any, players: tuple[Player, Player], game: str) -> None:
     """Generated requests, half of them with a login, and half of the ids existing ones."""
     operations = [found.ok() for found in api.get_all_operations()]
-    assert len(operations) == 26
+    assert len(operations) == 42
+    with receiver() as hook:
+        channel = add_channel(players[0], hook).json["id"]
+    known = {"game": game, "name": "alice", "channel": channel, "number": 1}
     called: dict[str, set[int]] = {}
     for operation in operations:
         name = f"{operation.method} {operation.path}"
         statuses = called.setdefault(name, set())
-        _explore(operation, statuses, {"game": game, "name": "alice"}, "" if "logout" in name else players[0].token)
+        _explore(operation, statuses, known, "" if "logout" in name else players[0].token)
     # The requests have got somewhere: they are not all refused for their form.
     assert called["get /v1/games/{game}/view"] >= {200, 401}
     assert called["get /v1/games"] >= {200}
     assert called["get /v1/players/{name}"] >= {200, 404}
     assert called["post /v1/games/{game}/entries"] >= {400}
+    assert called["post /v1/me/channels/{channel}/test"] >= {401, 422}
 
 
-def _explore(operation: Any, statuses: set[int], known: dict[str, str], token: str) -> None:
+def _explore(operation: Any, statuses: set[int], known: dict[str, str | int], token: str) -> None:
     """Calls an operation with generated requests and checks each answer; `statuses` collects the statuses."""
 
     @settings(
@@ -110,6 +116,8 @@ def test_real_answers_are_as_documented(service: Service, players: tuple[Player,
     mover = players[course.actor]
     offer = service.ask("POST", "/v1/offers", offer_of(), host.token)
     challenge = service.ask("POST", "/v1/login/challenge")
+    with receiver() as hook:
+        channel = add_channel(host, hook)
     asked = {
         ("get", "/healthz"): service.ask("GET", "/healthz"),
         ("get", "/readyz"): service.ask("GET", "/readyz"),
@@ -123,6 +131,8 @@ def test_real_answers_are_as_documented(service: Service, players: tuple[Player,
         ("get", "/v1/games/{game}/view"): service.ask("GET", f"/v1/games/{game}/view", token=host.token),
         ("get", "/v1/games/{game}/head"): service.ask("GET", f"/v1/games/{game}/head"),
         ("get", "/v1/games/{game}/clock"): service.ask("GET", f"/v1/games/{game}/clock"),
+        ("post", "/v1/me/channels"): channel,
+        ("get", "/v1/me/channels"): service.ask("GET", "/v1/me/channels", token=host.token),
         ("get", "/v1/outages"): service.ask("GET", "/v1/outages"),
         ("post", "/v1/games/{game}/statements"): state(host, game, a_wish(host, game)),
         ("post", "/v1/games/{game}/entries"): mover.send(mover.make_move(mover.course(game), move_of(mover, game))),
@@ -133,6 +143,12 @@ def test_real_answers_are_as_documented(service: Service, players: tuple[Player,
         documented = document["paths"][path][method]["responses"][str(answer.status)]
         schema = documented["content"]["application/json"]["schema"]
         conforms(answer.json, schema, document)
+
+
+def add_channel(player: Player, hook: Receiver) -> Answer:
+    form: dict[str, Any] = {"digest": [], "format": "json", "quiet": None, "zone": "+00:00"}
+    body = {"kind": "webhook", "target": f"http://127.0.0.1:{hook.port}/", "settings": form}
+    return player.service.ask("POST", "/v1/me/channels", body, player.token)
 
 
 def move_of(player: Player, game: str) -> str:

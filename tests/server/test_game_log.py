@@ -212,8 +212,15 @@ def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
         shown = json.loads(models.summary_text(summary, late))
         assert models.json_bytes(shown).decode() == models.summary_text(summary, late)
         assert models.SummaryModel.model_validate(shown).model_dump() == shown
-        repeated = {name: value for name, value in summary._asdict().items() if name not in ("reason", "winner")}
-        repeated |= {"ruleset": options, "agreement": UNTIMED.to_json(), "overdue": deadline == AFTER[:20]}
+        repeated = {
+            name: value for name, value in summary._asdict().items() if name not in ("reason", "winner", "link")
+        }
+        repeated |= {
+            "by_link": False,
+            "ruleset": options,
+            "agreement": UNTIMED.to_json(),
+            "overdue": deadline == AFTER[:20],
+        }
         assert repeated == {name: value for name, value in shown.items() if name != "result"}
         assert shown["result"] == ({"reason": reason, "winner": winner} if reason else None)
     for path in ("/v1/games", "/v1/games?player=alice&limit=1", "/v1/me/games", f"/v1/games/{room.game}"):

@@ -128,7 +128,7 @@ def test_invitations_and_open_games_of_one_host_have_a_limit(tmp_path: Path) -> 
         for _ in range(MOST_OF_ONE_HOST):
             assert invite(alice, "bob").status == 201
         refused = invite(alice, "bob")
-        assert (refused.status, refused.json["code"]) == (409, "too-many-games")
+        assert (refused.status, refused.json["code"]) == (429, "too-many-games")
         assert refused.json["detail"] == "alice has 3 open invitations to bob"
         assert "hkoji cancel" in refused.json["hint"]
         assert len(service.ask("GET", "/v1/games?player=bob").json["games"]) == MOST_OF_ONE_HOST
@@ -136,7 +136,7 @@ def test_invitations_and_open_games_of_one_host_have_a_limit(tmp_path: Path) -> 
         for _ in range(MOST_OPEN - MOST_OF_ONE_HOST):
             assert invite(alice, None).status == 201
         refused = invite(alice, "carol")
-        assert (refused.status, refused.json["code"]) == (409, "too-many-games")
+        assert (refused.status, refused.json["code"]) == (429, "too-many-games")
         assert refused.json["detail"] == "alice has 20 open games that nobody has joined yet"
         listed = service.ask("GET", "/v1/games?player=alice&status=open&limit=200").json["games"]
         taken = next(each["game"] for each in listed if each["invite"] == "bob")

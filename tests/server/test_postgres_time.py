@@ -23,8 +23,10 @@ from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 from hkoji.errors import StorageError
 from hkoji.game.clock import Outage
 from tests.support.database_clock import DatabaseClock
+from tests.support.finished_contract import ending, reader
 from tests.support.ledger import connected
 from tests.support.loops import run
+from tests.support.service_in_process import Clock
 from tests.support.stores import postgres_at
 from tests.support.table import AT, Table
 from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift, new_game_after
@@ -229,6 +231,29 @@ def test_drained_waits_for_an_append_that_holds_its_row(postgres: str) -> None:
         table = new_game(store, 1)
         slow.execute(said.HOLD, said.append_values(next_line(table, 0)))
         assert not run(early(store, slow))
+
+
+def test_the_list_of_finished_games_waits_for_an_end_that_is_being_written(postgres: str) -> None:
+    """Otherwise this game would come into the list before a place that has been given out."""
+    with postgres_at(postgres) as store, another(postgres) as slow:
+        table, other = new_game(store, 1), new_game(store, 2)
+        run(store.append(ending(other, now())))
+        clock = Clock(datetime.now(UTC) + timedelta(seconds=29))
+        listed = reader(store, clock)
+        append = ending(table, now(-OLDEST + 10))
+        assert appending(slow, append) == (1, None)
+
+        async def asked() -> tuple[object, ...]:
+            listing = asyncio.ensure_future(listed.page(None, 50))
+            await asyncio.sleep(0.15)
+            done = listing.done()
+            await asyncio.to_thread(slow.execute, "COMMIT")
+            page = await listing
+            assert page.before <= append.at
+            clock.pass_by(1000)
+            return done, page.last, *(each.summary.game for each in (await listed.page(page.last, 50)).games)
+
+        assert run(asked()) == (False, None, table.game, other.game)
 
 
 def test_drained_does_not_wait_for_what_only_reads(postgres: str) -> None:

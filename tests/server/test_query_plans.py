@@ -9,17 +9,20 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import psycopg
 import pytest
-from hkoji_server.store.contract import OperatorCode, Player, Query, RetiredKey, Store
+from hkoji_server.store.contract import OfferQuota, OpenFilter, OperatorCode, Player, Query, RetiredKey, Speed, Store
 from hkoji_server.store.location import parse_location
+from hkoji_server.store.notice_contract import Channel, NewNotice
 from hkoji_server.store.postgres.store import open_postgres
 from hkoji_server.store.sqlite import connections as module
 from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.talk_contract import NewMessage
 from hkoji_server.store.time_contract import KeptStatement
 
 from hkoji.errors import ConflictError
@@ -36,12 +39,23 @@ AFTER = "2026-01-01T00:00:00Z~" + "0" * 32
 """In the list of a player this is a place among the games that go on."""
 LATER = "2027-01-01T00:00:00Z"
 QUERIES = [
-    Query(status=status, player=player, waiting=waiting, prefix=prefix, after=after)
-    for status, (player, waiting), prefix, after in itertools.product(
+    Query(status=status, player=player, waiting=waiting, prefix=prefix, after=after, own=own)
+    for status, (player, waiting, own), prefix, after in itertools.product(
         (None, *STATUSES),
-        ((None, False), ("alice", False), ("alice", True)),
+        ((None, False, False), ("alice", False, False), ("alice", False, True), ("alice", True, True)),
         (None, "abcd"),
         (None, AFTER, f"{AFTER}~1", f"{AFTER}~2"),
+    )
+]
+SPEEDS: tuple[Speed | None, ...] = (None, "days")
+FILTERED = [
+    Query(status="open", wanted=OpenFilter(joinable, joiner, ruleset, rated, speed), after=after)
+    for (joinable, joiner), ruleset, rated, speed, after in itertools.product(
+        ((False, None), (True, None), (True, "alice")),
+        (None, "hanamikoji"),
+        (None, True),
+        SPEEDS,
+        (None, AFTER),
     )
 ]
 SEATS = "host|guest|invite"
@@ -51,6 +65,13 @@ AT_A_GAP = re.compile(r"max\(game\.updated\)|max\(outage\.until\)|substr\(entry\
 """What is read when an outage is recorded, which is rare. An index for that would cost something at every move."""
 ALL_OUTAGES = re.compile(r'SELECT outage\."from", outage\.until\s+FROM outage ORDER BY')
 """The list of all outages, which are few."""
+OF_ONE = (
+    "SEARCH channel USING INDEX ix_channel_player (player=?)",
+    "SEARCH outbox USING INDEX outbox_channel (channel=?)",
+)
+"""The channels of one player, and the notices to one channel."""
+STRAYS = re.compile(r"(SELECT 1|DELETE)\s+FROM outbox\s+WHERE NOT")
+"""The look for notices to channels that were removed, several times an hour."""
 NEWEST = "the list of all games, of which the newest are taken"
 
 
@@ -94,16 +115,61 @@ async def every_method(store: Store) -> None:
     await store.lines(table.game, 1)
     await store.written(table.game, 1)
     await store.history(table.game)
-    for query in QUERIES:
+    for query in (*QUERIES, *FILTERED):
         await store.games(query)
     await store.heads([table.game, "another"])
     await store.places("alice", AT, 10, 10)
     await store.add_game(game_of(offered))
     await store.overdue(LATER, 10)
-    await every_method_of_time(store)
+    for part in (every_method_of_choices, every_method_of_talk, every_method_of_notices, every_method_of_time):
+        await part(store)
     await store.remove_expired(LATER, LATER, 10)
     await store.verify_ready()
     store.listen(lambda _: None)()
+
+
+async def every_method_of_notices(store: Store) -> None:
+    """Calls every method of the contract that is about notices."""
+    table = Table(seed=7).begin()
+    await store.add_game(game_of(table))
+    for name in ("a", "b", "c", "d"):
+        events = ("turn", "given", "failing")
+        await store.add_channel(Channel(name, "bob", "webhook", "https://x", events, "{}", AT, code="code"))
+    await store.set_channel_code("bob", "a", "other")
+    await store.confirm_channel("bob", "a", "other", AT)
+    await store.confirm_channel("bob", "b", "code", AT)
+    told = tuple(NewNotice(table.game, seq, "turn", "bob", AT) for seq in range(4))
+    append = append_of(table, 0, (table.lines[1],))
+    await store.append(replace(append, notices=told))
+    head = table.lines[1].entry.head
+    gift = KeptStatement(table.game, head, "give", "alice", 1, "c2ln", now())
+    await store.add_statement(gift, deadline=None, after=None, outages=0, notices=told)
+    await store.next_notice(["webhook", "mail"])
+    one, two, *_ = await store.lease_notices(["webhook", "mail"], LATER, "2027-01-02T00:00:00Z", 3, without=["b"])
+    (three,) = await store.lease_channel("b", LATER, "2027-01-02T00:00:00Z", 1)
+    await store.delete_notice(one, sent=True)
+    await store.put_off_notice(two, LATER, anew=True)
+    await store.give_up_notice(three, LATER, 1)
+    await store.reset_channel("bob", "b")
+    await store.remove_channel("bob", "b")
+    await store.channel("a")
+    await store.channels("bob")
+    await store.remove_stray_notices()
+
+
+async def every_method_of_choices(store: Store) -> None:
+    """Calls every method of the contract that is about what players choose, and counts an offer."""
+    await store.set_settings("alice", "{}")
+    await store.set_settings("alice", "{}")
+    await store.settings("alice")
+    await store.add_block("alice", "bob")
+    await store.blocks("alice")
+    await store.is_blocked("alice", "bob")
+    await store.remove_block("alice", "bob")
+    await store.have_finished("alice", "bob")
+    await store.open_invitations("alice", "bob")
+    await store.add_game(replace(game_of(Table(seed=9)), quota=OfferQuota(AT, 10, 10)))
+    await store.finished(LATER, (AT, "0" * 32), 10)
 
 
 async def every_method_of_time(store: Store) -> None:
@@ -128,8 +194,29 @@ async def every_method_of_time(store: Store) -> None:
     await store.outages()
 
 
+async def every_method_of_talk(store: Store) -> None:
+    """Calls every method of the contract that is about talk."""
+    game = Table(seed=3).game
+    for text in ("one", "one"):
+        await store.add_message(NewMessage(game, "alice", "bob", text, "c2ln", AT), AT)
+    await store.messages(game, 0, 10)
+    await store.delete_message(game, 1, "alice")
+    await store.is_blocked("bob", "alice")
+    over = Table(seed=8).begin()
+    await store.add_game(game_of(over, status="finished"))
+    await store.add_message(NewMessage(over.game, "alice", "bob", "one", "c2ln", AT), AT)
+    assert await store.remove_talk(LATER, LATER, 10) == 1
+
+
 def test_every_method_is_called() -> None:
-    sources = "".join(map(inspect.getsource, (every_method, every_method_of_time)))
+    methods = (
+        every_method,
+        every_method_of_choices,
+        every_method_of_notices,
+        every_method_of_talk,
+        every_method_of_time,
+    )
+    sources = "".join(inspect.getsource(each) for each in methods)
     called = set(re.findall(r"store\.(\w+)\(", sources))
     assert called == {name for name in dir(Store) if not name.startswith("_")} - {"close"}
 
@@ -150,6 +237,7 @@ def noted(said: list[str]) -> Iterator[None]:
 def _scanned(plan: list[str], unlimited: bool) -> list[str]:
     """The table scans in a plan. A subquery's result is small, and may be scanned."""
     tables = "service|player|retired|code|challenge|token|game|secret|entry|opening|statement|outage|beat"
+    tables += "|channel|outbox|offer|setting|block|talk"
     found = [step for step in plan if re.match(rf"SCAN ({tables})\b", step)]
     return [step for step in found if unlimited or step != "SCAN game USING INDEX game_shown"]
 
@@ -177,11 +265,12 @@ def test_sqlite_scans_no_table(asked_of_sqlite: dict[str, list[str]]) -> None:
     walks = []
     for statement, plan in asked_of_sqlite.items():
         scans = _scanned(plan, unlimited=True)
-        if scans and not AT_A_GAP.search(statement) and not ALL_OUTAGES.match(statement):
+        rare = AT_A_GAP.search(statement) or ALL_OUTAGES.match(statement) or STRAYS.match(statement)
+        if scans and not rare:
             walks.append((statement, scans))
     (whole, steps) = next(each for each in walks if "FROM game" in each[0])
     assert steps == ["SCAN game USING INDEX game_shown"], NEWEST
-    assert "WHERE game.status != 'offered' ORDER BY" in whole
+    assert "WHERE game.status != 'offered' AND game.link IS NULL ORDER BY" in whole
     others = [each for each in walks if each[0] != whole]
     assert {tuple(scans) for _, scans in others} <= {("SCAN service",), ("SCAN beat",)}, others
 
@@ -189,6 +278,21 @@ def test_sqlite_scans_no_table(asked_of_sqlite: dict[str, list[str]]) -> None:
 def test_sqlite_finds_overdue_games_in_their_index(asked_of_sqlite: dict[str, list[str]]) -> None:
     (plan,) = (plan for statement, plan in asked_of_sqlite.items() if "WHERE game.look_at <" in statement)
     assert plan == ["SEARCH game USING COVERING INDEX game_look (look_at<?)"]
+
+
+def test_sqlite_finds_games_that_are_over_in_their_index(asked_of_sqlite: dict[str, list[str]]) -> None:
+    (plan,) = (plan for statement, plan in asked_of_sqlite.items() if "ORDER BY game.ended" in statement)
+    assert plan == ["SEARCH game USING INDEX game_ended ((ended,game)>(?,?) AND ended<?)"]
+
+
+def test_sqlite_finds_old_talk_in_the_index_of_first_messages(asked_of_sqlite: dict[str, list[str]]) -> None:
+    found = [plan for statement, plan in asked_of_sqlite.items() if "talk JOIN game" in statement]
+    assert len(found) == 2
+    for plan in found:
+        assert plan == [
+            "SEARCH talk USING COVERING INDEX talk_first (at<?)",
+            "SEARCH game USING PRIMARY KEY (game=?)",
+        ]
 
 
 def test_sqlite_counts_outages_by_a_look_at_the_last(asked_of_sqlite: dict[str, list[str]]) -> None:
@@ -203,7 +307,7 @@ def test_sqlite_sorts_only_what_is_few(asked_of_sqlite: dict[str, list[str]]) ->
     """By id, or combined from a page for each seat and status."""
     for statement, plan in asked_of_sqlite.items():
         if "USE TEMP B-TREE FOR ORDER BY" in plan:
-            few = any(step.startswith(("SEARCH game USING PRIMARY KEY", "MERGE (UNION ALL)")) for step in plan)
+            few = any(step.startswith(("SEARCH game USING PRIMARY KEY", "MERGE (UNION ALL)", *OF_ONE)) for step in plan)
             assert few or "FROM player" in statement, (statement, plan)
 
 
@@ -211,6 +315,7 @@ def test_sqlite_sorts_only_what_is_few(asked_of_sqlite: dict[str, list[str]]) ->
     ("query", "index"),
     [
         (Query(status="open"), "game_status (status=?)"),
+        (FILTERED[-1], "game_status (status=? AND (created,game)<(?,?))"),
         (Query(status="finished", after=AFTER), "game_status (status=? AND (created,game)<(?,?))"),
         (Query(player="alice", waiting=True, status="playing"), "game_waiting (to_move=?)"),
         (Query(player="alice", waiting=True), "game_invite (invite=? AND status=?)"),
@@ -299,11 +404,14 @@ def test_postgres_scans_no_table(postgres: str) -> None:
                 if (index := node.get("Index Name")) in PLAYERS:
                     used.add(index)
                     assert ("ended" if index.endswith("_ended") else "status") in node["Index Cond"], statement
-                rare = AT_A_GAP.search(statement) or ALL_OUTAGES.match(statement)
+                rare = AT_A_GAP.search(statement) or ALL_OUTAGES.match(statement) or STRAYS.match(statement)
                 if scanned and table not in ONE_ROW and not rare:
                     walked.append((statement, node.get("Index Name"), table))
+    assert len(walked) == 1, walked
     (newest,) = walked
-    assert newest[1] == "game_shown", NEWEST
+    # Without statistics the planner takes games without a link for few. tests/server/test_postgres.py shows that it
+    # walks many of them in order.
+    assert newest[1] in ("game_shown", "game_status"), NEWEST
     assert used == PLAYERS
 
 

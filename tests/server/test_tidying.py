@@ -77,7 +77,7 @@ def test_the_operator_removes_many_in_steps_and_is_told_how_many(tmp_path: Path)
         game = alice.new()
     with patch.object(tidying, "_MOST", 4):
         removed = admin.tidy(tmp_path / "data")
-    assert removed == {"offers": 11, "logins": 1, "challenges": 1, "codes": 0, "statements": 0}
+    assert removed == {"offers": 11, "logins": 1, "challenges": 1, "codes": 0, "statements": 0, "notices": 0}
     assert admin.tidy(tmp_path / "data") == dict.fromkeys(removed, 0)
     assert admin.stats(tmp_path / "data")["games"] == {"total": 1, "open": 1}
     with inside(tmp_path / "data") as service:

@@ -12,7 +12,7 @@ from hkoji_server.routes.event_streams import EventStream
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
 from hkoji_server.service.waiting_hub import WaitingHub
-from hkoji_server.store.contract import GamePlace, Hint, Notice
+from hkoji_server.store.contract import GamePlace, Hint, OnHint
 
 from hkoji.client.events import read_events
 from hkoji.log.entry import make_entry
@@ -33,7 +33,7 @@ class Room:
     ended: dict[str, str] = field(default_factory=dict)
     invitations: list[str] = field(default_factory=list)
     """The games that a player has been invited to and has not joined, the newest last."""
-    notices: list[Notice] = field(default_factory=list)
+    listeners: list[OnHint] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
 
     def write(self, game: str, *players: str, end: bool = False) -> None:
@@ -48,9 +48,9 @@ class Room:
         log.append(StoredLine(entry.text, b"signature", receipt.text, b"signature"))
         if end:
             self.ended[game] = ClockAndEntropy().at()
-        for notice in self.notices:
+        for listener in self.listeners:
             if self.chance.random() < self.heard:
-                notice(Hint(game, tuple(self.players[game])))
+                listener(Hint(game, tuple(self.players[game])))
 
     async def _turns(self) -> None:
         for _ in range(self.chance.randrange(3)):
@@ -87,9 +87,9 @@ class Room:
         going_on_last = sorted(found, key=lambda game: game not in self.ended)
         return {game: found[game] for game in going_on_last[-limit:]}
 
-    def listen(self, notice: Notice) -> Callable[[], None]:
-        self.notices.append(notice)
-        return lambda: self.notices.remove(notice)
+    def listen(self, listener: OnHint) -> Callable[[], None]:
+        self.listeners.append(listener)
+        return lambda: self.listeners.remove(listener)
 
 
 @dataclass

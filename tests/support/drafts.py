@@ -87,6 +87,8 @@ class Draft:
     giver: Owner | None = None
     """Signs the gift in a credit or annul, about the head of entry `given_at`; None leaves the gift unchanged."""
     given_at: int = 0
+    linker: PrivateKey | None = None
+    """Signs an `open` or `join` as the key of the link; None leaves that signature unchanged."""
     callers: tuple[Owner, ...] = ()
     """Sign that they call the game off at the entry before; without them the signatures stay unchanged."""
 
@@ -118,6 +120,8 @@ def draft(table: Table) -> list[Draft]:
     ]
     heads = [line.entry.head for line in table.lines]
     for number, each in enumerate(drafts):
+        if each.kind in ("open", "join"):
+            each.linker = table.link
         if each.kind == "annul":
             each.callers = (_owner(table, 0, number), _owner(table, 1, number))
         if each.kind in ("credit", "annul") and each.body["gift"]:
@@ -153,6 +157,8 @@ def seal(drafts: Iterable[Draft]) -> bytes:
             each.value["prev"] = head
         if each.prover is not None:
             _prove(each, each.prover)
+        if each.linker is not None:
+            _link(each, each.linker)
         if each.giver is not None:
             _give(each, each.giver, heads)
         if each.callers:
@@ -225,6 +231,28 @@ def _prove(each: Draft, prover: PrivateKey) -> None:
         }
         message = write(said).encode("utf-8", "surrogatepass") + b"\n"
         body["proof"] = _base64(prover.sign(sshsig.REKEY, message))
+
+
+def _link(each: Draft, linker: PrivateKey) -> None:
+    body = each.value.get("body")
+    if isinstance(body, dict) and "link_sig" in body:
+        body["link_sig"] = sign_for_link(linker, sshsig.JOIN, each.value)
+    elif isinstance(body, dict) and isinstance(body.get("invite"), dict) and "sig" in body["invite"]:
+        body["invite"]["sig"] = sign_for_link(linker, sshsig.INVITE, each.value)
+
+
+def sign_for_link(linker: PrivateKey, namespace: str, value: Value) -> str:
+    """What the key of a link signs for the entry of that value, signed with `linker`."""
+    body = value["body"]
+    said = {
+        "entropy_commit": body.get("entropy_commit"),
+        "game": value.get("game"),
+        "key": body.get("key"),
+        "name": value.get("by"),
+        "prev": value.get("prev"),
+        "v": 1,
+    }
+    return _base64(linker.sign(namespace, write(said).encode("utf-8", "surrogatepass") + b"\n"))
 
 
 def _base64(data: bytes) -> str:

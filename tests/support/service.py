@@ -27,6 +27,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry
 from hkoji.log.game_statements import make_gift
 from hkoji.log.line import Line, parse_log, sign_entry
+from hkoji.log.link_key import make_link_statement
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import (
     make_new_key,
@@ -37,6 +38,7 @@ from hkoji.log.statement import (
     parse_view,
     proof_message,
 )
+from hkoji.log.talk import NOTHING_SEEN, make_talk
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from tests.support.forked import ForkedProcess
@@ -49,6 +51,8 @@ UNLIMITED: dict[str, Any] = {  # Any: settings by name
     "limit_address": "off",
     "limit_player": "off",
     "limit_registrations": "off",
+    "daily_offers": "0",
+    "daily_offers_of_new": "0",
     "max_address_connections": "0",
     "max_address_waiting": "0",
 }
@@ -295,21 +299,43 @@ class Player:
         sig = self.signed(statement.text, sshsig.GIVE)
         return {"head": head, "kind": "give", "name": self.name, "seconds": seconds, "sig": sig}
 
+    def saying(self, game: str, words: str, **changes: Any) -> dict[str, str]:  # Any: fields by name
+        """The request that sends a message to the opponent."""
+        fields: dict[str, Any] = {"after": NOTHING_SEEN, "at": AT, "game": game, "name": self.name, "words": words}
+        statement = make_talk(**{**fields, **changes})
+        return {"text": statement.text, "sig": self.signed(statement.text, sshsig.TALK)}
+
+    def say(self, game: str, words: str, **changes: Any) -> Answer:  # Any: fields by name
+        """Sends a message to the opponent."""
+        return self.ask(f"/v1/games/{game}/talk", self.saying(game, words, **changes), self.token)
+
     def give(self, game: str, head: str, seconds: int) -> Answer:
         """Gives the opponent time at a head."""
         return self.service.ask("POST", f"/v1/games/{game}/statements", self.gift(game, head, seconds))
+
+    def offer(self, ruleset: Ruleset | None = None, agreement: Agreement = UNTIMED) -> str:
+        answer = self.service.ask("POST", "/v1/offers", offer_of(ruleset, agreement), self.token)
+        assert answer.status == 201, answer
+        return str(answer.json["game"])
+
+    def sign_by_link(self, link: PrivateKey, game: str, seat: int, **changes: Any) -> bytes:  # Any: fields by name
+        """What the key of a link signs for this player's `open` or `join`; `changes` replace fields of it."""
+        commit = entropy_commit(game, seat, self.entropy)
+        fields = {"entropy_commit": commit, "game": game, "key": self.key.public, "name": self.name}
+        said = make_link_statement(**{**fields, "prev": self.head(game)[1], **changes})
+        return link.sign(sshsig.JOIN if seat else sshsig.INVITE, said.message)
 
     def new(
         self,
         ruleset: Ruleset | None = None,
         invite: entry_kinds.Invite | None = None,
         agreement: Agreement = UNTIMED,
+        link: PrivateKey | None = None,
     ) -> str:
-        answer = self.service.ask("POST", "/v1/offers", offer_of(ruleset, agreement), self.token)
-        assert answer.status == 201, answer
-        game = str(answer.json["game"])
+        game = self.offer(ruleset, agreement)
         commit = entropy_commit(game, 0, self.entropy)
-        opened = entry_kinds.Open(commit, self.key.public, invite)
+        by_link = entry_kinds.LinkInvite(link.public, self.sign_by_link(link, game, 0)) if link else None
+        opened = entry_kinds.Open(commit, self.key.public, by_link or invite)
         assert self.send(self.entry(game, self.head(game), opened)).status == 201
         return game
 
@@ -317,9 +343,12 @@ class Player:
         last = self.lines(game)[-1].entry
         return last.seq, last.head
 
-    def join(self, game: str) -> None:
-        joined = entry_kinds.Join(entropy_commit(game, 1, self.entropy), self.key.public)
-        assert self.send(self.entry(game, self.head(game), joined)).status == 201
+    def join(self, game: str, link: PrivateKey | None = None) -> None:
+        assert self.send_join(game, self.sign_by_link(link, game, 1) if link else None).status == 201
+
+    def send_join(self, game: str, link_sig: bytes | None = None) -> Answer:
+        joined = entry_kinds.Join(entropy_commit(game, 1, self.entropy), self.key.public, link_sig)
+        return self.send(self.entry(game, self.head(game), joined))
 
     def seed(self, game: str) -> None:
         assert self.send(self.entry(game, self.head(game), entry_kinds.Seed(self.entropy))).status == 201

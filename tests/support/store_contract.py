@@ -39,8 +39,12 @@ from hkoji.errors import (
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
+from tests.support.choice_contract import ChoiceContract
+from tests.support.finished_contract import FinishedContract
 from tests.support.loops import run
+from tests.support.notice_contract import NoticeContract
 from tests.support.table import AT, Table
+from tests.support.talk_contract import TalkContract
 from tests.support.time_contract import TimeContract
 from tests.support.times import now
 from tests.support.waiting_contract import WaitingContract
@@ -101,7 +105,7 @@ def with_game(store: Store, seed: int = 0, **changes: Any) -> Iterator[Table]:  
     yield table
 
 
-class StoreContract(WaitingContract, TimeContract):
+class StoreContract(WaitingContract, TimeContract, ChoiceContract, FinishedContract, NoticeContract, TalkContract):
     """The promises of `hkoji_server.store.contract`."""
 
     @pytest.fixture
@@ -421,6 +425,8 @@ class StoreContract(WaitingContract, TimeContract):
             "over": {"status": "finished", "host": "carol", "guest": "alice", "reason": "charm", "winner": 1},
             "cancelled": {"status": "cancelled", "host": "carol", "invite": "alice", "reason": "cancel"},
             "offered": {"status": "offered"},
+            "linked": {"status": "open", "host": "alice", "link": "a key"},
+            "linked, over": {"status": "cancelled", "host": "alice", "link": "a key", "reason": "cancel"},
         }
         for number, (name, fields) in enumerate(rows.items()):
             with with_game(store, number, created=f"2026-01-0{number + 1}T00:00:00Z", **fields) as table:
@@ -429,6 +435,7 @@ class StoreContract(WaitingContract, TimeContract):
         def listed(**wanted: Any) -> list[str]:  # Any: fields of the query
             return [made[each.game] for each in run(store.games(Query(**wanted)))]
 
+        wanted: dict[str, Any]  # Any: fields of the query
         assert listed() == ["cancelled", "over", "free", "invited", "theirs", "mine"]
         assert listed(status="open") == ["free", "invited"]
         assert listed(status="finished") == ["over"]
@@ -443,14 +450,22 @@ class StoreContract(WaitingContract, TimeContract):
         assert listed(player="alice", waiting=True, status="playing") == ["mine"]
         assert listed(player="alice", waiting=True, status="finished") == []
         assert listed(player="dave") == []
-        over = next(game for game, name in made.items() if name == "over")
-        assert listed(prefix=over[:6]) == ["over"]
-        wanted: dict[str, Any]  # Any: fields of the query
+        named = {name: game for game, name in made.items()}
+        assert listed(prefix=named["over"][:6]) == ["over"]
+        for prefix in (named["linked"][:6], named["linked"], named["linked, over"]):
+            for wanted in ({}, {"player": "alice"}, {"status": "open"}):
+                assert listed(prefix=prefix, **wanted) == []
+        own = {"player": "alice", "own": True}
+        assert listed(**own) == ["linked", "theirs", "mine", "invited", "linked, over", "cancelled", "over"]
+        assert listed(**own, status="open") == ["linked", "invited"]
+        assert listed(**own, status="cancelled") == ["linked, over", "cancelled"]
+        assert listed(**own, waiting=True) == ["mine", "invited"]
+        assert listed(player="bob", own=True) == ["invited", "theirs", "mine"]
         urgent = {"player": "alice", "waiting": True, "by_deadline": True}
         assert listed(**urgent) == ["mine", "invited"]
         for rank, rest in ((0, ["invited"]), (1, []), (2, [])):  # a cursor may come from any list
             assert listed(**urgent, after=f"9999-12-31T23:59:59Z~{'f' * 32}~{rank}") == rest
-        for wanted in ({}, {"player": "alice"}, {"status": "open"}, {"player": "alice", "waiting": True}, urgent):
+        for wanted in ({}, {"player": "alice"}, own, {"status": "open"}, {"player": "alice", "waiting": True}, urgent):
             paged: list[str] = []
             after: str | None = None
             while page := run(store.games(query := Query(limit=1, after=after, **wanted))):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, TypedDict
 
 import pytest
 
@@ -26,7 +26,9 @@ from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import Line, format_log, sign_entry
+from hkoji.log.link_key import link_key
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_revocation, proof_message
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
@@ -35,6 +37,16 @@ AT = "2026-11-20T12:00:00Z"
 Blob = bytes
 NAMES = ("alice", "bob")
 ORIGIN = "http://127.0.0.1:9"
+CODE = "000102030405060708090a0b0c0d0e0f"
+"""The code of a link."""
+
+
+class Newcomer(TypedDict):
+    """What a player who takes a seat brings, by the names of the parameters that take it."""
+
+    entropy_commit: str
+    key: PublicKey
+    name: str
 
 
 @dataclass
@@ -69,6 +81,7 @@ class Table:
         self.lines: list[Line] = list(offered.lines)
         self.refereed = offered.refereed
         self.entropy = (self.bytes(32).hex(), self.bytes(32).hex())
+        self.link: PrivateKey | None = None
 
     def bytes(self, count: int) -> bytes:
         return self.random.randbytes(count)
@@ -120,9 +133,9 @@ class Table:
         }
         return new.sign(sshsig.REKEY, proof_message(**{**fields, **place}))  # type: ignore[arg-type] # fields by name
 
-    def revoke(self, seat: int, *, signed: bool = False) -> PrivateKey:
+    def revoke(self, seat: int, *, signed: bool = False, key: PrivateKey | None = None) -> PrivateKey:
         """Gives a seat a new key by an entry of the service; `signed` adds the old key's own revocation."""
-        new = PrivateKey.from_seed(self.bytes(32))
+        new = key or PrivateKey.from_seed(self.bytes(32))
         self._keep(
             referee.revoke(self.refereed, self.revoking(seat, new, signed=signed), signer=self.server, at=self.now)
         )
@@ -240,9 +253,26 @@ class Table:
         commit = entropy_commit(self.game, 0, self.entropy[0])
         self.send(self.entry(0, entry_kinds.Open(commit, self.keys[0].public, invite)))
 
+    def open_by_link(self, code: str = CODE) -> Self:
+        """Opens the game to whoever has the link with that code."""
+        self.link = link_key(code)
+        self.send(self.entry(0, entry_kinds.open_by_link(self.link, self.course, **self.newcomer(0))))
+        return self
+
     def join(self) -> None:
+        self.send(self.entry(1, self.joining()))
+
+    def joining(self) -> entry_kinds.Join:
+        """The body by which the guest joins, by link if the game was opened by link."""
+        if self.link:
+            return entry_kinds.join_by_link(self.link, self.course, **self.newcomer(1))
         commit = entropy_commit(self.game, 1, self.entropy[1])
-        self.send(self.entry(1, entry_kinds.Join(commit, self.keys[1].public)))
+        return entry_kinds.Join(commit, self.keys[1].public)
+
+    def newcomer(self, seat: int) -> Newcomer:
+        """What a player who takes a seat brings."""
+        commit = entropy_commit(self.game, seat, self.entropy[seat])
+        return {"entropy_commit": commit, "key": self.keys[seat].public, "name": self.names[seat]}
 
     def reveal_seed(self, seat: int) -> None:
         self.send(self.entry(seat, entry_kinds.Seed(self.entropy[seat])))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,10 +88,10 @@ class TimedPlayer(Commands):
 
 
 @contextmanager
-def timed_world(folder: Path) -> Iterator[TimedWorld]:
+def timed_world(folder: Path, **settings: Any) -> Iterator[TimedWorld]:  # Any: settings by name
     """A service that allows short clocks, for the duration of a block."""
     before = chance.NOON
-    with inside_with_keeper(folder / "data", shortest_clock=1) as service:
+    with inside_with_keeper(folder / "data", shortest_clock=1, **settings) as service:
         try:
             yield TimedWorld(service)
         finally:

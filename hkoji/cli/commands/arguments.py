@@ -113,6 +113,15 @@ Zone = Annotated[
     typer.Option("--zone", metavar="ZONE", help="The time zone of these days: +01:00, -05:30.", show_default=False),
 ]
 
+# --- notices ----------------------------------------------------------------------------------------------------------
+
+Channel = Annotated[
+    str, typer.Argument(metavar="CHANNEL", help="The channel's id or its first characters.", show_default=False)
+]
+
+EVENTS = ("turn", "remind1", "remind2", "over", "invited", "joined", "declined", "given", "annul", "talk", "failing")
+"""The events of which a service can tell a player."""
+
 # --- keys and services ------------------------------------------------------------------------------------------------
 
 KeyFile = Annotated[

@@ -28,13 +28,27 @@ from hkoji.cli.commands.arguments import (
     client,
 )
 from hkoji.cli.output import out
+from hkoji.errors import UsageError
+from hkoji.messages.text import tell
 
 commands = typer.Typer()
+plans = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Run the plans that you have made.")
+
+Delay = Annotated[
+    str | None,
+    typer.Option(
+        "--delay",
+        metavar="DUR",
+        help="How long a planned move waits: 30m, 10m..3h (the default) or 0.",
+        show_default=False,
+        autocompletion=completion.one_of("10m..3h", "1h", "0"),
+    ),
+]
 
 
 @commands.command(
     epilog="Examples: hkoji new --invite bob --edition 2018-it; hkoji new --clock 2d/10d --rest 67; "
-    "hkoji new --ruleset geishas-road --clock none"
+    "hkoji new --ruleset geishas-road --clock none; hkoji new --link"
 )
 def new(
     ruleset: RulesetName = None,
@@ -43,6 +57,7 @@ def new(
         str | None,
         typer.Option("--invite", help="The only player who may join.", autocompletion=completion.players),
     ] = None,
+    link: Annotated[bool, typer.Option("--link", help="Print a link with which one friend can join.")] = False,
     first: First = None,
     max_rounds: MaxRounds = None,
     tiebreak: TieBreak = None,
@@ -69,28 +84,43 @@ def new(
         ),
     ] = None,
     unrated: Annotated[bool, typer.Option("--unrated", help="The game does not count for ratings.")] = False,
+    series: Annotated[
+        int | None,
+        typer.Option(
+            "--series",
+            metavar="GAMES",
+            help="The first game of a series, best of 3, 5, 7 or 9; hkoji rematch opens the others.",
+            show_default=False,
+            autocompletion=completion.one_of("3", "5", "7", "9"),
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Open a game for someone to join.
 
-    Prints the clock, and how long the game can take at most.
+    Prints the clock, and how long the game can take at most. With --link, prints the command that a friend types to
+    join; the friend needs no account at the service before. Whoever has the link can join, so send it only to them.
     """
-    from hkoji.cli.games.new import new, read_terms
+    from hkoji.cli.games.new import Invited, new, read_terms
     from hkoji.cli.games.rulesets import make_ruleset
 
     out.json = json
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     made = make_ruleset(ruleset, given, option, edition)
-    new(client(), out, made, invite, read_terms(clock, rest, zone, expires, unrated=unrated))
+    terms = read_terms(clock, rest, zone, expires, unrated=unrated, series=series)
+    new(client(), out, made, Invited(invite, link), terms)
 
 
-@commands.command(epilog="Examples: hkoji join 2714; hkoji join 2714 --clock 3d/14d")
+@commands.command(
+    epilog="Examples: hkoji join 2714; hkoji join 2714 --clock 3d/14d; "
+    "hkoji join 'https://hanamikoji.example/i/2714…#5b0e…'"
+)
 def join(
     game: Annotated[
         str,
         typer.Argument(
-            metavar="GAME",
-            help="The game's id or its first characters.",
+            metavar="GAME|LINK",
+            help="The game's id or its first characters; a link; - for a link on standard input.",
             show_default=False,
             autocompletion=completion.open_games,
         ),
@@ -101,19 +131,54 @@ def join(
     ] = None,
     rest: Rest = None,
     zone: Zone = None,
+    origin: Origin = None,
+    code: Annotated[
+        str | None,
+        typer.Option(
+            "--code",
+            help="With a link: the code from the operator, if its service needs one; - to ask for it.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Join an open game.
 
-    Prints the clock before it joins.
+    Prints the clock before it joins. Give a link in quotes, or the whole line that you were sent. If necessary you are
+    registered at the service of the link.
     """
     from hkoji.cli.games.new import join, read_join_terms
 
     out.json = json
-    join(client(), out, game, read_join_terms(clock, rest, zone))
+    join(client(), out, game, read_join_terms(clock, rest, zone, origin, code))
 
 
-@commands.command(epilog="Examples: hkoji games --open; hkoji games --status finished")
+@commands.command(epilog="Example: hkoji rematch 2714")
+def rematch(
+    game: Game,
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            "--expires",
+            metavar="DUR",
+            help="How long to wait for the opponent, 14d if not given; none: no limit.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Ask for another game after one that is over, or accept.
+
+    The rules and the clock stay the same, and the other player starts. If your opponent has asked already, you join
+    their game. A series goes on with its next game.
+    """
+    from hkoji.cli.games.rematch import rematch
+
+    out.json = json
+    rematch(client(), out, game, expires)
+
+
+@commands.command(epilog="Examples: hkoji games --open --clock days; hkoji games --with bob")
 def games(
     open_: Annotated[bool, typer.Option("--open", help="List the games that you can join.")] = False,
     all_: Annotated[bool, typer.Option("--all", help="List everybody's games.")] = False,
@@ -121,19 +186,66 @@ def games(
         str | None,
         typer.Option(
             "--status",
-            help="open, playing, finished or cancelled.",
+            help="open, playing, finished (the cancelled ones too) or cancelled.",
             autocompletion=completion.one_of("open", "playing", "finished", "cancelled"),
+        ),
+    ] = None,
+    ruleset: Annotated[
+        str | None,
+        typer.Option(
+            "--ruleset", help="With --open: of this ruleset.", show_default=False, autocompletion=completion.rulesets
+        ),
+    ] = None,
+    rated: Annotated[
+        bool | None, typer.Option("--rated/--unrated", help="With --open: rated or unrated.", show_default=False)
+    ] = None,
+    clock: Annotated[
+        str | None,
+        typer.Option(
+            "--clock",
+            help="With --open: none, fast (the first turn under a day), days (to 31) or slow.",
+            show_default=False,
+            autocompletion=completion.one_of("none", "fast", "days", "slow"),
+        ),
+    ] = None,
+    with_: Annotated[
+        str | None,
+        typer.Option(
+            "--with",
+            metavar="NAME",
+            help="List your games with this player, and the score.",
+            show_default=False,
+            autocompletion=completion.players,
+        ),
+    ] = None,
+    series: Annotated[
+        str | None,
+        typer.Option(
+            "--series",
+            metavar="SERIES",
+            help="List the games of a series, by the first digits of its id, and the score.",
+            show_default=False,
         ),
     ] = None,
     offline: Offline = False,
     json: Json = False,
 ) -> None:
     """List your games, or those open to join."""
-    from hkoji.cli.games.lists import games, joinable
+    from hkoji.cli.games.history import games_of_series, games_with, verify_alone
+    from hkoji.cli.games.lists import OpenGames, games, joinable, refuse_filters
 
     out.json = json
-    if open_:
-        joinable(client(), out, offline=offline)
+    wanted = OpenGames(ruleset, rated, clock)
+    if not open_:
+        refuse_filters(wanted)
+    if with_ is not None or series is not None:
+        verify_alone(open_=open_, all_=all_, status=status, with_=with_, series=series)
+        if series is not None:
+            games_of_series(client(), out, series, offline=offline)
+        elif with_ is not None:
+            games_with(client(), out, with_, status=status, offline=offline)
+    elif open_:
+        joinable(client(), out, wanted, offline=offline)
     else:
         games(client(), out, everybody=all_, status=status, offline=offline)
 
@@ -159,12 +271,21 @@ def show(game: Game, offline: Offline = False, json: Json = False, plain: Plain 
 @commands.command(
     context_settings=MOVES, epilog="Examples: hkoji move 2714 3BCC; hkoji move 2714 -C; hkoji move 2714 gift b c c"
 )
-def move(game: Game, notation: Notation, json: Json = False, plain: Plain = False) -> None:
+def move(
+    game: Game,
+    notation: Notation,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Show what the move would do, and send nothing.")] = False,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
     """Make a move."""
-    from hkoji.cli.games.move import move
+    from hkoji.cli.games import move
 
     out.json, out.plain = json, plain
-    move(client(), out, game, notation)
+    if dry:
+        move.dry_run(client(), out, game, notation)
+    else:
+        move.move(client(), out, game, notation)
 
 
 @commands.command(epilog="Example: hkoji wait 2714 --timeout 600 && hkoji show 2714")
@@ -181,7 +302,10 @@ def wait(
     wait(client(), out, game, timeout)
 
 
-@commands.command(epilog="Examples: hkoji watch 2714; hkoji watch --all --json | while read -r line; do ...; done")
+@commands.command(
+    epilog="Examples: hkoji watch 2714; hkoji watch --all --json | while read -r line; do ...; done; "
+    "hkoji watch --all --exec -- sh -c 'cat >> log'"
+)
 def watch(
     game: Annotated[
         str | None,
@@ -192,11 +316,21 @@ def watch(
             autocompletion=completion.games,
         ),
     ] = None,
+    rest: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- CMD", help="With --exec: a command and its arguments.", show_default=False),
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Watch all your unfinished games, and new ones.")] = False,
+    exec_: Annotated[
+        bool, typer.Option("--exec", help="Run CMD for each entry, which it reads as JSON; at most 60 s.")
+    ] = False,
+    notify: Annotated[bool, typer.Option("--notify", help="Show a notification when it is your turn.")] = False,
     after: Annotated[
         int | None,
         typer.Option("--after", min=-1, help="Begin after this entry instead of now.", show_default=False),
     ] = None,
+    plans: Annotated[bool, typer.Option("--plans", help="With --all: also play what your plans say.")] = False,
+    delay: Delay = None,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -205,9 +339,60 @@ def watch(
     It ends when the game is over, and then says who has won. With --all it runs until you interrupt it.
     """
     from hkoji.cli.games.watch import watch
+    from hkoji.cli.games.watch_commands import read_commands
 
     out.json, out.plain = json, plain
-    watch(client(), out, game, after, all_=all_)
+    game, commands = read_commands(game, rest, all_=all_, run=exec_, notify=notify)
+    watch(client(), out, game, after, all_=all_, commands=commands, plans=plans, delay=delay)
+
+
+@commands.command(
+    epilog="Examples: printf '3* : -G -F -E\\n** : only\\n' | hkoji plan 2714 - --yes; hkoji plan 2714 --try '3BCC +D'"
+)
+def plan(
+    game: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="GAME",
+            help="The game's id or its first characters.",
+            show_default=False,
+            autocompletion=completion.games,
+        ),
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="FILE", help="A new plan; - for standard input.", show_default=False),
+    ] = None,
+    tried: Annotated[
+        str | None,
+        typer.Option("--try", metavar="TOKENS", help="Say what the plan does if this is seen.", show_default=False),
+    ] = None,
+    drop: Annotated[bool, typer.Option("--drop", help="Remove the plan of the game.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List all your plans instead.")] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Say what to play next, before it is your turn.
+
+    Without FILE it shows the plan of the game. A plan stays on this machine, and plays only while hkoji watch --all
+    --plans runs here, or when hkoji plans run is called.
+    """
+    from hkoji.cli.games.plan import PlanWishes, plan
+
+    out.json = json
+    plan(client(), out, game, PlanWishes(file, tried, drop, list_, yes))
+
+
+commands.add_typer(plans, name="plans")
+
+
+@plans.command("run", epilog="Example, for cron: */10 * * * * hkoji plans run")
+def plans_run(delay: Delay = None, json: Json = False) -> None:
+    """Make the moves of your plans that are due, once."""
+    from hkoji.cli.games.plan_runs import read_delay, run
+
+    out.json = json
+    raise typer.Exit(run(client(), out, read_delay(delay)))
 
 
 @commands.command(epilog="Example: hkoji resign 2714")
@@ -226,6 +411,40 @@ def cancel(game: Game, json: Json = False, plain: Plain = False) -> None:
 
     out.json, out.plain = json, plain
     cancel(client(), out, game)
+
+
+@commands.command(epilog="Examples: hkoji decline 2714; hkoji decline 2714 --why later")
+def decline(
+    game: Annotated[
+        str,
+        typer.Argument(
+            metavar="GAME",
+            help="The game's id or its first characters.",
+            show_default=False,
+            autocompletion=completion.invitations,
+        ),
+    ],
+    why: Annotated[
+        str | None,
+        typer.Option(
+            "--why",
+            metavar="WORD",
+            help="A reason for the host: no, later, shorter, longer (clock), ruleset, rated or bot.",
+            show_default=False,
+            autocompletion=completion.one_of("no", "later", "shorter", "longer", "ruleset", "rated", "bot"),
+        ),
+    ] = None,
+    json: Json = False,
+    plain: Plain = False,
+) -> None:
+    """Decline an invitation.
+
+    The game ends without a winner. The reason stands in its public log.
+    """
+    from hkoji.cli.games.new import decline
+
+    out.json, out.plain = json, plain
+    decline(client(), out, game, why)
 
 
 @commands.command(epilog="Example: hkoji clock 2714")
@@ -269,6 +488,64 @@ def annul(
 
     out.json = json
     annul(client(), out, game, withdraw=withdraw)
+
+
+@commands.command(epilog="Examples: hkoji talk 2714; hkoji talk 2714 well played; hkoji talk 2714 - < letter")
+def talk(
+    game: Game,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What to say; - for standard input.", show_default=False),
+    ] = None,
+    delete: Annotated[
+        int | None,
+        typer.Option("--delete", metavar="N", min=1, help="Delete your message N.", show_default=False),
+    ] = None,
+    mute: Annotated[
+        bool | None,
+        typer.Option(
+            "--mute/--unmute", help="Do not show your opponent's messages here, or show them again.", show_default=False
+        ),
+    ] = None,
+    offline: Offline = False,
+    json: Json = False,
+) -> None:
+    """Read and write messages to your opponent.
+
+    They are private and signed. Each has at most 1,000 bytes. They are not part of the game's log.
+    """
+    from hkoji.cli.games import talk
+
+    out.json = json
+    if sum((bool(words), delete is not None, mute is not None)) > 1:
+        raise UsageError(tell("give one of TEXT, --delete and --mute"), hint=tell("nothing was sent"))
+    if delete is not None:
+        talk.delete(client(), out, game, delete)
+    elif mute is not None:
+        talk.mute(client(), out, game, muted=mute)
+    else:
+        talk.talk(client(), out, game, words, offline=offline)
+
+
+@commands.command(epilog="Examples: hkoji note 2714 she keeps the pipes; hkoji note 2714; hkoji note 2714 --delete")
+def note(
+    game: Game,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TEXT", help="What to add to the note; - for standard input.", show_default=False),
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the note by TEXT.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the note.")] = False,
+    json: Json = False,
+) -> None:
+    """Note something about a game, for yourself.
+
+    Without TEXT it prints the note. It stays on this machine.
+    """
+    from hkoji.cli.games.note import note
+
+    out.json = json
+    note(client(), out, game, words, replace=replace, delete=delete)
 
 
 @commands.command(context_settings=MOVES, epilog="Example: hkoji sign 2714 1E > entry.json")

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from hkoji.cli import completion
-from hkoji.cli.commands.arguments import Json, KeyFile, Origin, Server, Yes, client
+from hkoji.cli.commands.arguments import EVENTS, Channel, Json, KeyFile, Origin, Server, Yes, client
 from hkoji.cli.output import out
 
 commands = typer.Typer()
+notify = typer.Typer(help="Be told of your games elsewhere: by a webhook.", no_args_is_help=True)
 
 
 @commands.command(epilog="Example: hkoji init alice --key ~/.ssh/id_ed25519")
@@ -66,6 +67,19 @@ def key(json: Json = False) -> None:
 
     out.json = json
     keys.key(client(), out)
+
+
+@commands.command("keys", epilog="Example: hkoji keys --json")
+def keys_(json: Json = False) -> None:
+    """List the keys of others that you know, and how.
+
+    A key is confirmed by you (hkoji trust), introduced by link, signed by an earlier key, or only seen first: then you
+    rely on the service until you compare it.
+    """
+    from hkoji.cli.player import keys
+
+    out.json = json
+    keys.known(client(), out)
 
 
 @commands.command(epilog="Examples: hkoji rekey; hkoji rekey --key ~/.ssh/id_ed25519")
@@ -147,13 +161,119 @@ def trust(
     keys.trust(client(), out, name, key)
 
 
-@commands.command(epilog="Examples: hkoji config; hkoji config lang it; hkoji config deck --unset")
+commands.add_typer(notify, name="notify")
+
+
+@notify.command(
+    epilog="Examples: hkoji notify add webhook https://example.org/hook --events turn,over; "
+    "hkoji notify add webhook https://hooks.slack.com/services/… --format slack --quiet 22:00-07:00"
+)
+def add(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND", help="How: webhook.", show_default=False, autocompletion=completion.one_of("webhook")
+        ),
+    ],
+    target: Annotated[str, typer.Argument(metavar="ADDRESS", help="Where to: an https URL.", show_default=False)],
+    events: Annotated[
+        str | None,
+        typer.Option(
+            "--events",
+            help=f"What to be told of, with commas between: {', '.join(EVENTS)}; default: all.",
+            show_default=False,
+            autocompletion=completion.one_of(*EVENTS),
+        ),
+    ] = None,
+    quiet: Annotated[
+        str | None,
+        typer.Option("--quiet", metavar="SPAN", help="Send nothing in these hours: 22:00-07:00.", show_default=False),
+    ] = None,
+    digest: Annotated[
+        str | None,
+        typer.Option("--digest", metavar="TIMES", help="Send only at these times: 08:00,18:00.", show_default=False),
+    ] = None,
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            "--zone",
+            metavar="ZONE",
+            help="The time zone of these times: +01:00; default: that of this machine, now.",
+            show_default=False,
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="What is posted: json (the default), or the text alone for slack or discord.",
+            show_default=False,
+            autocompletion=completion.one_of("json", "slack", "discord"),
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Add a channel: an address to which the service posts.
+
+    The service sends a first notice there, with a code. It sends no other before you have typed the code with notify
+    confirm. To change a channel, remove it and add it again.
+    """
+    from hkoji.cli.player import notify
+
+    out.json = json
+    notify.add(client(), out, kind, target, notify.ChannelOptions(events, quiet, digest, zone, format_))
+
+
+@notify.command(epilog="Example: hkoji notify confirm 5f0c9a1e k7wq2m9xpd")
+def confirm(
+    channel: Channel,
+    code: Annotated[str, typer.Argument(metavar="CODE", help="The code of the first notice.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Confirm a channel by the code of its first notice."""
+    from hkoji.cli.player import notify
+
+    out.json = json
+    notify.confirm(client(), out, channel, code)
+
+
+@notify.command("test", epilog="Example: hkoji notify test 5f0c9a1e")
+def send_test(channel: Channel, json: Json = False) -> None:
+    """Let the service send a test notice.
+
+    A channel that the service has turned off, because notices could not be delivered, is on again if it arrives.
+    """
+    from hkoji.cli.player import notify
+
+    out.json = json
+    notify.test(client(), out, channel)
+
+
+@notify.command(epilog="Example: hkoji notify remove 5f0c9a1e")
+def remove(channel: Channel, json: Json = False) -> None:
+    """Remove a channel."""
+    from hkoji.cli.player import notify
+
+    out.json = json
+    notify.remove(client(), out, channel)
+
+
+@notify.command("list")
+def list_channels(json: Json = False) -> None:
+    """List your channels."""
+    from hkoji.cli.player import notify
+
+    out.json = json
+    notify.list_channels(client(), out)
+
+
+@commands.command(epilog="Examples: hkoji config lang it; hkoji config always only; hkoji config invites known")
 def config(
     key: Annotated[
         str | None,
         typer.Argument(
             metavar="SETTING",
-            help="lang or deck; default: show all.",
+            help="lang, deck, always or invites; default: show all that are kept here.",
             show_default=False,
             autocompletion=completion.setting_names,
         ),
@@ -167,11 +287,38 @@ def config(
     unset: Annotated[bool, typer.Option("--unset", help="Remove the setting.")] = False,
     json: Json = False,
 ) -> None:
-    """Show the settings, or change one."""
+    """Show the settings, or change one.
+
+    lang and deck are kept here. invites is kept by your service: whose invitations you accept, those of everyone, of
+    known players (past opponents, and those whose keys you trust) or of nobody.
+    """
     from hkoji.cli.player import config
 
     out.json = json
-    config.run(out, key, value, unset=unset)
+    if key == config.INVITES:
+        config.invites(client(), out, value, unset=unset)
+    else:
+        config.run(out, key, value, unset=unset)
+
+
+@commands.command(epilog="Examples: hkoji block mallory; hkoji block mallory --remove; hkoji block --list")
+def block(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="The player.", show_default=False, autocompletion=completion.players),
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the block.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List whom you have blocked.")] = False,
+    json: Json = False,
+) -> None:
+    """Block a player: no invitations, joins or messages.
+
+    Open invitations of this player are declined. Games in progress go on.
+    """
+    from hkoji.cli.player import block
+
+    out.json = json
+    block.run(client(), out, name, remove=remove, list_=list_)
 
 
 @commands.command(epilog="Examples: hkoji doctor; hkoji doctor --data /var/lib/hkoji --backups /var/backups/hkoji")

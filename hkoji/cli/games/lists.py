@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.games.time_text import local_time, reserve_text, short_time, until_text
@@ -45,11 +45,42 @@ _LESS_NEEDED: Final = ("updated", "round", "reserve", "until")
 """Columns that a list with times does without, one after the other, where there is no room."""
 
 
-def joinable(client: Client, out: CommandOutput, *, offline: bool = False) -> None:
+CLOCKS: Final = ("none", "fast", "days", "slow")
+"""The sorts of clocks by which open games are listed."""
+
+
+class OpenGames(NamedTuple):
+    """Which open games to list: by the name of the ruleset, whether they are rated, and the sort of clock."""
+
+    ruleset: str | None = None
+    rated: bool | None = None
+    clock: str | None = None
+
+
+def joinable(client: Client, out: CommandOutput, wanted: OpenGames, *, offline: bool = False) -> None:
     """Lists everybody's games that the player can join."""
+    from hkoji.rules.registry import RULESETS
+
     if offline:
         raise _not_kept()
-    _listing(client, out, client.joinable(), tell("No game can be joined. Open one with: hkoji new"))
+    for given, words in ((wanted.ruleset, tuple(RULESETS)), (wanted.clock, CLOCKS)):
+        if given is not None and given not in words:
+            raise UsageError(
+                tell("{word!r} is none of {words}", word=shorten(given), words=", ".join(words)),
+                hint=tell("see `hkoji games --help`"),
+            )
+    found = client.joinable(**wanted._asdict())
+    none = tell("No game can be joined. Open one with: hkoji new")
+    _listing(client, out, found, none if wanted == OpenGames() else tell("No such game can be joined."))
+
+
+def refuse_filters(wanted: OpenGames) -> None:
+    """Raises `UsageError` if a list of other games than the open ones is to be filtered like these."""
+    if wanted != OpenGames():
+        raise UsageError(
+            tell("--ruleset, --rated, --unrated and --clock belong to --open"),
+            hint=tell("as in `hkoji games --open --clock days`"),
+        )
 
 
 def _not_kept() -> UsageError:
@@ -62,11 +93,7 @@ def games(
     client: Client, out: CommandOutput, *, everybody: bool = False, status: str | None = None, offline: bool = False
 ) -> None:
     """Lists the player's games, or everybody's."""
-    if status is not None and status not in STATUS:
-        raise UsageError(
-            tell("there is no status {status!r}", status=shorten(status)),
-            hint=tell("statuses: {names}", names=", ".join(STATUS)),
-        )
+    verify_status(status)
     none = tell("No games. Open one with: hkoji new")
     if everybody:
         if offline:
@@ -74,6 +101,15 @@ def games(
         _listing(client, out, client.games(everybody=True, status=status), none)
         return
     _own(client, out, lambda: client.games(status=status), none, offline=offline, status=status)
+
+
+def verify_status(status: str | None) -> None:
+    """Raises `UsageError` if games have no such status."""
+    if status is not None and status not in STATUS:
+        raise UsageError(
+            tell("there is no status {status!r}", status=shorten(status)),
+            hint=tell("statuses: {names}", names=", ".join(STATUS)),
+        )
 
 
 def waiting(client: Client, out: CommandOutput, *, offline: bool = False) -> None:
@@ -110,41 +146,42 @@ def _listing(
     *,
     waiting: bool = False,
 ) -> None:
-    def text() -> str:
-        if not games:
-            return translate(empty)
-        rows = [_row(each, client.identity.name) for each in games]
-        # What the other columns say already, or what no game has, is left out.
-        hidden = {name for name in _OPTIONAL if not any(row[name] for row in rows)}
-        if waiting:
-            hidden |= {"to move"} | ({"status"} if all(each["status"] == "playing" for each in games) else set())
-        shown = [name for name in _COLUMNS if name not in hidden]
-        room = out.style.width
-        for name in (None, *_LESS_NEEDED):
-            columns = [each for each in shown if each != name]
-            lines = _table(rows, columns)
-            if room is None or max(map(len, lines)) <= room:
-                lines[0] = out.style.paint(lines[0], "dim")
-                return "\n".join(lines)
-            # A list without times looks the same whatever is left out, so it is not tried.
-            if name is not None:
-                shown = columns
-            elif not {"left"} & set(shown):
-                break
-        whole = [name for name in _COLUMNS if name not in hidden]
-        return "\n".join(_paragraph(row, whole) for row in rows)
-
-    out.result(games, text)
+    out.result(games, lambda: listing(client, out, games, waiting=waiting) if games else translate(empty))
 
 
-def _row(game: dict[str, Any], me: str) -> dict[str, str]:  # Any: JSON
+def listing(client: Client, out: CommandOutput, games: Sequence[dict[str, Any]], *, waiting: bool = False) -> str:
+    """Returns games, of which there are some, as a table; where there is no room, in paragraphs."""
+    rows = [_row(each, client) for each in games]
+    # What the other columns say already, or what no game has, is left out.
+    hidden = {name for name in _OPTIONAL if not any(row[name] for row in rows)}
+    if waiting:
+        hidden |= {"to move"} | ({"status"} if all(each["status"] == "playing" for each in games) else set())
+    shown = [name for name in _COLUMNS if name not in hidden]
+    room = out.style.width
+    for name in (None, *_LESS_NEEDED):
+        columns = [each for each in shown if each != name]
+        lines = _table(rows, columns)
+        if room is None or max(map(len, lines)) <= room:
+            lines[0] = out.style.paint(lines[0], "dim")
+            return "\n".join(lines)
+        # A list without times looks the same whatever is left out, so it is not tried.
+        if name is not None:
+            shown = columns
+        elif not {"left"} & set(shown):
+            break
+    whole = [name for name in _COLUMNS if name not in hidden]
+    return "\n".join(_paragraph(row, whole) for row in rows)
+
+
+def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
     """Returns the cells of a game by the names of the columns."""
+    from hkoji.cli.games.result_words import result_words
     from hkoji.client.game_time import listed_time
 
-    time = listed_time(game)
+    time, me = listed_time(game), client.identity.name
     mover = game["to_move"] or ""
     if game["status"] == "open":
-        mover = game["invite"] or _("anyone")
+        mover = game["invite"] or (_("whoever has the link") if game.get("by_link") else _("anyone"))
     return {
         "game": game["game"][:8],
         "ruleset": game["ruleset"]["name"],
@@ -158,7 +195,7 @@ def _row(game: dict[str, Any], me: str) -> dict[str, str]:  # Any: JSON
         "reserve": reserve_text(time),
         "call off": _asked(game["annul"], me),
         "updated": local_time(game["updated"])[:_MINUTES] if game["updated"] else "",
-        "result": translate(_result(game, me)),
+        "result": translate(result_words(client, game)),
     }
 
 
@@ -177,17 +214,3 @@ def _paragraph(row: dict[str, str], columns: list[str]) -> str:
     """Returns a game for a terminal that is too narrow for the table."""
     told = ", ".join(f"{translate(_COLUMNS[name])} {row[name]}" for name in columns[1:] if row[name])
     return f"{row['game']}\n  {told}"
-
-
-def _result(game: dict[str, Any], me: str) -> str:  # Any: JSON
-    """Returns who has won a game and why. It is empty for a game that goes on or is cancelled, as its status says."""
-    if game["result"] is None or game["status"] == "cancelled":
-        return ""
-    from hkoji.game.result_text import result_text
-    from hkoji.rules.events import Outcome
-    from hkoji.rules.registry import RULESETS
-
-    outcome = Outcome(game["result"]["reason"], game["result"]["winner"])
-    winner = None if outcome.winner is None else (game["host"], game["guest"])[outcome.winner]
-    name = game["ruleset"]["name"]
-    return result_text(outcome, RULESETS[name].reasons if name in RULESETS else {}, winner, you=winner == me)

@@ -1,11 +1,11 @@
-"""`hkoji move`, `resign`, `sign` and `submit`: moves, sent at once or signed for later."""
+"""`hkoji move`, `resign`, `sign` and `submit`: moves, sent at once, tried out or signed for later."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from hkoji.cli.games.show import position_json, show_position
+from hkoji.cli.games.show import bare_position_json, position_json, show_position
 from hkoji.cli.games.time_text import local_time
 from hkoji.cli.input import confirm, read_input, with_origin
 from hkoji.cli.language import _
@@ -47,6 +47,36 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
         return f"{made}\n{then}"
 
     out.result(value, text)
+
+
+def dry_run(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
+    """Shows what a move would do, by the game as it is kept here. Sends and writes nothing."""
+    from hkoji.cli.games.offline import say_age
+
+    game = client.find(game, offline=True)
+    kept = client.kept_game(game)
+    text = " ".join(notation)
+    if not deck_is_standard():
+        text = deck_for(kept.position.course.setup.ruleset.name).read(text)
+    # Said also if the move is refused: it may be legal in the game as it stands by now.
+    say_age(out, [kept])
+    position, action = client.try_move(game, text)
+    seq = position.course.seq
+
+    def value() -> dict[str, Any]:  # Any: JSON
+        shown = bare_position_json(position)
+        del shown["head"]  # of an entry that was not made
+        made = {"seq": seq, "action": action}
+        return {"game": game, "dry_run": True, "move": made, "position": shown, **kept.age}
+
+    def drawn() -> str:
+        from hkoji.cli.boards import draw
+
+        shown = deck_for(position.course.setup.ruleset.name).write(action)
+        tried = _("This would be entry {seq}: {action}. Nothing was sent.", seq=seq, action=shown)
+        return f"{draw(position._replace(studied=True), out.style)}\n{tried}"
+
+    out.result(value, drawn)
 
 
 def _typed(client: Client, game: str, notation: Sequence[str]) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.cli.games.show import show_position
 from hkoji.cli.games.time_text import agreement_lines, clock_words
+from hkoji.cli.input import check_standard_input, read_code, read_input, with_origin
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
-from hkoji.client import Client
+from hkoji.client import Client, Position
+from hkoji.client.invite_link import LONGEST_LINK, InviteLink, is_link, read_invite_link
+from hkoji.client.links import enrol, introduce, own_link
 from hkoji.errors import IllegalError, NotFoundError, UsageError
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import SERIES_LENGTHS, Agreement
 from hkoji.game.entry_kinds import Invite
+from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.game.longest import longest_game, longest_round
 from hkoji.game.time_control import (
     UTC_ZONE,
@@ -21,7 +26,7 @@ from hkoji.game.time_control import (
     parse_time_control,
 )
 from hkoji.log.entry import is_name
-from hkoji.messages.text import shorten, tell
+from hkoji.messages.text import any_of, shorten, tell
 from hkoji.rules.protocol import Ruleset
 
 if TYPE_CHECKING:
@@ -40,6 +45,8 @@ class NewTerms(NamedTuple):
     clock: TimeControl | None
     rated: bool
     expires_in: int | None
+    series: int | None = None
+    """Of how many games at most this is the first; None for a game that is in no series."""
 
     @property
     def agreement(self) -> Agreement:
@@ -48,13 +55,24 @@ class NewTerms(NamedTuple):
 
 
 def read_terms(
-    clock: str | None, rest: str | None, zone: str | None, expires: str | None, *, unrated: bool
+    clock: str | None,
+    rest: str | None,
+    zone: str | None,
+    expires: str | None,
+    *,
+    unrated: bool,
+    series: int | None = None,
 ) -> NewTerms:
     """Reads the options of `hkoji new`; None is the default. Raises `UsageError`."""
     control = read_clock_option(DEFAULT_CLOCK if clock is None else clock, rest, zone)
+    if series is not None and series not in SERIES_LENGTHS:
+        raise UsageError(
+            tell("a series has at most {games} games", games=any_of([str(each) for each in SERIES_LENGTHS])),
+            hint=tell("nothing was sent; for a single game leave --series out"),
+        )
     never = expires == NEVER
     seconds = None if never else parse_duration(DEFAULT_EXPIRES if expires is None else expires)
-    return NewTerms(control, control is not None and not unrated, seconds)
+    return NewTerms(control, control is not None and not unrated, seconds, series)
 
 
 def read_clock_option(clock: str, rest: str | None, zone: str | None) -> TimeControl | None:
@@ -62,8 +80,21 @@ def read_clock_option(clock: str, rest: str | None, zone: str | None) -> TimeCon
     return parse_time_control(clock, rest or "", zone or UTC_ZONE)
 
 
-def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None, terms: NewTerms) -> None:
+class Invited(NamedTuple):
+    """Who may join a new game: the player of that name, or whoever has the `link`, or anyone."""
+
+    name: str | None = None
+    link: bool = False
+
+
+def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, terms: NewTerms) -> None:
     """Offers and opens a game."""
+    invite = invited.name
+    if invite is not None and invited.link:
+        raise UsageError(
+            tell("--invite and --link exclude each other: a link is for whoever has it"),
+            hint=tell("no game was opened; give one of them"),
+        )
     if invite is not None and not is_name(invite):
         raise UsageError(
             tell("{invite!r} is not a player's name", invite=shorten(invite)),
@@ -80,27 +111,38 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invite: str | None
                 server=client.server,
             ),
         )
-    position = client.new(ruleset, Invite(invite) if invite else None, terms.agreement, expires_in=terms.expires_in)
+    position = client.new(
+        ruleset,
+        Invite(invite) if invite else None,
+        terms.agreement,
+        expires_in=terms.expires_in,
+        series=terms.series,
+        by_link=invited.link,
+    )
     game, short = position.course.setup.game, position.short
-    agreement = position.course.setup.agreement
+    agreement, link = position.course.setup.agreement, own_link(client, game)
     value = {
         "game": game,
         "ruleset": ruleset.name,
         "options": ruleset.to_json(),
         "status": position.course.status,
         "invite": invite,
+        "link": link and link.text,
         "server": client.server_of(game),
         **agreement_json(client.kept_game(game).time),
         **bound_json(ruleset, agreement),
     }
 
-    # The id alone on stdout: `GAME=$(hkoji new)`.
-    out.result(value, lambda: game)
+    # The id alone on stdout: `GAME=$(hkoji new)`. By link, what a friend types instead: `LINK=$(hkoji new --link)`.
+    out.result(value, lambda: link.command if link else game, exact=True)
     if not out.json:
         for line in (*agreement_lines(agreement), *bound_lines(ruleset, agreement)):
             out.say(line)
         joining, waiting = f"hkoji join {short}", f"hkoji wait {short}"
-        if invite:
+        if link:
+            out.say(tell("The game is open. Send the line above to one friend: whoever has it first can join."))
+            out.say(tell("To see it again: {command}", command=f"hkoji show {short}"))
+        elif invite:
             out.say(tell("The game is open. Ask {name} to run: {command}", name=invite, command=joining))
         else:
             out.say(tell("The game is open. Ask someone to run: {command}", command=joining))
@@ -141,23 +183,66 @@ def bound_lines(ruleset: Ruleset, agreement: Agreement) -> list[str]:
 
 
 class JoinTerms(NamedTuple):
-    """The clock with which alone the player wants to join, if `asked`."""
+    """The clock with which alone the player wants to join, if `asked`; origin and code for the service of a link."""
 
     asked: bool = False
     clock: TimeControl | None = None
+    origin: str | None = None
+    code: str | None = None
 
 
-def read_join_terms(clock: str | None, rest: str | None, zone: str | None) -> JoinTerms:
+def read_join_terms(
+    clock: str | None, rest: str | None, zone: str | None, origin: str | None = None, code: str | None = None
+) -> JoinTerms:
     """Reads the options of `hkoji join`. Raises `UsageError`."""
     if clock is None:
         if rest is not None or zone is not None:
             raise UsageError(tell("--rest and --zone belong to --clock"), hint=tell("add --clock, or leave them out"))
-        return JoinTerms()
-    return JoinTerms(True, read_clock_option(clock, rest, zone))
+        return JoinTerms(origin=origin, code=code)
+    return JoinTerms(True, read_clock_option(clock, rest, zone), origin, code)
 
 
 def join(client: Client, out: CommandOutput, game: str, terms: JoinTerms) -> None:
-    """Joins a game, after showing what is agreed."""
+    """Joins a game by its id or by a link, after showing what is agreed. The link `-` is read from standard input."""
+    check_standard_input([game, terms.code or ""], taken=out.keep)
+    text = read_input(out, "-", LONGEST_LINK).decode("utf-8", "replace") if game == "-" else game
+    if game == "-" or is_link(text):
+        _join_by_link(client, out, read_invite_link(text), terms)
+        return
+    if terms.origin is not None or terms.code is not None:
+        raise UsageError(
+            tell("--origin and --code are for the service of a link"),
+            hint=tell("nothing was sent; to register at a service: `hkoji register`"),
+        )
+    with client.game(client.find(game)) as held:
+        position = held.join(_agreeing(out, terms))
+        time = held.time.kept()
+    _show_joined(out, position, time)
+
+
+def _join_by_link(client: Client, out: CommandOutput, link: InviteLink, terms: JoinTerms) -> None:
+    """Joins by link: first verifies the game, then shows what is agreed, then registers if that is necessary."""
+    about = with_origin(out, terms.origin, lambda confirmed: introduce(client, link, confirmed))
+    agree = _agreeing(out, terms)
+
+    def agree_and_enrol(course: Course) -> None:
+        host, key = course.setup.names[0], course.setup.keys[0]
+        assert key is not None
+        out.say(tell("{name} has opened the game by this link, with the key {key}.", name=host, key=key.fingerprint))
+        agree(course)
+        code = read_code(out) if terms.code == "-" and not client.service(link.server).registered else terms.code
+        if enrol(client, link, about.origin, code):
+            name, url = client.identity.name, client.service(link.server).url
+            out.say(tell("{name} is registered at {url} now.", name=name, url=url))
+
+    with client.game(link.game) as held:
+        position = held.join(agree_and_enrol, link.code)
+        time = held.time.kept()
+    _show_joined(out, position, time)
+
+
+def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
+    """Returns what shows the agreement of a game before the player signs it, and refuses another clock than asked."""
 
     def agree(course: Course) -> None:
         setup = course.setup
@@ -173,9 +258,10 @@ def join(client: Client, out: CommandOutput, game: str, terms: JoinTerms) -> Non
                 hint=tell("nothing was signed; to join with its clock leave out --clock"),
             )
 
-    with client.game(client.find(game)) as held:
-        position = held.join(agree)
-        time = held.time.kept()
+    return agree
+
+
+def _show_joined(out: CommandOutput, position: Position, time: GameTime) -> None:
     setup = position.course.setup
     value = {
         "game": setup.game,
@@ -191,6 +277,19 @@ def join(client: Client, out: CommandOutput, game: str, terms: JoinTerms) -> Non
         return f"{joined}\n{_('Then: {command}', command=f'hkoji wait {short}')}"
 
     out.result(value, text)
+
+
+def decline(client: Client, out: CommandOutput, game: str, why: str | None) -> None:
+    """Declines an invitation, perhaps with a reason."""
+    if why is not None and why not in WHY_DECLINED:
+        raise UsageError(
+            tell("{word!r} is no reason to decline", word=shorten(why)),
+            hint=tell("nothing was changed; reasons: {words}", words=", ".join(WHY_DECLINED)),
+        )
+    with client.game(client.find(game)) as held:
+        position = held.decline(why)
+        time = held.time.kept()
+    show_position(out, position, time)
 
 
 def cancel(client: Client, out: CommandOutput, game: str) -> None:

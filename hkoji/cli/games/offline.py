@@ -34,7 +34,7 @@ def ask_or_keep(
     asked and is down.
     """
     if offline:
-        _say_age(out, show_kept())
+        say_age(out, show_kept())
         return
     try:
         answer = ask()
@@ -46,7 +46,7 @@ def ask_or_keep(
             kept = show_kept()
         except (NotFoundError, LoginError):  # nothing is kept
             raise down from error
-        _say_age(out, kept)
+        say_age(out, kept)
         raise down from error
     show(answer)
 
@@ -62,7 +62,7 @@ def _down(error: HkojiError) -> NetworkError | None:
     return NetworkError(tell("the service"), error.message, hint=error.hint)
 
 
-def _say_age(out: CommandOutput, kept: Sequence[KeptGame]) -> None:
+def say_age(out: CommandOutput, kept: Sequence[KeptGame]) -> None:
     """Says how old what was printed is, and what is signed and not sent. JSON says it by itself."""
     if out.json:
         return

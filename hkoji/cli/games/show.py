@@ -2,37 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.cli.games.offline import ask_or_keep
-from hkoji.cli.output import CommandOutput, EncodedResult, Result
+from hkoji.cli.language import _
+from hkoji.cli.output import CommandOutput, EncodedResult
 from hkoji.cli.settings import deck_for
 from hkoji.client import Client, Position
+from hkoji.client.series import SeriesPlace, kept_place
 from hkoji.game.course import Stage
+from hkoji.game.result_text import closing_body, lapse_json
+from hkoji.game.summary import time_of_record
 
 if TYPE_CHECKING:
     from hkoji.client.game_time import GameTime
+    from hkoji.client.invite_link import InviteLink
     from hkoji.client.kept_game import KeptGame
+
+
+class Beside(NamedTuple):
+    """What stands beside a board: the game's place in its series, the player's note, and the link to a friend."""
+
+    place: SeriesPlace | None = None
+    note: str | None = None
+    link: InviteLink | None = None
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """Returns what there is for programs; the place stands in the position. docs/json.md."""
+        said = {"note": self.note, "link": None if self.link is None else self.link.text}
+        return {name: value for name, value in said.items() if value is not None}
+
+
+_NOTHING: Final = Beside()
 
 
 def show(client: Client, out: CommandOutput, game: str, *, offline: bool = False) -> None:
     """Shows a game's board."""
 
-    def ask() -> tuple[Position, GameTime]:
+    def beside(position: Position, ended: str) -> Beside:
+        from hkoji.client.links import own_link
+
+        name = position.course.setup.game
+        # The link is shown while a game of the player's own waits for whoever has it.
+        link = own_link(client, name) if position.course.stage is Stage.JOIN else None
+        return Beside(kept_place(position.course, ended, client.kept_game), client.note(name), link)
+
+    def ask() -> tuple[Position, GameTime, Beside]:
         with client.game(client.find(game)) as held:
-            return held.look()
+            position, time = held.look()
+            ended = time_of_record(held.lines()[-1])
+        return position, time, beside(position, ended)
 
     def show_kept() -> list[KeptGame]:
         kept = client.kept_game(client.find(game, offline=True))
-        _show(out, kept.position, kept.time, lambda: {**position_json(kept.position, kept.time), **kept.age})
+        position, time, said = kept.position, kept.time, beside(kept.position, kept.recorded)
+        _show(out, position, time, lambda: {**_value(position, time, said), **kept.age}, said)
         return [kept]
 
     ask_or_keep(out, ask, lambda found: show_position(out, *found), show_kept, offline=offline)
 
 
 def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -> None:
-    """Waits until the player can act or the game is over, and shows the board."""
+    """Waits until the player owes the next entry, and shows the board."""
     from hkoji.client import watching
 
     game = client.find(game)
@@ -43,21 +75,46 @@ def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -
     show_position(out, position, time)
 
 
-def show_position(out: CommandOutput, position: Position, time: GameTime) -> None:
-    """Shows a board; with `--json` a position for programs."""
-    _show(out, position, time, lambda: position_json(position, time))
+def show_position(out: CommandOutput, position: Position, time: GameTime, beside: Beside = _NOTHING) -> None:
+    """Shows a board, with what stands `beside` it; with `--json` a position for programs."""
+    _show(out, position, time, lambda: _value(position, time, beside), beside)
 
 
-def _show(out: CommandOutput, position: Position, time: GameTime, value: Callable[[], Result]) -> None:
+def _value(position: Position, time: GameTime, beside: Beside) -> Mapping[str, Any]:  # Any: JSON
+    value, more = position_json(position, time, beside.place), beside.to_json()
+    return {**value, **more} if more else value
+
+
+def _show(
+    out: CommandOutput,
+    position: Position,
+    time: GameTime,
+    value: Callable[[], Mapping[str, Any]],  # Any: JSON
+    beside: Beside,
+) -> None:
     deck_for(position.course.setup.ruleset.name)
 
     def text() -> str:
         from hkoji.cli.boards import draw
         from hkoji.cli.games.time_text import time_lines
 
-        return draw(position, out.style, time_lines(time, position))
+        lines = time_lines(time, position)
+        if beside.place is not None:
+            from hkoji.cli.games.series_text import series_line
 
-    out.result(value, text)
+            lines = [series_line(beside.place), *lines]
+        if beside.note is not None:
+            from hkoji.cli.games.note import note_lines
+
+            lines = [*lines, _("Note: {text}", text=" / ".join(note_lines(beside.note)))]
+        board = draw(position, out.style, lines)
+        if beside.link is None:
+            return board
+        said = _("Send this line to one friend: whoever has it first can join.")
+        return f"{board.rstrip()}\n\n{said}\n{beside.link.command}"
+
+    # A link is not folded: it is copied from there.
+    out.result(value, text, exact=beside.link is not None)
 
 
 class _Encoded(NamedTuple):
@@ -69,17 +126,24 @@ class _Encoded(NamedTuple):
 _encoded: dict[str, _Encoded] = {}
 
 
-def position_json(position: Position, time: GameTime) -> EncodedResult:
-    """Returns a position for programs, with its clock, and who has asked to call the game off. docs/json.md."""
+def position_json(position: Position, time: GameTime, place: SeriesPlace | None = None) -> EncodedResult:
+    """Returns a position for programs, with its clock, and who has asked to call the game off. docs/json.md.
+
+    A game of a series has its place there too, where the caller gives it.
+    """
     # A batch often shows a game in which nothing has happened: then the client returns the same object again.
-    game, said = position.course.setup.game, {"clock": time.to_json(), "annul": list(time.annul)}
+    game = position.course.setup.game
+    said: dict[str, Any] = {"clock": time.to_json(), "annul": list(time.annul)}
+    if place is not None:
+        said["series"] = place.to_json()
     held = _encoded.get(game)
     if held is None or held.position is not position or held.time != said:
-        held = _encoded[game] = _Encoded(position, said, EncodedResult({**_encode(position), **said}))
+        held = _encoded[game] = _Encoded(position, said, EncodedResult({**bare_position_json(position), **said}))
     return held.result
 
 
-def _encode(position: Position) -> dict[str, Any]:  # Any: JSON
+def bare_position_json(position: Position) -> dict[str, Any]:  # Any: JSON
+    """Returns a position for programs, without its clock. docs/json.md."""
     from hkoji.rules.information import information_json
 
     course = position.course
@@ -95,4 +159,5 @@ def _encode(position: Position) -> dict[str, Any]:  # Any: JSON
         "due": course.state.due.value if course.stage is Stage.PLAY else course.stage.value,
         "seq": course.seq,
         "head": course.head,
+        "lapse": lapse_json(closing_body(step.body for step in position.replay.steps) if course.finished else None),
     }

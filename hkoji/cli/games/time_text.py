@@ -74,6 +74,9 @@ def agreement_lines(agreement: Agreement) -> list[str]:
         lines.append(_("The offer expires on {time}.", time=local_time(agreement.expires)))
     if agreement.clock is not None:
         lines.append(_("The game is rated.") if agreement.rated else _("The game is not rated."))
+    if agreement.series is not None:
+        number, games, short = agreement.series.number, agreement.series.games, agreement.series.id[:8]
+        lines.append(_("Game {number} of {games} of series {id}.", number=number, games=games, id=short))
     return lines
 
 

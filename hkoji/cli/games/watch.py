@@ -7,14 +7,16 @@ from collections.abc import Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
+from hkoji.cli.games import plan_runs
 from hkoji.cli.games.time_text import local_time, until_text
+from hkoji.cli.games.watch_commands import WatchCommands
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.step_text import step_text
 from hkoji.client import Client, watching
 from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError
-from hkoji.game.result_text import closing_body
+from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS
 
@@ -24,23 +26,38 @@ if TYPE_CHECKING:
 _MINUTES: Final = len("2026-11-20 12:00")
 
 
-def watch(client: Client, out: CommandOutput, game: str | None, after: int | None, *, all_: bool) -> None:
-    """Watches a game until it is over, or all games of the player until interrupted."""
+def watch(
+    client: Client,
+    out: CommandOutput,
+    game: str | None,
+    after: int | None,
+    *,
+    all_: bool,
+    commands: WatchCommands = WatchCommands(),  # noqa: B008 # it does not change
+    plans: bool = False,
+    delay: str | None = None,
+) -> None:
+    """Watches a game until it is over, or all games of the player until interrupted.
+
+    `commands` says what else is done at each entry. With `plans` the player's plans are run as well, after a `delay`.
+    """
     if out.keep:
         raise UsageError(tell("watch does not work in a batch"), hint=tell("run it on its own"))
     if (game is None) is not all_:
         raise UsageError(tell("give a game, or --all"), hint=tell("as in `hkoji watch 2714`"))
+    if plans and not all_:
+        raise UsageError(tell("--plans is for all games"), hint=tell("as in `hkoji watch --all --plans`"))
     if game is None:
         if after is not None:
             raise UsageError(tell("--after is for one game"), hint=tell("as in `hkoji watch 2714 --after 7`"))
         happened = watching.watch_all(client)
     else:
         happened = watching.watch_game(client, client.find(game), after)
-    with closing(happened):
-        _tell(client, out, happened)
+    with plan_runs.beside(client, out, plans=plans, delay=delay) as passed_on, closing(happened):
+        _tell(client, out, passed_on(happened), commands)
 
 
-def _tell(client: Client, out: CommandOutput, happened: Iterable[WatchedEntry]) -> None:
+def _tell(client: Client, out: CommandOutput, happened: Iterable[WatchedEntry], commands: WatchCommands) -> None:
     for each in happened:
         position = each.position
         time = client.kept_game(position.game).time if each.seq == position.course.seq else None
@@ -49,6 +66,7 @@ def _tell(client: Client, out: CommandOutput, happened: Iterable[WatchedEntry]) 
         else:
             sys.stdout.write(happened_text(each, out, time) + "\n")
         sys.stdout.flush()
+        commands.run(each, happened_json(each, time), out.say)
 
 
 def happened_json(happened: WatchedEntry, time: GameTime | None = None) -> dict[str, Any]:  # Any: JSON
@@ -70,6 +88,7 @@ def happened_json(happened: WatchedEntry, time: GameTime | None = None) -> dict[
         "mine": happened.mine,
         "seat": seat,
         "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
+        "lapse": lapse_json(step.body),
         "clock": time.to_json() if time else None,
     }
 

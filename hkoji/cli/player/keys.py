@@ -1,23 +1,34 @@
-"""`hkoji key`, `rekey`, `revoke`, `recover` and `trust`: shows, replaces and revokes keys."""
+"""`hkoji key`, `keys`, `rekey`, `revoke`, `recover` and `trust`: shows, replaces and revokes keys."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hkoji.cli.audit.expected_keys import parse_expected_key
 from hkoji.cli.input import confirm, read_code, read_input, unconfirmed, with_origin
-from hkoji.cli.language import _
+from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput, encode, versioned
 from hkoji.client import Client
+from hkoji.client.choices import ServiceChoices
 from hkoji.client.key_changes import RevokedKey
-from hkoji.errors import MalformedError, UsageError
+from hkoji.client.pins import KeyStanding, Pins, pinned
+from hkoji.errors import HkojiError, MalformedError, UsageError
+from hkoji.log.entry import SERVER_NAME
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 
+_KNOWN: Final = {
+    KeyStanding.CONFIRMED: tell("confirmed by you"),
+    KeyStanding.LINK: tell("introduced by link"),
+    KeyStanding.FOLLOWED: tell("signed by an earlier key"),
+    KeyStanding.SEEN: tell("seen first, not compared"),
+}
 _FINGERPRINT: Final = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 
 
@@ -44,6 +55,41 @@ def key(client: Client, out: CommandOutput) -> None:
     identity = client.identity
     value = {"name": identity.name, "key": identity.key.text, "fingerprint": identity.key.fingerprint}
     out.result(value, lambda: identity.key.text, exact=True)
+
+
+def known(client: Client, out: CommandOutput) -> None:
+    """Lists the keys of others, and of the services, that are known here, and how each of them is known."""
+    found: list[dict[str, Any]] = []  # Any: JSON
+    for url in pinned(client.home):
+        pins = Pins(client.home, url, out.say)
+        named = {name: keys for name, keys in pins.every.items() if name != client.identity.name}
+        if pins.server_key is not None:
+            named[SERVER_NAME] = (pins.server_key,)
+        for name, (current, *earlier) in sorted(named.items()):
+            found.append(
+                {
+                    "server": url,
+                    "name": name,
+                    "key": current.text,
+                    "fingerprint": current.fingerprint,
+                    "known": pins.standing(name, current).value,
+                    "earlier": [each.fingerprint for each in earlier],
+                }
+            )
+
+    def text() -> str:
+        if not found:
+            return _("No keys are known here.")
+        width = max(len(each["name"]) for each in found)
+        lines: list[str] = []
+        for url, here in groupby(found, key=itemgetter("server")):
+            lines.append(url)
+            for each in here:
+                how = translate(_KNOWN[each["known"]])
+                lines.append(f"  {each['name']:{width}}  {each['fingerprint']}  {how}")
+        return "\n".join(lines)
+
+    out.result(found, text, exact=True)
 
 
 def rekey(client: Client, out: CommandOutput, key: Path | None) -> None:
@@ -115,7 +161,13 @@ def recover(client: Client, out: CommandOutput, name: str, wish: RecoverOptions)
 def trust(client: Client, out: CommandOutput, name: str, key: str) -> None:
     """Accepts a key that the user has compared."""
     fingerprint = key if _FINGERPRINT.fullmatch(key) else parse_expected_key(f"{name}={key}")[1].fingerprint
-    client.service().pins.trust(name, fingerprint)
+    service = client.service()
+    service.pins.trust(name, fingerprint)
+    try:
+        ServiceChoices(client.home, service).send_known()
+    except HkojiError as error:
+        out.say(tell("your service does not know yet that you know {name}: {reason}", name=name, reason=error))
+        out.say(tell("tell it with `hkoji config invites known`"))
     out.result(
         {"name": name, "fingerprint": fingerprint},
         lambda: _("{fingerprint} is a key of {name} from now on.", fingerprint=fingerprint, name=name),

@@ -86,6 +86,7 @@ def tidy(out: CommandOutput, data: Path | None, database: str | None) -> None:
         (_("expired login challenges"), made["challenges"]),
         (_("expired codes"), made["codes"]),
         (_("statements about games that have moved on"), made["statements"]),
+        (_("notices to channels that were removed"), made["notices"]),
     )
     out.result(made, lambda: f"{_('Removed:')}\n{_table(rows)}")
 
@@ -181,6 +182,8 @@ def stats(out: CommandOutput, data: Path | None, database: str | None) -> None:
         (_("earlier keys"), value["earlier_keys"]),
         (_("logins"), value["logins"]),
         (_("codes"), value["codes"]),
+        (_("channels for notices"), value["channels"]),
+        (_("notices to be sent"), value["notices"]),
         (_("size"), size(value["bytes"])),
         *(((_("of it unused"), size(value["free_bytes"])),) if value["free_bytes"] is not None else ()),
     )

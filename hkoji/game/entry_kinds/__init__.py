@@ -13,10 +13,10 @@ from hkoji.game.course import EntryBody
 from hkoji.game.entry_kinds.endings import Cancel, End, Resign, Unseal
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke
 from hkoji.game.entry_kinds.play import Move, RevealBody
-from hkoji.game.entry_kinds.setting_up import ChanceBody, Join, Offer, Open, Seed, begin
+from hkoji.game.entry_kinds.setting_up import ChanceBody, Join, Offer, Open, Seed, begin, join_by_link, open_by_link
 from hkoji.game.entry_kinds.time import Annul, Credit, GivenTime, Lapse, Timeout
 from hkoji.game.may_append import Author
-from hkoji.game.setup import Invite
+from hkoji.game.setup import Invite, LinkInvite
 from hkoji.log.canonical import JsonValue
 from hkoji.messages.text import tell
 
@@ -34,6 +34,7 @@ __all__ = [
     "Join",
     "KeyChange",
     "Lapse",
+    "LinkInvite",
     "Move",
     "Offer",
     "Open",
@@ -45,6 +46,8 @@ __all__ = [
     "Timeout",
     "Unseal",
     "begin",
+    "join_by_link",
+    "open_by_link",
     "parse_body",
 ]
 

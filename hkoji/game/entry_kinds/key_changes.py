@@ -7,14 +7,23 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple, TypeAlias
 
-from hkoji.errors import IllegalError, MalformedError, WeakKeyError
+from hkoji.errors import IllegalError, MalformedError
 from hkoji.game.course import Applied, Course, EntryBody
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author
 from hkoji.game.setup import Replaced
 from hkoji.log import sshsig
-from hkoji.log.canonical import JsonValue, decode_base64, encode_base64, is_origin
-from hkoji.log.entry import Entry, exactly, is_name, is_time, read_fields, read_key
+from hkoji.log.canonical import JsonValue, encode_base64, is_origin
+from hkoji.log.entry import (
+    Entry,
+    exactly,
+    is_name,
+    is_time,
+    read_fields,
+    read_key_form,
+    read_signature,
+    require_strong,
+)
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import Proof, make_revocation, proof_message
 from hkoji.messages.text import tell
@@ -32,9 +41,9 @@ class Rekey(NamedTuple("Rekey", [("key", PublicKey), ("old", PublicKey), ("proof
     def parse(cls, body: dict[str, JsonValue]) -> Rekey:
         """Reads a body."""
         fields = read_fields(body, cls.KIND, ("key", "old", "proof"))
-        key, old = _key(fields, "key"), _key(fields, "old")
-        proof = _blob(fields["proof"], cls.KIND)
-        return cls(_strong(key), _strong(old), proof)
+        key, old = read_key_form(fields["key"], "key"), read_key_form(fields["old"], "old")
+        proof = read_signature(fields["proof"], cls.KIND)
+        return cls(require_strong(key), require_strong(old), proof)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
@@ -75,12 +84,12 @@ class Revoke(_RevokeFields, EntryBody):
     def parse(cls, body: dict[str, JsonValue]) -> Revoke:
         """Reads a body."""
         fields = read_fields(body, cls.KIND, ("key", "name", "old", "proof", "revocation"))
-        key, name, old = _key(fields, "key"), fields["name"], _key(fields, "old")
+        key, name, old = read_key_form(fields["key"], "key"), fields["name"], read_key_form(fields["old"], "old")
         if not isinstance(name, str) or not is_name(name):
             raise MalformedError(tell("revoke"), tell("name is not a player's name"))
-        proof = _blob(fields["proof"], cls.KIND)
+        proof = read_signature(fields["proof"], cls.KIND)
         revocation = None if fields["revocation"] is None else _parse_revoked(fields["revocation"])
-        return cls(_strong(key), name, _strong(old), proof, revocation)
+        return cls(require_strong(key), name, require_strong(old), proof, revocation)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
@@ -133,28 +142,4 @@ def _parse_revoked(value: JsonValue) -> Revoked:
         raise MalformedError(tell("revocation"), tell("at is not a time"))
     if not isinstance(origin, str) or not is_origin(origin):
         raise MalformedError(tell("revocation"), tell("origin is not 1 to 256 characters without spaces"))
-    return Revoked(at, origin, _blob(fields["sig"], "revocation"))
-
-
-def _blob(value: JsonValue, what: str) -> bytes:
-    if not isinstance(value, str) or not value:
-        raise MalformedError(what, tell("a signature in it is not base64 text"))
-    return decode_base64(value, "signature")
-
-
-def _key(fields: dict[str, JsonValue], name: str) -> PublicKey | WeakKeyError:
-    """Reads a key, or returns the error of a weak one.
-
-    The caller raises that error only after the errors for malformed fields, because an audit reports malformed entries
-    in step 1 and weak keys in step 3.
-    """
-    try:
-        return read_key(fields[name], name)
-    except WeakKeyError as error:
-        return error
-
-
-def _strong(key: PublicKey | WeakKeyError) -> PublicKey:
-    if isinstance(key, WeakKeyError):
-        raise key
-    return key
+    return Revoked(at, origin, read_signature(fields["sig"], "revocation"))

@@ -7,7 +7,7 @@ object, `ext`.
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from hkoji.errors import CommitmentError, ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
@@ -17,14 +17,31 @@ from hkoji.game.course import Applied, Course, EntryBody, Stage
 from hkoji.game.dealer import Terms, parse_terms
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author
-from hkoji.game.setup import Invite, Setup
-from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import SERVER_NAME, Entry, exactly, is_name, read_fields, read_hex, read_key, verify_start
+from hkoji.game.setup import Invite, LinkInvite, Setup, verify_other_than_link
+from hkoji.log import sshsig
+from hkoji.log.canonical import JsonValue, encode_base64
+from hkoji.log.entry import (
+    SERVER_NAME,
+    Entry,
+    exactly,
+    is_name,
+    read_fields,
+    read_hex,
+    read_key,
+    read_key_form,
+    read_signature,
+    require_strong,
+    verify_start,
+)
+from hkoji.log.link_key import LinkStatement, make_link_statement
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Chance
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import parse_ruleset
+
+if TYPE_CHECKING:
+    from hkoji.log.private_key import Signer
 
 
 class _OfferFields(NamedTuple):
@@ -82,7 +99,7 @@ def begin(entry: Entry, body: EntryBody) -> Course:
 class _OpenFields(NamedTuple):
     entropy_commit: str
     key: PublicKey
-    invite: Invite | None = None
+    invite: Invite | LinkInvite | None = None
 
 
 class Open(_OpenFields, EntryBody):
@@ -97,26 +114,38 @@ class Open(_OpenFields, EntryBody):
     def parse(cls, body: dict[str, JsonValue]) -> Open:
         """Reads a body."""
         fields = read_fields(body, cls.KIND, ("entropy_commit", "invite", "key"))
-        invite = None
-        if fields["invite"] is not None:
-            given = exactly(fields["invite"], "invite", ("key", "name"))
-            if not isinstance(given["name"], str) or not is_name(given["name"]):
-                raise MalformedError(tell("invite"), tell("name is not a player's name"))
-            key = None if given["key"] is None else read_key(given["key"], "invite key")
-            invite = Invite(given["name"], key)
-        return cls(read_hex(fields["entropy_commit"], "entropy_commit"), read_key(fields["key"], "key"), invite)
+        # All forms are checked before a weak key is refused, which an audit reports in a later step.
+        commit, key = read_hex(fields["entropy_commit"], "entropy_commit"), read_key_form(fields["key"], "key")
+        given = fields["invite"]
+        if given is None:
+            return cls(commit, require_strong(key))
+        if isinstance(given, dict) and "link" in given:
+            given = exactly(given, "invite", ("link", "sig"))
+            link, sig = read_key_form(given["link"], "invite link"), read_signature(given["sig"], "invite")
+            return cls(commit, require_strong(key), LinkInvite(require_strong(link), sig))
+        given = exactly(given, "invite", ("key", "name"))
+        if not isinstance(given["name"], str) or not is_name(given["name"]):
+            raise MalformedError(tell("invite"), tell("name is not a player's name"))
+        other = None if given["key"] is None else read_key_form(given["key"], "invite key")
+        invite = Invite(given["name"], None if other is None else require_strong(other))
+        return cls(commit, require_strong(key), invite)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
         invite: JsonValue = None
-        if self.invite:
+        if isinstance(self.invite, LinkInvite):
+            invite = {"link": self.invite.link.text, "sig": encode_base64(self.invite.sig)}
+        elif self.invite:
             invite = {"key": self.invite.key.text if self.invite.key else None, "name": self.invite.name}
         return {"entropy_commit": self.entropy_commit, "invite": invite, "key": self.key.text}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Seats the host."""
         course.expect(self.KIND, Stage.OPEN)
-        if self.invite and self.invite.name == entry.by:
+        if isinstance(self.invite, LinkInvite):
+            for key in (course.setup.server_key, self.key):
+                verify_other_than_link(key, self.invite.link)
+        elif self.invite and self.invite.name == entry.by:
             raise IllegalError(tell("a player cannot invite themselves"))
         setup = course.setup._replace(
             names=(entry.by, None),
@@ -131,8 +160,14 @@ class Open(_OpenFields, EntryBody):
         return self.key
 
 
-class Join(NamedTuple("Join", [("entropy_commit", str), ("key", PublicKey)]), EntryBody):
-    """The guest joins."""
+class _JoinFields(NamedTuple):
+    entropy_commit: str
+    key: PublicKey
+    link_sig: bytes | None = None
+
+
+class Join(_JoinFields, EntryBody):
+    """The guest joins. `link_sig` is the SSHSIG blob by the key of the link, if the game was opened by link."""
 
     __slots__ = ()
 
@@ -143,12 +178,15 @@ class Join(NamedTuple("Join", [("entropy_commit", str), ("key", PublicKey)]), En
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Join:
         """Reads a body."""
-        fields = read_fields(body, cls.KIND, ("entropy_commit", "key"))
-        return cls(read_hex(fields["entropy_commit"], "entropy_commit"), read_key(fields["key"], "key"))
+        fields = read_fields(body, cls.KIND, ("entropy_commit", "key"), ("link_sig",))
+        commit = read_hex(fields["entropy_commit"], "entropy_commit")
+        link_sig = read_signature(fields["link_sig"], cls.KIND) if "link_sig" in fields else None
+        return cls(commit, read_key(fields["key"], "key"), link_sig)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
-        return {"entropy_commit": self.entropy_commit, "key": self.key.text}
+        body: dict[str, JsonValue] = {"entropy_commit": self.entropy_commit, "key": self.key.text}
+        return body if self.link_sig is None else {**body, "link_sig": encode_base64(self.link_sig)}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Seats the guest."""
@@ -156,7 +194,8 @@ class Join(NamedTuple("Join", [("entropy_commit", str), ("key", PublicKey)]), En
         setup = course.setup
         if entry.by == setup.names[0] or self.key == setup.keys[0]:
             raise IllegalError(tell("host and guest must differ in name and in key"))
-        if setup.invite and (reason := setup.invite.refusal(entry.by, self.key)):
+        verify_other_than_link(self.key, setup.link)
+        if isinstance(setup.invite, Invite) and (reason := setup.invite.refusal(entry.by, self.key)):
             raise ForbiddenError(reason)
         if self.entropy_commit == setup.entropy_commits[0]:
             raise IllegalError(tell("the guest's commitment repeats the host's"))
@@ -173,6 +212,29 @@ class Join(NamedTuple("Join", [("entropy_commit", str), ("key", PublicKey)]), En
     def newcomer_key(self) -> PublicKey:
         """Returns the guest's key."""
         return self.key
+
+
+def link_statement(entry: Entry, body: Open | Join) -> LinkStatement:
+    """Returns what the key of the link signs for an `open` or `join`: the values of the entry."""
+    commit = body.entropy_commit
+    return make_link_statement(entropy_commit=commit, game=entry.game, key=body.key, name=entry.by, prev=entry.prev)
+
+
+def open_by_link(link: Signer, course: Course, *, entropy_commit: str, key: PublicKey, name: str) -> Open:
+    """Returns the `open` by which `name`, with `key`, opens the game to whoever has the link."""
+    sig = link.sign(sshsig.INVITE, _next_statement(course, entropy_commit, key, name).message)
+    return Open(entropy_commit, key, LinkInvite(link.public, sig))
+
+
+def join_by_link(link: Signer, course: Course, *, entropy_commit: str, key: PublicKey, name: str) -> Join:
+    """Returns the `join` by which `name`, with `key`, joins a game that was opened by that link."""
+    sig = link.sign(sshsig.JOIN, _next_statement(course, entropy_commit, key, name).message)
+    return Join(entropy_commit, key, sig)
+
+
+def _next_statement(course: Course, entropy_commit: str, key: PublicKey, name: str) -> LinkStatement:
+    game, prev = course.setup.game, course.head
+    return make_link_statement(entropy_commit=entropy_commit, game=game, key=key, name=name, prev=prev)
 
 
 class Seed(NamedTuple("Seed", [("entropy", str)]), EntryBody):

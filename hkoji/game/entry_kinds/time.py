@@ -29,8 +29,29 @@ class LapseReason:
     DECLINED: Final = "declined"
 
 
-class Lapse(NamedTuple("Lapse", [("reason", str)]), EntryBody):
-    """The service ends a game that nobody has joined: its offer has expired, or the invited player has declined."""
+WHY_DECLINED: Final = {
+    "no": tell("no, thank you"),
+    "later": tell("later"),
+    "shorter": tell("a shorter clock, please"),
+    "longer": tell("a longer clock, please"),
+    "ruleset": tell("another ruleset, please"),
+    "rated": tell("please change whether it is rated"),
+    "bot": tell("no bots, please"),
+}
+"""The reasons that the invited player can give, as in the log, and in words."""
+
+
+class _LapseFields(NamedTuple):
+    reason: str
+    why: str | None = None
+
+
+class Lapse(_LapseFields, EntryBody):
+    """The service ends a game that nobody has joined: its offer has expired, or the invited player has declined.
+
+    `why` is the reason that this player has given, one of `WHY_DECLINED`. It stands in `ext`, and readers take no
+    notice of one that they do not know.
+    """
 
     __slots__ = ()
 
@@ -41,16 +62,18 @@ class Lapse(NamedTuple("Lapse", [("reason", str)]), EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Lapse:
         """Reads a body."""
-        reason = read_fields(body, cls.KIND, ("reason",))["reason"]
+        fields = read_fields(body, cls.KIND, ("reason",))
+        reason, ext = fields["reason"], fields.get("ext")
         if not isinstance(reason, str):
             raise MalformedError(tell("lapse"), tell("reason is not a word"))
         if reason not in (LapseReason.EXPIRED, LapseReason.DECLINED):
             raise NotUnderstoodError(tell("lapse"), reason)
-        return cls(reason)
+        why = ext.get("why") if reason == LapseReason.DECLINED and isinstance(ext, dict) else None
+        return cls(reason, why if isinstance(why, str) and why in WHY_DECLINED else None)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
-        return {"reason": self.reason}
+        return {"reason": self.reason} if self.why is None else {"ext": {"why": self.why}, "reason": self.reason}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Ends the game without a winner."""

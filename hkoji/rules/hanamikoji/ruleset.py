@@ -39,8 +39,8 @@ class Hanamikoji:
     action_names: ClassVar[Mapping[str, str]] = {str(number): name for number, name in actions.NAMES.items()}
     markers: ClassVar[tuple[str, ...]] = ()
     reasons: ClassVar[Mapping[str, str]] = {
-        "charm": tell("with 11 charm or more"),
-        "geisha": tell("with 4 geisha or more"),
+        "charm": tell("by charm"),
+        "geisha": tell("by geisha"),
         "limit": tell("at the round limit"),
     }
     most_turns: ClassVar[int] = 9

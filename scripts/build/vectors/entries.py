@@ -162,11 +162,17 @@ def statements(head: str) -> tuple[tuple[str, str], ...]:
         ("annul", canonical(said)),
         ("head", canonical({"at": AT, "game": GAME, "head": head, "seq": 8, "v": 1})),
         ("head", canonical({"at": LAST_TIME, "game": GAME, "head": head, "seq": 0, "v": 1})),
+        ("link", canonical({**entering(head), "name": "alice"})),
     )
 
 
+def entering(prev: str) -> Vector:
+    """What the key of a link signs for an entry after the head `prev`, without the name."""
+    return {"entropy_commit": "ab" * 32, "game": GAME, "key": key_text(public("alice")), "prev": prev, "v": 1}
+
+
 def _bad_statements(head: str) -> Iterator[Vector]:
-    (_, give), (_, most), (_, annul), (_, said), _ = statements(head)
+    (_, give), (_, most), (_, annul), (_, said), _, (_, link) = statements(head)
     for form, text, reason in (
         ("give", give.replace('"seconds":1', '"seconds":0'), "no time is given"),
         ("give", most.replace("2592000", "2592001"), "over 30 days are given"),
@@ -184,8 +190,13 @@ def _bad_statements(head: str) -> Iterator[Vector]:
         ("head", said.replace('"seq":8', '"seq":-8'), "seq has a sign"),
         ("head", said.replace(head, head.upper()), "head has capitals"),
         ("head", annul, "another statement"),
+        ("link", annul, "another statement"),
+        ("link", link.replace("ab" * 32, "AB" * 32), "entropy_commit has capitals"),
+        ("link", link.replace(f'"game":"{GAME}",', ""), "game is missing"),
+        ("link", link.replace("ssh-ed25519 ", "ssh-ed25519  "), "key is malformed"),
+        ("link", link.replace('"v":1', '"seq":1,"v":1'), "a key too many"),
     ):
         yield {"form": form, "text": text, "error": "malformed", "reason": reason}
-    for form, text in (("give", give), ("annul", annul), ("head", said)):
+    for form, text in (("give", give), ("annul", annul), ("head", said), ("link", link)):
         other = text.replace('"v":1', '"v":2')
         yield {"form": form, "text": other, "error": "not-understood", "reason": "another version"}

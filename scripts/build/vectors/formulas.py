@@ -21,8 +21,15 @@ UNTIMED: Final = {"clock": None, "expires": None, "rated": False, "rematch": Non
 Vector = dict[str, Any]  # JSON of many shapes, described in the README beside the files
 
 
+CODE: Final = "000102030405060708090a0b0c0d0e0f"
+LINK: Final = f"link {CODE}"
+"""The name of the secret that is made from the code of a link."""
+
+
 def secret(name: str) -> bytes:
-    """32 bytes that anybody can compute again."""
+    """32 bytes that anybody can compute again: of a name, or of the link whose code follows the word `link`."""
+    if name.startswith("link "):
+        return hashlib.sha256(f"hkoji.link.v1\n{name.removeprefix('link ')}\n".encode()).digest()
     return hashlib.sha256(f"hkoji test vector {name}".encode()).digest()
 
 

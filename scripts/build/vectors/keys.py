@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from scripts.build.vectors.formulas import Vector, encode64, key_blob, key_text, public, secret, string
+from scripts.build.vectors.formulas import CODE, Vector, encode64, key_blob, key_text, public, secret, string
 from tests.support.curve import encode_point, encodings, small_order
 
 
@@ -44,4 +44,21 @@ def keys() -> Vector:
         ("SSH-ED25519 " + text.split()[1], "capitals"),
     ):
         bad.append({"text": malformed, "error": "malformed", "reason": reason})
-    return {"good": good, "bad": bad}
+    links = [
+        {"code": code, "seed": secret(f"link {code}").hex(), "text": key_text(public(f"link {code}"))}
+        for code in (CODE, "0" * 32, "f" * 32, secret("code").hex()[:32])
+    ]
+    bad_codes = [
+        {"code": code, "error": "malformed", "reason": reason}
+        for code, reason in (
+            ("", "empty"),
+            (CODE[1:], "31 digits"),
+            (CODE + "0", "33 digits"),
+            (CODE.upper(), "capitals"),
+            (CODE[:-1] + "g", "no hex digit"),
+            (CODE[:-1] + " ", "a space"),
+            (CODE + "\n", "a newline"),
+            (CODE[:-1] + "\u0661", "a digit that is not ASCII"),
+        )
+    ]
+    return {"good": good, "bad": bad, "links": links, "bad_codes": bad_codes}

@@ -103,10 +103,15 @@ def offered(agreement: Vector = UNTIMED, *, receipts: bool = False) -> Log:
 
 def enter(log: Log, seat: int, *, at: int = 0, invite: Vector | None = None) -> Log:
     """Adds the `open` of alice or the `join` of bob."""
+    name, body = PLAYERS[seat][0], entering(seat)
+    return log.add("join" if seat else "open", name, body if seat else {**body, "invite": invite}, at=at)
+
+
+def entering(seat: int) -> Vector:
+    """What a player brings who takes a seat: the commitment to their entropy, and their key."""
     name, entropy = PLAYERS[seat]
     commit = sha256(lines("hkoji.entropy.v1", GAME, seat, secret(entropy).hex()).encode()).hexdigest()
-    body: Vector = {"entropy_commit": commit, "key": key_text(public(name))}
-    return log.add("join" if seat else "open", name, body if seat else {**body, "invite": invite}, at=at)
+    return {"entropy_commit": commit, "key": key_text(public(name))}
 
 
 def reveal_entropy(log: Log, seat: int, *, at: int = 0) -> Log:

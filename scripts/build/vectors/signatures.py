@@ -26,7 +26,8 @@ def signatures() -> Vector:
         verifies = {"verifies": not reason, "ssh_keygen": None if lax else not reason}
         found.append({**what, "blob": encode64(data), "armored": armor(data), **verifies})
 
-    for role in ("entry", "server", "receipt", "view", "login", "register", "gateway", "give", "annul", "head"):
+    roles = ("entry", "server", "receipt", "view", "login", "register", "gateway", "give", "annul", "head")
+    for role in (*roles, "invite", "join"):
         space = f"hkoji.{role}.v1"
         add("", sign("alice", space, text), namespace=space)
     add("", sign("bob", ours, "\n"), raw=public("bob"), message="\n")

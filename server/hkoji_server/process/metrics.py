@@ -53,6 +53,18 @@ class Metrics:
         self._keeper_failures = Counter(
             "hkoji_keeper_failures", "Games whose time was over and that could not be ended", **given
         )
+        self._notices = Counter(
+            "hkoji_notices",
+            "Notices to players, by event: sent, failed (tried again later), put off, stale, given up",
+            ["event", "outcome"],
+            **given,
+        )
+        self._overdue = Gauge(
+            "hkoji_notices_overdue_seconds",
+            "For how long the notice that waits longest has been due",
+            multiprocess_mode="livemax",
+            **given,
+        )
         self._connections = Gauge("hkoji_connections", "Open connections", multiprocess_mode="liveall", **given)
         self._memory = Gauge("hkoji_resident_bytes", "Memory in use", multiprocess_mode="liveall", **given)
 
@@ -71,6 +83,14 @@ class Metrics:
     def keeper_failed(self) -> None:
         """Counts a game that the keeper could not end."""
         self._keeper_failures.inc()
+
+    def notice(self, event: str, outcome: str) -> None:
+        """Counts what has become of a notice."""
+        self._notices.labels(event, outcome).inc()
+
+    def notices_overdue(self, seconds: int) -> None:
+        """Sets for how long the notice that waits longest has been due."""
+        self._overdue.set(seconds)
 
     def tick(self, connections: int) -> None:
         """Sets connections and memory; called once a second."""
@@ -99,7 +119,7 @@ class WorkersMetrics:
         return _serve(bind, port, registry)
 
     def forget(self, pid: int) -> None:
-        """Removes connections and memory of a dead worker; its counts stay."""
+        """Removes what belongs to a living worker of a dead one; its counts stay."""
         from prometheus_client.multiprocess import mark_process_dead
 
         mark_process_dead(pid, self._folder)  # type: ignore[no-untyped-call] # the library's

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Annotated, Final, Literal
 
 from fastapi import Query
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope
 from hkoji.errors import InvalidError
 from hkoji.messages.text import tell
 from hkoji_server.routes import models
-from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_login, read_query
+from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_header, read_login, read_query
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.players import Players
@@ -29,12 +30,26 @@ Cursor = Annotated[
 ]
 Order = Annotated[Literal["deadline"] | None, Query(description="The earliest deadline first; only of waiting games")]
 
+Joinable = Annotated[
+    bool, Query(description="Only games that the caller can join; without a login those that invite nobody by name")
+]
+RulesetName = Annotated[str | None, Query(pattern="^[a-z0-9][a-z0-9-]{0,31}$", description="The name of the ruleset")]
+Rated = Annotated[bool | None, Query(description="Whether the game counts for ratings")]
+Clock = Annotated[
+    contract.Speed | None,
+    Query(description="No clock; or by `move` and `bank` together: under a day, up to 31 days, more"),
+]
+
 _STATUS: Final = Parameter[str | None]("query", "status", models.Status, None)
 _PLAYER: Final = Parameter[str | None]("query", "player", models.Name, None)
 _PREFIX: Final = Parameter[str | None]("query", "prefix", Prefix, None)
 _WAITING: Final = Parameter("query", "waiting", bool, False)
 _LIMIT: Final = Parameter("query", "limit", Limit, 50)
 _ORDER: Final = Parameter[str | None]("query", "order", Order, None)
+_JOINABLE: Final = Parameter("query", "joinable", Joinable, False)
+_RULESET: Final = Parameter[str | None]("query", "ruleset", RulesetName, None)
+_RATED: Final = Parameter[bool | None]("query", "rated", Rated, None)
+_CLOCK: Final = Parameter[contract.Speed | None]("query", "clock", Clock, None)
 _CURSOR: Final = Parameter[str | None]("query", "after", Cursor, None)
 
 
@@ -64,15 +79,28 @@ class AllGamesEndpoint(ListEndpoint):
     """Everybody's games."""
 
     async def read(self, scope: Scope) -> contract.Query:
-        """Returns which games to list."""
+        """Returns which games to list. Raises `InvalidError`, and `LoginError` for a login that is not valid."""
         given = read_query(scope)
-        return contract.Query(
+        query = contract.Query(
             status=_STATUS.read(given),
             player=_PLAYER.read(given),
             prefix=_PREFIX.read(given),
             limit=_LIMIT.read(given),
             after=_CURSOR.read(given),
         )
+        wanted = contract.OpenFilter(
+            joinable=_JOINABLE.read(given),
+            ruleset=_RULESET.read(given),
+            rated=_RATED.read(given),
+            speed=_CLOCK.read(given),
+        )
+        if wanted == contract.OpenFilter():
+            return query
+        if query.status != "open" or query.player or query.prefix:
+            raise InvalidError(tell("these filters are for the list of all open games: add status=open and no name"))
+        if wanted.joinable and read_header(scope, b"authorization") is not None:
+            wanted = wanted._replace(joiner=await read_login(self._players, scope))
+        return replace(query, wanted=wanted)
 
 
 class OwnGamesEndpoint(ListEndpoint):
@@ -86,12 +114,16 @@ class OwnGamesEndpoint(ListEndpoint):
             player=player,
             waiting=_WAITING.read(given),
             status=_STATUS.read(given),
+            prefix=_PREFIX.read(given),
             by_deadline=_ORDER.read(given) is not None,
             limit=_LIMIT.read(given),
             after=_CURSOR.read(given),
+            own=True,
         )
         if query.by_deadline and not (query.waiting and query.status is None):
             raise InvalidError(tell("only games that wait for you are listed by their deadlines: add waiting=true"))
+        if query.by_deadline and query.prefix is not None:
+            raise InvalidError(tell("a list by deadlines takes no prefix"))
         return query
 
 

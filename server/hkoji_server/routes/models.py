@@ -9,13 +9,16 @@ from typing import Annotated, Any, Literal, Self
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.log.canonical import encode_base64
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
 from hkoji.log.line import Line, format_line, format_signed
 from hkoji_server.service.game_statements import ClockReport, Stated
+from hkoji_server.service.player_choices import MOST_KNOWN, Invites
 from hkoji_server.service.view_cache import OwnView
 from hkoji_server.settings import Registration
-from hkoji_server.store.contract import GameSummary, Player, RetiredKey
+from hkoji_server.store.contract import FinishedGame, GameSummary, Player, RetiredKey
+from hkoji_server.store.talk_contract import KeptMessage
 
 GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
@@ -157,6 +160,23 @@ class ClockModel(_Model):
     annul: list[Name] = Field(description="Who wishes to call the game off")
 
 
+class MessageModel(_Model):
+    """A message of one player of a game to the other."""
+
+    number: int = Field(description="1 for the first message of the game")
+    name: Name = Field(description="Its author")
+    at: str = Field(description="When the service kept it")
+    text: str | None = Field(description="The signed text; null if its author has deleted it")
+    sig: str | None = Field(description="In namespace `hkoji.talk.v1`, by the author's key in the game")
+
+
+class TalkModel(_Model):
+    """A page of messages; `next`, as `after`, asks for the page that follows."""
+
+    messages: list[MessageModel]
+    next: int | None
+
+
 class OfferModel(_Model):
     """A new game and its first line."""
 
@@ -195,6 +215,31 @@ class RecoveryRequest(Signed):
     """A replacement of a revoked key, with the operator's code for it."""
 
     code: str = Field(max_length=256)
+
+
+class DeclineRequest(_Model):
+    """A decline of an invitation, perhaps with a reason."""
+
+    why: str | None = Field(
+        default=None, max_length=64, examples=["later"], description="One of " + ", ".join(WHY_DECLINED)
+    )
+
+
+class SettingsModel(_Model):
+    """What a player has set at the service."""
+
+    invites: Invites = Field(default="everyone", description="Whose invitations the player accepts")
+    known: list[Name] = Field(
+        default_factory=list,
+        max_length=MOST_KNOWN,
+        description="With `invites` `known`: players who count as known beside those of finished games",
+    )
+
+
+class BlocksModel(_Model):
+    """The names of the players whom a player has blocked."""
+
+    blocks: list[Name]
 
 
 class ProofRequest(_Model):
@@ -255,6 +300,7 @@ class SummaryModel(_Model):
     host: str | None
     guest: str | None
     invite: str | None
+    by_link: bool = Field(description="Whether the game waits for whoever has its link; then no public list has it")
     seq: int
     head: str
     round: int
@@ -274,6 +320,23 @@ class GamesModel(_Model):
 
     games: list[SummaryModel]
     next: str | None
+
+
+class FinishedModel(SummaryModel):
+    """A game that is over."""
+
+    ended: str = Field(description="The time of record of its last entry")
+
+
+class FinishedPageModel(_Model):
+    """A page of the games that are over, in the order of their end."""
+
+    games: list[FinishedModel]
+    next: str | None = Field(description="`after` of the next page; null if there is no more now")
+    last: str | None = Field(
+        description="`after` of what comes later: the place of the last game here, or the one that was asked for"
+    )
+    before: str = Field(description="Every game that ended before this time can be listed; no other is")
 
 
 class SpectatorModel(SummaryModel):
@@ -374,6 +437,11 @@ def clock_json(report: ClockReport, late: str) -> dict[str, Any]:  # Any: JSON
     }
 
 
+def message_json(kept: KeptMessage) -> dict[str, Any]:  # Any: JSON
+    """Returns the object of `MessageModel`."""
+    return {"number": kept.number, "name": kept.name, "at": kept.at, "text": kept.text, "sig": kept.sig}
+
+
 def summary_text(summary: GameSummary, late: str) -> str:
     """Returns the object of `SummaryModel`, as it is sent. A game with a deadline before `late` is overdue.
 
@@ -382,13 +450,14 @@ def summary_text(summary: GameSummary, late: str) -> str:
     """
     (
         game, ruleset, agreement, status, host, guest, invite, seq, head, round_, actor, to_move, created, updated,
-        reason, winner, deadline,
+        reason, winner, deadline, link,
     ) = summary  # fmt: skip
     result = f'{{"reason":"{reason}","winner":{_number(winner)}}}' if reason else "null"
     overdue = "true" if deadline is not None and deadline < late else "false"
     return (
         f'{{"game":"{game}","status":"{status}","host":{_text(host)},"guest":{_text(guest)},"invite":{_text(invite)},'
-        f'"seq":{seq},"head":"{head}","round":{round_},"actor":{_number(actor)},"to_move":{_text(to_move)},'
+        f'"by_link":{"false" if link is None else "true"},"seq":{seq},"head":"{head}","round":{round_},'
+        f'"actor":{_number(actor)},"to_move":{_text(to_move)},'
         f'"ruleset":{ruleset},"agreement":{agreement},"deadline":{_text(deadline)},"overdue":{overdue},'
         f'"created":"{created}","updated":"{updated}","result":{result}}}'
     )
@@ -398,6 +467,13 @@ def games_bytes(summaries: Iterable[GameSummary], cursor: str | None, late: str)
     """Returns the object of `GamesModel`, as it is sent."""
     games = ",".join(summary_text(summary, late) for summary in summaries)
     return f'{{"games":[{games}],"next":{_text(cursor)}}}'.encode("ascii")
+
+
+def finished_bytes(found: Iterable[FinishedGame], *, more: bool, last: str | None, before: str, late: str) -> bytes:
+    """Returns the object of `FinishedPageModel`, as it is sent. `more` says whether there may be another page."""
+    games = ",".join(f'{summary_text(each.summary, late)[:-1]},"ended":"{each.ended}"}}' for each in found)
+    page = f'{{"games":[{games}],"next":{_text(last if more else None)},"last":{_text(last)},"before":"{before}"}}'
+    return page.encode("ascii")
 
 
 def spectator_bytes(summary: GameSummary, late: str, state: dict[str, Any], shape: Iterable[str]) -> bytes:  # Any: JSON

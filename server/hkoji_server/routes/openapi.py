@@ -14,7 +14,18 @@ from pydantic.json_schema import models_json_schema
 from hkoji_server.routes import models
 from hkoji_server.routes.game_clocks import HEAD_PATH
 from hkoji_server.routes.game_log import ENTRIES_PATH, JSON_LINES, LOG_PATH, VIEW_PATH
-from hkoji_server.routes.lists import GAMES_PATH, OWN_GAMES_PATH, Cursor, Limit, Order, Prefix
+from hkoji_server.routes.lists import (
+    GAMES_PATH,
+    OWN_GAMES_PATH,
+    Clock,
+    Cursor,
+    Joinable,
+    Limit,
+    Order,
+    Prefix,
+    Rated,
+    RulesetName,
+)
 from hkoji_server.routes.players import BEARER
 from hkoji_server.routes.problems import MEDIA_TYPE, problem_responses
 
@@ -58,7 +69,7 @@ def _build(app: FastAPI) -> Document:
     document["paths"] = _in_order(document["paths"])
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            _correct(operation, takes_body=method == "post", stored=path not in _UNSTORED, free=path in _FREE)
+            _correct(operation, takes_body=method in ("post", "put"), stored=path not in _UNSTORED, free=path in _FREE)
     return document
 
 
@@ -76,13 +87,18 @@ def plain_routes() -> APIRouter:
     """Returns the plain routes in FastAPI's form, for the document only: these functions are never called."""
     router = APIRouter(tags=["games"])
 
-    @router.get(GAMES_PATH, response_model=models.GamesModel, responses=problem_responses(400))
+    @router.get(GAMES_PATH, response_model=models.GamesModel, responses=problem_responses(400, 401))
     async def list_games(
         status: models.Status | None = None,
         player: models.Name | None = None,
         prefix: Prefix = None,
         limit: Limit = 50,
         after: Cursor = None,
+        joinable: Joinable = False,
+        ruleset: RulesetName = None,
+        rated: Rated = None,
+        clock: Clock = None,
+        _: Annotated[Any, Depends(BEARER)] = None,
     ) -> None:
         """Games, newest first; with `player` those that go on, then invitations, then those that are over."""
 
@@ -91,6 +107,7 @@ def plain_routes() -> APIRouter:
         _: Annotated[Any, Depends(BEARER)],
         waiting: bool = False,
         status: models.Status | None = None,
+        prefix: Prefix = None,
         order: Order = None,
         limit: Limit = 50,
         after: Cursor = None,

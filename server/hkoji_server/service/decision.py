@@ -22,6 +22,7 @@ from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.held_games import HeldGame, HeldGames, hold
+from hkoji_server.service.notice_rules import notices_of
 from hkoji_server.store.contract import Append, GameSummary, Store
 
 TRIES: Final = 8
@@ -83,11 +84,16 @@ class Decision:
 
 
 def append_of(
-    before: HeldGame, accepted: referee.Accepted, outages: tuple[Outage, ...], *, key: str = ""
+    before: HeldGame,
+    accepted: referee.Accepted,
+    outages: tuple[Outage, ...],
+    *,
+    key: str = "",
+    by: str | None = None,
 ) -> tuple[Append, HeldGame]:
     """Returns what the store appends to the game `before`, decided with these `outages`, and the game after that.
 
-    `key` is the author's.
+    `key` is the author's. `by` is the player who has caused entries of the service, who is not told of them.
     """
     course, after = before.refereed.course, accepted.refereed
     held = hold(after, None, before.statements)
@@ -107,6 +113,7 @@ def append_of(
         deadline=before.deadline,
         opens=course.stage is Stage.OPEN,
         key=key,
+        notices=notices_of(course, after, [line.entry for line in accepted.lines], deadline=deadline, by=by),
     )
     return append, HeldGame(after, deadline, held.statements)
 
@@ -119,12 +126,13 @@ async def write_own(
     outages: tuple[Outage, ...],
     *,
     key: str = "",
+    by: str | None = None,
 ) -> None:
     """Appends entries of the service to the game `before`, and holds the game after them.
 
-    Raises what `Store.append` raises, among them `StaleDecisionError`.
+    `key` and `by` are as in `append_of`. Raises what `Store.append` raises, among them `StaleDecisionError`.
     """
-    append, after = append_of(before, accepted, outages, key=key)
+    append, after = append_of(before, accepted, outages, key=key, by=by)
     await store.append(append)
     games.keep(after)
 
@@ -167,7 +175,7 @@ def summarise(refereed: referee.RefereedGame, *, created: str, deadline: str | N
         status=course.status,
         host=setup.names[0],
         guest=setup.names[1],
-        invite=setup.invite.name if setup.invite else None,
+        invite=setup.invited,
         seq=course.seq,
         head=course.head,
         round=course.state.round,
@@ -178,4 +186,5 @@ def summarise(refereed: referee.RefereedGame, *, created: str, deadline: str | N
         reason=outcome.reason if outcome else None,
         winner=outcome.winner if outcome else None,
         deadline=deadline,
+        link=setup.link.text if setup.link and setup.names[1] is None else None,
     )

@@ -24,6 +24,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.decision import TRIES, undecided, write_own
 from hkoji_server.service.held_games import HeldGame, HeldGames, hold
+from hkoji_server.service.notice_rules import notice_of_annul, notices_of_gift
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
@@ -173,7 +174,10 @@ class GameStatements:
         self._verify_in_time(held, new.at)
         outages = self._time.outages
         after = hold(held.refereed, None, (*held.statements, new)).due(outages)
-        fresh = await self._store.add_statement(new, deadline=held.deadline, after=after, outages=len(outages))
+        told = notices_of_gift(held.refereed, deadline=after, at=new.at)
+        fresh = await self._store.add_statement(
+            new, deadline=held.deadline, after=after, outages=len(outages), notices=told
+        )
         return Stated(after, (), fresh)
 
     async def _annul(self, held: HeldGame, new: KeptStatement, seat: Seat, key: PublicKey) -> Stated:
@@ -188,13 +192,17 @@ class GameStatements:
         theirs = await self._wish_of_other(held, seat)
         if theirs is None:
             kept = await self._store.add_statement(
-                new, deadline=held.deadline, after=held.deadline, outages=len(outages)
+                new,
+                deadline=held.deadline,
+                after=held.deadline,
+                outages=len(outages),
+                notices=notice_of_annul(course, new.name, new.at),
             )
             return Stated(held.due(outages), (), kept)
         blobs = (decode_base64(new.sig, "signature"), decode_base64(theirs.sig, "signature"))
         sigs = blobs if seat == 0 else (blobs[1], blobs[0])
         accepted = referee.annul(refereed, sigs, signer=self._signer, at=new.at, gifts=held.gifts, outages=outages)
-        await write_own(self._store, self._held, held, accepted, outages, key=key.text)
+        await write_own(self._store, self._held, held, accepted, outages, key=key.text, by=new.name)
         return Stated(None, accepted.lines, fresh=True)
 
     async def _wish_of_other(self, held: HeldGame, seat: Seat) -> KeptStatement | None:

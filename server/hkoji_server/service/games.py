@@ -41,6 +41,8 @@ from hkoji_server.service.agreement_limits import AgreementLimits
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import TRIES, Decision, summarise, undecided, write_own
 from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.offer_limits import OfferLimits
+from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import NewGame, RetiredKey, Store
@@ -65,12 +67,16 @@ class Games:
         time: ServiceTime,
         sources: ClockAndEntropy,
         signer: Signer,
+        choices: PlayerChoices,
         *,
         limits: RateLimits | None = None,
         agreements: AgreementLimits | None = None,
+        offers: OfferLimits | None = None,
     ) -> None:
         self._limits = limits or RateLimits()
         self._agreements = agreements or AgreementLimits()
+        self._offers = offers or OfferLimits()
+        self._choices = choices
         self._store = store
         self._held = held
         self._time = time
@@ -80,7 +86,7 @@ class Games:
     async def offer(self, ruleset: Ruleset, agreement: Agreement, player: str) -> Line:
         """Creates a game that only `player` may open, and returns its first line.
 
-        Raises `IllegalError` for an agreement beyond the limits, and `ClockError`.
+        Raises `IllegalError` for an agreement beyond the limits, `TooManyGamesError`, and `ClockError`.
         """
         for _ in range(TRIES):
             at = await self._time.time_of_record()
@@ -91,7 +97,8 @@ class Games:
             (line,) = accepted.lines
             summary = summarise(accepted.refereed, created=accepted.refereed.at)
             try:
-                await self._store.add_game(NewGame(summary, line, seed, player, at, len(outages)))
+                quota = self._offers.quota(at)
+                await self._store.add_game(NewGame(summary, line, seed, player, at, len(outages), quota))
             except StaleDecisionError:
                 await self._time.read_outages()
             else:
@@ -127,6 +134,9 @@ class Games:
                 )
                 if entry.kind in NEWCOMER_KINDS:
                     await self._check_registered(held.refereed.course, entry, decision.key)
+                    # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
+                    decision()
+                    await self._check_choices(held.refereed.course, entry)
                 if self._limits.of_players and not counted:
                     await self._verify_not_revoked(decision.key)
                     decision()
@@ -188,7 +198,7 @@ class Games:
             at, outages = await self._time.time_of_record(), self._time.outages
             accepted = referee.revoke(held.refereed, body, signer=self._signer, at=at)
             try:
-                await write_own(self._store, self._held, held, accepted, outages, key=registered.key)
+                await write_own(self._store, self._held, held, accepted, outages, key=registered.key, by=player)
             except ConflictError:
                 if (await self._held.refresh(held)).refereed.course.head == held.refereed.course.head:
                     raise
@@ -251,6 +261,16 @@ class Games:
         """Raises `RevokedError` for a revoked key. An empty key is not checked."""
         if key:
             verify_not_revoked(await self._store.retired(key))
+
+    async def _check_choices(self, course: Course, entry: Entry) -> None:
+        """Checks that the invited player accepts this invitation, or that the host has not blocked this guest."""
+        body = parse_body(entry.kind, entry.body)
+        host = course.setup.names[0]
+        if isinstance(body, entry_kinds.Open):
+            if isinstance(body.invite, entry_kinds.Invite):
+                await self._choices.verify_may_invite(entry.by, body.invite.name)
+        elif host is not None:
+            await self._choices.verify_may_join(host, entry.by)
 
     async def _check_registered(self, course: Course, entry: Entry, key: str) -> None:
         """Checks that a newcomer's key is registered, and that the game was offered to the one who opens it."""

@@ -4,6 +4,8 @@ An address is counted before its request is read. A player is counted only after
 them, so that no one can use up another player's limit. Rates hold for all processes together, places for each process,
 like the places themselves. No address is exempt, not even this machine's own: behind a tunnel, or a proxy that is not
 trusted, everybody has that address.
+
+What the service sends to addresses of players has limits that no operator can switch off.
 """
 
 from __future__ import annotations
@@ -18,6 +20,12 @@ from hkoji.errors import TooManyError
 from hkoji.messages.text import tell
 from hkoji_server.store.rates import Rate, Rates
 
+POSTS: Final = Rate(60, 3600)
+"""The notices that a channel gets."""
+TESTS: Final = Rate(10, 3600)
+"""The first notices and tests of all channels that a player has, or has had."""
+CODES: Final = Rate(5, 24 * 3600)
+"""The codes that may be tried for a channel."""
 _IPV6_HOST: Final = 64
 """The holder of one IPv6 address usually has the network of this prefix length."""
 
@@ -59,6 +67,18 @@ class RateLimits:
         """Counts a new name from an address. Raises `TooManyError` if too many have come from there."""
         reason = tell("too many new names from this address")
         await self._admit("n", counted_name(address), self._registrations, reason)
+
+    async def admit_post(self, channel: str) -> None:
+        """Counts a notice to a channel. Raises `TooManyError` if it has had too many."""
+        await self._admit("c", channel, POSTS, tell("too many notices to this channel"))
+
+    async def admit_test(self, player: str) -> None:
+        """Counts a first notice or a test that a player asks for. Raises `TooManyError` if there were too many."""
+        await self._admit("t", player, TESTS, tell("too many new channels and tests"))
+
+    async def admit_code(self, channel: str) -> None:
+        """Counts a code that is tried for a channel. Raises `TooManyError` if there were too many."""
+        await self._admit("k", channel, CODES, tell("too many codes for this channel"))
 
     def close(self) -> None:
         """Closes the counter of requests."""

@@ -35,6 +35,8 @@ BEFORE_BEAT: Final = 60
 """How many seconds the clock may be before the last beat."""
 BEATS: Final = 3
 """How often the time is noted before an absence would count as an outage."""
+LATEST: Final = 120
+"""Nothing that is written after `ServiceTime.drained` has returned a time has a T so many seconds before that time."""
 _RETRY: Final = 30
 _FRESH: Final = 1.0
 _TRIES: Final = 20

@@ -1,6 +1,8 @@
-"""The service's own tidying: at intervals each process removes offers that nobody has opened, and what has expired.
+"""The service's own tidying: at intervals each process removes what nobody needs.
 
-A process that finds nothing only reads. Those of several processes that find the same remove it once.
+Those are offers that nobody has opened, what has expired, notices to channels that were removed, and messages of games
+that ended long ago. A process that finds nothing only reads. Those of several processes that find the same remove it
+once.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import structlog
 
 from hkoji.errors import HkojiError
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.talk import KEPT, WRITTEN
 from hkoji_server.store.contract import Removed, Store
 
 log = structlog.get_logger("hkoji")
@@ -38,6 +41,21 @@ async def remove_in_steps(
         await pause(_PAUSE)
 
 
+async def remove_old_talk(
+    store: Store, sources: ClockAndEntropy, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> int:
+    """Removes the messages of games that ended so long ago that nobody may read them. Returns of how many games."""
+    # A first message comes at the latest `WRITTEN` after the end.
+    ended, begun = sources.at(-KEPT), sources.at(WRITTEN - KEPT)
+    total = 0
+    while True:
+        removed = await store.remove_talk(ended, begun, _MOST)
+        total += removed
+        if removed < _MOST:
+            return total
+        await pause(_PAUSE)
+
+
 async def tidy_at_intervals(store: Store, sources: ClockAndEntropy, offer_lifetime: int) -> None:
     """Tidies until it is cancelled."""
     # Processes that were started together do not look together.
@@ -46,6 +64,8 @@ async def tidy_at_intervals(store: Store, sources: ClockAndEntropy, offer_lifeti
         await asyncio.sleep(PACE * chance.uniform(0.5, 1.0))
         try:
             removed = await remove_in_steps(store, sources.at(), sources.at(-offer_lifetime))
+            await remove_old_talk(store, sources)
+            await store.remove_stray_notices()
         except HkojiError as error:
             log.warning("could not tidy", reason=str(error))
         else:

@@ -4,6 +4,7 @@
 - `append` is compare-and-swap on (game, seq, head, deadline): of two racing writes for one place exactly one succeeds.
   A write is atomic.
 - Nothing is written that was decided without an outage that is recorded by then, or too long ago: see `time_contract`.
+- A notice is written in the transaction of what it tells: see `notice_contract`.
 - A read that begins after a write has returned sees the write, in every process.
 - Hints may be lost, late, doubled or wrong. A caller that waits for something must also check at intervals.
 """
@@ -12,10 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line, StoredLine
+from hkoji_server.store.choice_contract import ChoiceStore
+from hkoji_server.store.notice_contract import NewNotice, NoticeStore
+from hkoji_server.store.talk_contract import TalkStore
 from hkoji_server.store.time_contract import KeptStatement, TimeStore
 
 
@@ -104,13 +108,23 @@ class GameSummary(NamedTuple):
 
     After an outage it may be too early, and never too late.
     """
+    link: str | None = None
+    """The key of the link by which the game was opened, as long as nobody has joined. Then it is in no public list."""
+
+
+class OfferQuota(NamedTuple):
+    """How many offers a player may ask for after the time `since`, and how many one who registered after it may."""
+
+    since: str
+    most: int
+    most_of_new: int
 
 
 @dataclass(frozen=True, slots=True)
 class NewGame:
     """A game to add: its first line, the player who may open it, and the committed seed.
 
-    It was decided at the time `at`, with so many `outages`.
+    It was decided at the time `at`, with so many `outages`. With a `quota` the player's offers are counted.
     """
 
     summary: GameSummary
@@ -119,6 +133,7 @@ class NewGame:
     offered_to: str
     at: str
     outages: int
+    quota: OfferQuota | None = None
 
 
 MOST_OPEN: Final = 20
@@ -134,7 +149,8 @@ class Append:
     They were decided at the time `at`, with so many `outages`, and with that `deadline` of the game. `at` is the T of
     the first line. `outline` says whether the lines change status, names or result. Most moves do not. `opens` says
     whether they open the game; then nothing is appended if its host has `MOST_OPEN` open games or `MOST_INVITATIONS` of
-    the same player. `key` is the author's key; nothing is appended if it has been revoked.
+    the same player. `key` is the author's key; nothing is appended if it has been revoked. The `notices` are written
+    with the lines.
     """
 
     game: str
@@ -149,6 +165,7 @@ class Append:
     deadline: str | None
     opens: bool = False
     key: str = ""
+    notices: tuple[NewNotice, ...] = ()
 
 
 Decide = Callable[[], Append]
@@ -178,6 +195,25 @@ class History:
     statements: tuple[KeptStatement, ...]
 
 
+Speed = Literal["none", "fast", "days", "slow"]
+"""How fast a game is, by the time for its first turn: no clock, under a day, up to 31 days, more."""
+
+
+class OpenFilter(NamedTuple):
+    """Which open games to list.
+
+    If `joinable`, the ones that `joiner` can join: not the player's own, not those that invite somebody else, and not
+    those of players whom the player has blocked. Without a name, those that invite nobody.
+    """
+
+    joinable: bool = False
+    joiner: str | None = None
+    ruleset: str | None = None
+    """The name of the ruleset."""
+    rated: bool | None = None
+    speed: Speed | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """Which games to list.
@@ -185,7 +221,8 @@ class Query:
     `player` is in either seat or invited; `waiting` leaves only the games whose next entry the player owes. The games
     of a player that go on come first, then invitations, then finished games. Within these, as in all other lists, the
     newest game is first; with `by_deadline`, which is for waiting games, the one with the earliest deadline, and those
-    without one are last. `after` is the cursor of the page before (`game_lists.cursor_of`).
+    without one are last. Games that were opened by link and that nobody has joined are only in their host's `own` list.
+    `after` is the cursor of the page before (`game_lists.cursor_of`). `wanted` is only for the list of all open games.
     """
 
     status: str | None = None
@@ -195,6 +232,16 @@ class Query:
     after: str | None = None
     limit: int = 50
     by_deadline: bool = False
+    own: bool = False
+    """Whether `player` asks."""
+    wanted: OpenFilter | None = None
+
+
+class FinishedGame(NamedTuple):
+    """A game that is over, and when it ended."""
+
+    ended: str
+    summary: GameSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +263,7 @@ class Hint:
 
 ANYWHERE: Final = Hint()
 
-Notice = Callable[[Hint], None]
+OnHint = Callable[[Hint], None]
 """A function that is called with each hint. It returns at once, and raises nothing."""
 
 
@@ -226,7 +273,7 @@ def hint_of(append: Append) -> Hint:
     return Hint(append.game, tuple(name for name in (summary.host, summary.guest, summary.invite) if name))
 
 
-class Store(TimeStore, Protocol):
+class Store(TimeStore, ChoiceStore, NoticeStore, TalkStore, Protocol):
     """The games, players and logins of a service. Writes are on disk when they return.
 
     The names of the methods are labels of the metrics.
@@ -317,7 +364,7 @@ class Store(TimeStore, Protocol):
         """Returns the name of the player whose token it is; None if there is none or it has expired."""
 
     async def add_game(self, new: NewGame) -> None:
-        """Adds a new game, or changes nothing and raises `StaleDecisionError`."""
+        """Adds a new game, or changes nothing and raises `StaleDecisionError`, or `TooManyGamesError` by its quota."""
 
     async def append(self, append: Append | Decide) -> None:
         """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
@@ -348,6 +395,12 @@ class Store(TimeStore, Protocol):
     async def games(self, query: Query) -> tuple[GameSummary, ...]:
         """Returns the games that match, in the order of `Query`. Games that have not been opened are in no list."""
 
+    async def finished(self, before: str, after: tuple[str, str], limit: int) -> tuple[FinishedGame, ...]:
+        """Returns games that ended before the time `before`, in the order of (ended, game), however they ended.
+
+        At most `limit`, the first of those that come after the place `after`.
+        """
+
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         """Returns the numbers of the last entries of those `games` that exist. For at most a few hundred games."""
 
@@ -363,8 +416,8 @@ class Store(TimeStore, Protocol):
         expired codes, logins and challenges. An offer that is being opened stays, or its opening finds no game.
         """
 
-    def listen(self, notice: Notice) -> Callable[[], None]:
-        """Calls `notice` with hints, in the running loop, until the returned function is called.
+    def listen(self, listener: OnHint) -> Callable[[], None]:
+        """Calls `listener` with hints, in the running loop, until the returned function is called.
 
         The hint of a write of this process comes as soon as the write is on disk. For writes of other processes, the
         store gives those hints that it can.

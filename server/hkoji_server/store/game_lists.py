@@ -9,14 +9,29 @@ joined, and the walks through an index that find those read no invitation.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Subquery, bindparam, func, literal_column, or_, select, tuple_, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Subquery,
+    Text,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+    union_all,
+)
 
 from hkoji.game.course import OVER
-from hkoji_server.store.contract import GameSummary, Query
-from hkoji_server.store.tables import GAME
+from hkoji_server.store.contract import GameSummary, OpenFilter, Query, Speed
+from hkoji_server.store.json_columns import JsonField
+from hkoji_server.store.tables import BLOCK, GAME
 
 Columns = tuple[ColumnElement[Any], ...]  # Any: of any type, here and below
 Conditions = tuple[ColumnElement[bool], ...]
@@ -40,6 +55,9 @@ _ENDED: Final = (
 _PLACE: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status)
 _NEVER: Final = "9999-12-31T23:59:59Z"
 """Stands for no deadline, in the order of deadlines."""
+_JOINER: Final[ColumnElement[Any]] = bindparam("b_joiner", type_=Text)
+_DAY: Final[ColumnElement[int]] = literal_column(str(24 * 3600))
+_MONTH: Final[ColumnElement[int]] = literal_column(str(31 * 24 * 3600))
 _NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
 
 
@@ -63,6 +81,16 @@ def cursor_of(query: Query, last: GameSummary) -> str:
     return f"{place}~{rank.value}"
 
 
+class OpenStatement(NamedTuple):
+    """Which conditions an `OpenFilter` has, without the parameters."""
+
+    joinable: bool
+    named: bool
+    ruleset: bool
+    rated: bool | None
+    speed: Speed | None
+
+
 class ListStatement(NamedTuple):
     """Which statement a query needs: what it asks for, without the parameters."""
 
@@ -72,9 +100,11 @@ class ListStatement(NamedTuple):
     prefix: bool
     after: Rank | None
     """In which part of the list the page begins; None for the first page."""
+    own: bool
     by_deadline: bool
     limit: int
     """Not a parameter: PostgreSQL plans for few rows only if it knows the limit."""
+    wanted: OpenStatement | None = None
 
 
 def statement_of(query: Query) -> ListStatement:
@@ -86,9 +116,16 @@ def statement_of(query: Query) -> ListStatement:
         query.waiting,
         query.prefix is not None,
         None if query.after is None else Rank(int(rank[0])) if rank else Rank.GOING_ON,
+        query.own,
         query.by_deadline,
         query.limit,
+        None if query.wanted is None else _open_statement(query.wanted),
     )
+
+
+def _open_statement(wanted: OpenFilter) -> OpenStatement:
+    named = wanted.joinable and wanted.joiner is not None
+    return OpenStatement(wanted.joinable, named, wanted.ruleset is not None, wanted.rated, wanted.speed)
 
 
 def values_of(query: Query) -> dict[str, Any]:  # Any: column values
@@ -100,6 +137,8 @@ def values_of(query: Query) -> dict[str, Any]:  # Any: column values
         "b_beyond": f"{query.prefix}g",
         "b_created": created,
         "b_game": game,
+        "b_joiner": query.wanted.joiner if query.wanted else None,
+        "b_ruleset": query.wanted.ruleset if query.wanted else None,
     }
 
 
@@ -113,9 +152,13 @@ def listed(form: ListStatement) -> Select[Any]:
     if form.player and not form.prefix:
         return _of_player(form)
     wanted = [_SHOWN]
+    if not form.own:
+        wanted.append((_unindexed(GAME.c.link) == literal_column("''")) if form.prefix else GAME.c.link.is_(None))
     if form.status:
         status = GAME.c.status if not form.prefix else _unindexed(GAME.c.status)
         wanted.append(status == literal_column(f"'{form.status}'"))
+    if form.wanted is not None:
+        wanted.extend(_open_conditions(form.wanted))
     if form.after is not None:
         wanted.append(_older(_unindexed(GAME.c.created) if form.prefix else GAME.c.created))
     if form.prefix:  # finds a handful of games, however many the player has
@@ -128,6 +171,32 @@ def listed(form: ListStatement) -> Select[Any]:
     return _limited(select(*SUMMARY_COLUMNS).where(*wanted).order_by(*_NEWEST), form.limit)
 
 
+def _open_conditions(form: OpenStatement) -> Iterator[ColumnElement[bool]]:
+    """Yields the conditions of a filter. They are looked at in the rows of open games, which are few."""
+    if form.named:
+        blocked = exists().where(BLOCK.c.player == _JOINER, BLOCK.c.other == GAME.c.host)
+        yield GAME.c.host != _JOINER
+        yield or_(GAME.c.invite.is_(None), GAME.c.invite == _JOINER)
+        yield ~blocked
+    elif form.joinable:
+        yield GAME.c.invite.is_(None)
+    if form.ruleset:
+        yield JsonField(GAME.c.ruleset, str, "name") == bindparam("b_ruleset", type_=Text)
+    if form.rated is not None:
+        yield JsonField(GAME.c.agreement, bool, "rated").is_(form.rated)
+    first = JsonField(GAME.c.agreement, int, "clock", "move") + JsonField(GAME.c.agreement, int, "clock", "bank")
+    match form.speed:
+        case "none":
+            yield first.is_(None)
+        case "fast":
+            yield first < _DAY
+        case "days":
+            yield first >= _DAY
+            yield first <= _MONTH
+        case "slow":
+            yield first > _MONTH
+
+
 def _of_player(form: ListStatement) -> Select[Any]:
     """Selects a page of a player's games. The walks read indexes only; the rows are read of the games on the page."""
     ranked = [(Rank.INVITATION, _INVITED, "open")]
@@ -137,8 +206,15 @@ def _of_player(form: ListStatement) -> Select[Any]:
         ranked += [(Rank.GOING_ON, seat, status) for seat, status in _OWN]
         ranked += [(Rank.OVER, seat, status) for seat, status in _ENDED]
     start = form.after or Rank.GOING_ON
+
+    def wanted(rank: Rank, seat: Conditions, status: str) -> Conditions:
+        # Only a host's games that nobody has joined can have a link. The other walks read no row to see that.
+        unjoined = seat is _HOST and status in ("open", "cancelled")
+        public = (GAME.c.link.is_(None),) if unjoined and not form.own else ()
+        return (*public, _older(GAME.c.created)) if form.after is rank else public
+
     walks = [
-        _walk(rank, seat, status, (_older(GAME.c.created),) if form.after is rank else (), form.limit)
+        _walk(rank, seat, status, wanted(rank, seat, status), form.limit)
         for rank, seat, status in ranked
         if rank >= start and form.status in (None, status)
     ]
@@ -183,6 +259,18 @@ def going_on(limit: int, invitations: int) -> Select[Any]:
         _first([invited, ended(_INVITED)], invitations),
     )
     return _rows(union_all(*map(select, parts)).subquery(), _PLACE)
+
+
+def finished(limit: int) -> Select[Any]:
+    """Selects games that ended before `b_before` and after the place (`b_ended`, `b_game`), in the order of their end.
+
+    The first column says when a game ended; the others are those of its summary.
+    """
+    beyond = tuple_(GAME.c.ended, GAME.c.game) > tuple_(bindparam("b_ended"), bindparam("b_game"))
+    # The first condition follows from the others. A partial index is only used if the planner sees its condition.
+    wanted = (GAME.c.ended.is_not(None), GAME.c.ended < bindparam("b_before"), beyond, GAME.c.link.is_(None))
+    found = select(GAME.c.ended, *SUMMARY_COLUMNS).where(*wanted).order_by(GAME.c.ended, GAME.c.game)
+    return _limited(found, limit)
 
 
 def _keys(rank: Rank) -> Select[Any]:

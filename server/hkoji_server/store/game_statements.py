@@ -6,7 +6,7 @@ statements sees what was committed before the row was held.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 
@@ -15,6 +15,8 @@ from sqlalchemy import Connection, delete, insert, select, update
 from hkoji.errors import ConflictError, NotFoundError
 from hkoji.messages.text import tell
 from hkoji_server.store.age import latest
+from hkoji_server.store.notice_contract import NewNotice
+from hkoji_server.store.notices import add_notices
 from hkoji_server.store.statements import Row, outage_number
 from hkoji_server.store.tables import GAME, STATEMENT
 from hkoji_server.store.time_contract import KeptStatement, StaleDecisionError
@@ -32,6 +34,7 @@ def add_statement(
     deadline: str | None,
     after: str | None,
     outages: int,
+    notices: Sequence[NewNotice],
     clock: Callable[[], datetime],
 ) -> bool:
     """Keeps a statement, and sets the game's deadline: see `TimeStore.add_statement`.
@@ -57,6 +60,7 @@ def add_statement(
     connection.execute(insert(STATEMENT).values(**asdict(new)))
     if after != deadline:
         _change_deadline(connection, new.game, after)
+    add_notices(connection, notices)
     return True
 
 

@@ -30,23 +30,26 @@ from hkoji_server.store.statements import Row
 from hkoji_server.store.tables import (
     BEAT,
     CHALLENGE,
+    CHANNEL,
     CODE,
     ENTRY,
     GAME,
     OPENING,
     OUTAGE,
+    OUTBOX,
     PLAYER,
     RETIRED,
     SECRET,
     SERVICE,
     STATEMENT,
+    TALK,
     TOKEN,
 )
 from hkoji_server.store.time_contract import KeptStatement
 
 _BUSY_SECONDS: Final = 30
 _PAGE: Final = 500
-_COUNTED: Final[tuple[Table, ...]] = (PLAYER, RETIRED, TOKEN, CHALLENGE, CODE)
+_COUNTED: Final[tuple[Table, ...]] = (PLAYER, RETIRED, TOKEN, CHALLENGE, CODE, CHANNEL, OUTBOX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,7 @@ class Maintenance:
                 connection.execute(
                     select(func.count()).select_from(table).where(table.c.game.not_in(select(GAME.c.game)))
                 ).scalar_one()
-                for table in (ENTRY, SECRET, OPENING, STATEMENT)
+                for table in (ENTRY, SECRET, OPENING, STATEMENT, OUTBOX, TALK)
             )
 
     def figures(self) -> DatabaseFigures:

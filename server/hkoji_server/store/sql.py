@@ -7,7 +7,7 @@ contract that each database does in another way: appends and new games, login ch
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -17,8 +17,10 @@ from hkoji.game.clock import Outage
 from hkoji.game.commitments import Opening
 from hkoji.game.course import OVER
 from hkoji.log.line import Line, StoredLine
-from hkoji_server.store import expired, game_lists, game_statements, operator_codes, outages, player_keys
+from hkoji_server.store import choices, expired, game_lists, game_statements, operator_codes, outages, player_keys, talk
+from hkoji_server.store import notices as outbox
 from hkoji_server.store.contract import (
+    FinishedGame,
     GamePlace,
     GameSummary,
     History,
@@ -31,8 +33,10 @@ from hkoji_server.store.contract import (
     Store,
 )
 from hkoji_server.store.migrate import verify_schema
+from hkoji_server.store.notice_contract import Channel, LeasedNotice, NewNotice
 from hkoji_server.store.statements import ReadStatements, Row, Values, read_line
 from hkoji_server.store.tables import SERVICE, TOKEN
+from hkoji_server.store.talk_contract import KeptMessage, NewMessage
 from hkoji_server.store.time_contract import KeptStatement
 
 T = TypeVar("T")
@@ -65,7 +69,7 @@ class SqlStore(Store):
 
     @abstractmethod
     async def _holding(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a transaction that begins by holding the row of a game, and returns its result likewise.
+        """Runs `work` in a transaction that begins by holding a row, mostly that of a game, and returns its result.
 
         Each statement sees what was committed before it began. Then none misses what was committed while the
         transaction waited for the row.
@@ -201,9 +205,44 @@ class SqlStore(Store):
         rows = await self._rows(self._reads.games(game_lists.statement_of(query)), game_lists.values_of(query))
         return tuple(map(GameSummary._make, rows))
 
+    async def finished(self, before: str, after: tuple[str, str], limit: int) -> tuple[FinishedGame, ...]:
+        ended, game = after
+        values = {"b_before": before, "b_ended": ended, "b_game": game}
+        rows = await self._rows(self._reads.finished(limit), values)
+        return tuple(FinishedGame(row[0], GameSummary._make(row[1:])) for row in rows)
+
     async def places(self, player: str, since: str, limit: int, invitations: int) -> Mapping[str, GamePlace]:
         rows = await self._rows(self._reads.places(limit, invitations), {"b_player": player, "b_since": since})
         return {game: GamePlace(seq, updated, status in OVER) for game, seq, updated, status in rows}
+
+    # --- what players have chosen -----------------------------------------------------------------------------------
+
+    async def settings(self, player: str) -> str | None:
+        rows = await self._rows(self._reads.settings, {"b_player": player})
+        return rows[0][0] if rows else None
+
+    async def set_settings(self, player: str, text: str) -> None:
+        await self._transaction(lambda connection: choices.set_settings(connection, player, text))
+
+    async def blocks(self, player: str) -> tuple[str, ...]:
+        return tuple(name for (name,) in await self._rows(self._reads.blocks, {"b_player": player}))
+
+    async def add_block(self, player: str, other: str) -> None:
+        await self._transaction(lambda connection: choices.add_block(connection, player, other))
+
+    async def remove_block(self, player: str, other: str) -> bool:
+        return await self._transaction(lambda connection: choices.remove_block(connection, player, other))
+
+    async def is_blocked(self, player: str, other: str) -> bool:
+        return bool(await self._rows(self._reads.block, {"b_player": player, "b_other": other}))
+
+    async def have_finished(self, one: str, other: str) -> bool:
+        ((found,),) = await self._rows(self._reads.finished_pair, {"b_player": one, "b_other": other})
+        return bool(found)
+
+    async def open_invitations(self, host: str, invited: str) -> tuple[str, ...]:
+        rows = await self._rows(self._reads.open_invitations, {"b_player": invited, "b_other": host})
+        return tuple(game for (game,) in rows)
 
     # --- deadlines, and statements about games --------------------------------------------------------------------
 
@@ -214,10 +253,24 @@ class SqlStore(Store):
     async def set_deadline(self, game: str, head: str, old: str | None, new: str | None) -> None:
         await self._holding(lambda connection: game_statements.set_deadline(connection, game, head, old, new))
 
-    async def add_statement(self, new: KeptStatement, *, deadline: str | None, after: str | None, outages: int) -> bool:
+    async def add_statement(
+        self,
+        new: KeptStatement,
+        *,
+        deadline: str | None,
+        after: str | None,
+        outages: int,
+        notices: Sequence[NewNotice] = (),
+    ) -> bool:
         def work(connection: Connection) -> bool:
             return game_statements.add_statement(
-                connection, new, deadline=deadline, after=after, outages=outages, clock=lambda: self._time(connection)
+                connection,
+                new,
+                deadline=deadline,
+                after=after,
+                outages=outages,
+                notices=notices,
+                clock=lambda: self._time(connection),
             )
 
         return await self._holding(work)
@@ -229,6 +282,25 @@ class SqlStore(Store):
     async def remove_statement(self, game: str, head: str, kind: str, name: str) -> bool:
         return await self._transaction(
             lambda connection: game_statements.remove_statement(connection, game, head, kind, name)
+        )
+
+    # --- talk -----------------------------------------------------------------------------------------------------
+
+    async def add_message(self, new: NewMessage, since: str) -> tuple[KeptMessage, bool]:
+        return await self._holding(lambda connection: talk.add_message(connection, new, since))
+
+    async def messages(self, game: str, after: int, limit: int) -> tuple[KeptMessage, ...]:
+        rows = await self._rows(self._reads.messages, {"b_game": game, "b_after": after, "b_limit": limit})
+        return tuple(map(KeptMessage._make, rows))
+
+    async def delete_message(self, game: str, number: int, name: str) -> None:
+        await self._holding(lambda connection: talk.delete_message(connection, game, number, name))
+
+    async def remove_talk(self, ended_before: str, begun_before: str, most: int) -> int:
+        if not await self._rows(self._reads.any_old_talk, {"b_ended": ended_before, "b_begun": begun_before}):
+            return 0
+        return await self._transaction(
+            lambda connection: talk.remove_talk(connection, ended_before, begun_before, most)
         )
 
     # --- beats and outages ----------------------------------------------------------------------------------------
@@ -245,6 +317,59 @@ class SqlStore(Store):
 
     async def add_outage(self, outage: Outage, now: str) -> None:
         await self._alone(lambda connection: outages.add_outage(connection, outage, now))
+
+    # --- channels and the outbox ----------------------------------------------------------------------------------
+
+    async def add_channel(self, channel: Channel) -> bool:
+        return await self._holding(lambda connection: outbox.add_channel(connection, channel))
+
+    async def channel(self, channel: str) -> Channel | None:
+        rows = await self._rows(self._reads.channel, {"b_id": channel})
+        return outbox.read_channel(rows[0]) if rows else None
+
+    async def channels(self, player: str) -> tuple[Channel, ...]:
+        return tuple(map(outbox.read_channel, await self._rows(self._reads.channels, {"b_player": player})))
+
+    async def confirm_channel(self, player: str, channel: str, digest: str, at: str) -> bool:
+        return await self._holding(lambda connection: outbox.confirm_channel(connection, player, channel, digest, at))
+
+    async def set_channel_code(self, player: str, channel: str, digest: str) -> bool:
+        return await self._holding(lambda connection: outbox.set_channel_code(connection, player, channel, digest))
+
+    async def reset_channel(self, player: str, channel: str) -> bool:
+        return await self._holding(lambda connection: outbox.reset_channel(connection, player, channel))
+
+    async def remove_channel(self, player: str, channel: str) -> bool:
+        return await self._holding(lambda connection: outbox.remove_channel(connection, player, channel))
+
+    async def next_notice(self, kinds: Collection[str]) -> str | None:
+        found = [await self._rows(self._reads.next_notice, {"b_kind": kind}) for kind in kinds]
+        return min((rows[0][0] for rows in found if rows), default=None)
+
+    async def lease_notices(
+        self, kinds: Collection[str], now: str, until: str, most: int, *, without: Collection[str] = ()
+    ) -> tuple[LeasedNotice, ...]:
+        return await self._holding(
+            lambda connection: outbox.lease_notices(connection, kinds, now, until, most, without)
+        )
+
+    async def lease_channel(self, channel: str, now: str, until: str, most: int) -> tuple[LeasedNotice, ...]:
+        return await self._holding(lambda connection: outbox.lease_channel(connection, channel, now, until, most))
+
+    async def delete_notice(self, leased: LeasedNotice, *, sent: bool) -> bool:
+        return await self._holding(lambda connection: outbox.delete_notice(connection, leased, sent=sent))
+
+    async def put_off_notice(self, leased: LeasedNotice, not_before: str, *, anew: bool) -> bool:
+        return await self._holding(lambda connection: outbox.put_off_notice(connection, leased, not_before, anew=anew))
+
+    async def give_up_notice(self, leased: LeasedNotice, now: str, most: int) -> bool:
+        return await self._holding(lambda connection: outbox.give_up_notice(connection, leased, now, most))
+
+    async def remove_stray_notices(self) -> int:
+        # Nearly always there is none, and a read disturbs no writer.
+        if not await self._rows(self._reads.any_stray_notice, {}):
+            return 0
+        return await self._holding(outbox.remove_stray_notices)
 
     # --- what is no longer needed ---------------------------------------------------------------------------------
 

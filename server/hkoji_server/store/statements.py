@@ -24,6 +24,7 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
+    or_,
     select,
 )
 
@@ -31,11 +32,15 @@ from hkoji.errors import HkojiError, TooManyGamesError
 from hkoji.game.course import OVER
 from hkoji.log.line import Line, StoredLine
 from hkoji.messages.text import tell
+from hkoji_server.store import offers
 from hkoji_server.store.contract import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary
 from hkoji_server.store.expired import any_expired
-from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, going_on, listed
+from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, finished, going_on, listed
+from hkoji_server.store.notices import any_stray_notice, next_notice, wanting
 from hkoji_server.store.tables import (
     BEAT,
+    BLOCK,
+    CHANNEL,
     ENTRY,
     GAME,
     OPENING,
@@ -44,16 +49,19 @@ from hkoji_server.store.tables import (
     RETIRED,
     SECRET,
     SERVICE,
+    SETTING,
     STATEMENT,
+    TALK,
     TOKEN,
 )
+from hkoji_server.store.talk import old_talk
 
 Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
 Values = dict[str, Any]  # Any: column values
 
 PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated", "deadline")
 """The columns of a game that every append changes."""
-OUTLINE: Final = ("status", "host", "guest", "invite", "reason", "winner", "ended")
+OUTLINE: Final = ("status", "host", "guest", "invite", "link", "reason", "winner", "ended")
 """The columns of a game that most appends leave as they are."""
 
 
@@ -91,6 +99,30 @@ class ReadStatements:
         )
         invited = case((opened.c.invite == bindparam("b_invite"), literal_column("1")))
         self.open_games: Final = text(select(func.count(), func.count(invited)).select_from(opened))
+        self.offers: Final = text(offers.counting())
+        player: BindParameter[str] = bindparam("b_player")
+        other: BindParameter[str] = bindparam("b_other")
+        self.settings: Final = text(select(SETTING.c.json).where(SETTING.c.player == player))
+        self.blocks: Final = text(select(BLOCK.c.other).where(BLOCK.c.player == player).order_by(BLOCK.c.other))
+        self.block: Final = text(select(BLOCK.c.other).where(BLOCK.c.player == player, BLOCK.c.other == other))
+        together = ((player, other), (other, player))
+        self.finished_pair: Final = text(
+            select(
+                or_(
+                    *(
+                        exists().where(
+                            GAME.c.status == literal_column("'finished'"), GAME.c.host == host, GAME.c.guest == guest
+                        )
+                        for host, guest in together
+                    )
+                )
+            )
+        )
+        self.open_invitations: Final = text(
+            select(GAME.c.game).where(
+                GAME.c.host == other, GAME.c.status == literal_column("'open'"), GAME.c.invite == player
+            )
+        )
         self.summary: Final = text(select(*SUMMARY_COLUMNS).where(GAME.c.game == game))
         self.lines: Final = text(
             select(ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
@@ -119,6 +151,27 @@ class ReadStatements:
         )
         self.outages: Final = text(select(OUTAGE.c["from"], OUTAGE.c.until).order_by(OUTAGE.c["from"]))
         self.beat: Final = text(select(BEAT.c.at))
+        self.messages: Final = text(
+            select(*TALK.c)
+            .where(TALK.c.game == game, TALK.c.number > bindparam("b_after", type_=BigInteger))
+            .order_by(TALK.c.number)
+            .limit(bindparam("b_limit", type_=BigInteger))
+            .offset(literal_column("0"))
+        )
+        self.any_old_talk: Final = text(
+            old_talk(bindparam("b_ended", type_=Text), bindparam("b_begun", type_=Text))
+            .limit(literal_column("1"))
+            .offset(literal_column("0"))
+        )
+        self.channel: Final = text(select(*CHANNEL.c).where(CHANNEL.c.id == bindparam("b_id")))
+        self.channels: Final = text(
+            select(*CHANNEL.c)
+            .where(CHANNEL.c.player == bindparam("b_player"))
+            .order_by(CHANNEL.c.created, CHANNEL.c.id)
+        )
+        self.wanting: Final = text(wanting())
+        self.next_notice: Final = text(next_notice())
+        self.any_stray_notice: Final = text(any_stray_notice())
 
         @lru_cache(maxsize=256)
         def games(form: ListStatement) -> str:
@@ -128,7 +181,12 @@ class ReadStatements:
         def places(limit: int, invitations: int) -> str:
             return text(going_on(limit, invitations))
 
+        @lru_cache(maxsize=256)
+        def ended(limit: int) -> str:
+            return text(finished(limit))
+
         self.games: Final = games
+        self.finished: Final = ended
         self.places: Final = places
 
 

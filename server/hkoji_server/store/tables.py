@@ -23,6 +23,10 @@ _SEATS: Final = {
 the guest, and is found under `guest` only."""
 
 
+_PUBLIC: Final = "status != 'offered' AND link IS NULL"
+"""The games of public lists."""
+
+
 def _index(name: str, where: str, *columns: str) -> Index:
     return Index(f"game_{name}", *columns, sqlite_where=text(where), postgresql_where=text(where))
 
@@ -107,10 +111,12 @@ class GameTable(SQLModel, table=True):
         _index("waiting", "to_move IS NOT NULL AND status = 'playing'", "to_move", "created"),
         *(_index(seat, where, seat, "status", "created") for seat, where in _SEATS.items()),
         *(_index(f"{seat}_ended", f"{where} AND ended IS NOT NULL", seat, "ended") for seat, where in _SEATS.items()),
-        _index("status", "status != 'offered'", "status", "created"),
-        _index("shown", "status != 'offered'", "created"),
+        _index("status", _PUBLIC, "status", "created"),
+        _index("shown", _PUBLIC, "created"),
         _index("offered", "status = 'offered'", "created"),
         _index("look", "look_at IS NOT NULL", "look_at"),
+        _index("ended", "ended IS NOT NULL", "ended", "game"),
+        _index("pair", "status = 'finished'", "host", "guest"),
         _CLUSTERED,
     )
 
@@ -136,6 +142,7 @@ class GameTable(SQLModel, table=True):
     look_at: str | None = Field(default=None, sa_type=Text)
     """From when on the keeper looks whether the game's time is over: never after its deadline, and mostly before. Most
     moves set a later deadline and leave this as it is, so that they rewrite no index of times."""
+    link: str | None = Field(default=None, sa_type=Text)
 
 
 class SecretTable(SQLModel, table=True):
@@ -147,6 +154,20 @@ class SecretTable(SQLModel, table=True):
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     seed: str = Field(sa_type=Text)
     offered_to: str = Field(sa_type=Text)
+
+
+class OfferTable(SQLModel, table=True):
+    """An offer that a player has asked for, for as long as it counts for the player's limit.
+
+    It may be here when the game is gone, because nobody has opened it.
+    """
+
+    __tablename__ = "offer"
+    __table_args__ = (_CLUSTERED,)
+
+    player: str = Field(primary_key=True, sa_type=Text)
+    at: str = Field(primary_key=True, sa_type=Text)
+    game: str = Field(primary_key=True, sa_type=Text)
 
 
 class EntryTable(SQLModel, table=True):
@@ -212,6 +233,88 @@ class BeatTable(SQLModel, table=True):
     at: str = Field(sa_type=Text)
 
 
+class ChannelTable(SQLModel, table=True):
+    """A way in which a player wants to be told: `kind` is `webhook` or `mail`, `target` its address."""
+
+    __tablename__ = "channel"
+
+    id: str = Field(primary_key=True, sa_type=Text)
+    player: str = Field(index=True, foreign_key="player.name", sa_type=Text)
+    kind: str = Field(sa_type=Text)
+    target: str = Field(sa_type=Text)
+    events: str = Field(sa_type=Text)
+    """The names of the events, in order, with a space before and after each."""
+    settings: str = Field(sa_type=Text)
+    """What else the player has set, as canonical text: an object."""
+    created: str = Field(sa_type=Text)
+    confirmed: str | None = Field(default=None, sa_type=Text)
+    """When the player has typed the code of the first notice; nothing else is sent before."""
+    code: str | None = Field(default=None, sa_type=Text)
+    """The digest of that code, until it has been typed."""
+    failures: int
+    """How many notices in a row have been given up."""
+    off: str | None = Field(default=None, sa_type=Text)
+    """When the service gave the channel up; nothing is sent to it until the player tests it."""
+
+
+class OutboxTable(SQLModel, table=True):
+    """A notice that has to be sent: what happened at entry `seq` of a game, or in message `seq` about it."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (Index("outbox_due", "kind", "not_before"), Index("outbox_channel", "channel"), _CLUSTERED)
+
+    game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
+    seq: int = Field(primary_key=True)
+    event: str = Field(primary_key=True, sa_type=Text)
+    channel: str = Field(primary_key=True, sa_type=Text)
+    kind: str = Field(sa_type=Text)
+    """The kind of the channel: a process looks only for the kinds that it can send."""
+    due: str = Field(sa_type=Text)
+    """When it was to be sent. Some time after that it is given up."""
+    not_before: str = Field(sa_type=Text)
+    """The first time at which it may be sent. A failure or a lease moves it on."""
+    tries: int
+    """How often it has been leased since it was due."""
+
+
+class TalkTable(SQLModel, table=True):
+    """A signed message of one player of a game to the other."""
+
+    __tablename__ = "talk"
+    # The first message of each game, by its time: for finding games whose messages are to be deleted.
+    __table_args__ = (
+        Index("talk_first", "at", "game", sqlite_where=text("number = 1"), postgresql_where=text("number = 1")),
+        _CLUSTERED,
+    )
+
+    game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
+    number: int = Field(primary_key=True)
+    name: str = Field(sa_type=Text)
+    text: str | None = Field(default=None, sa_type=Text)
+    """The signed text; None once its author has deleted the message."""
+    sig: str | None = Field(default=None, sa_type=Text)
+    at: str = Field(sa_type=Text)
+
+
+class SettingTable(SQLModel, table=True):
+    """What a player has set at the service, as canonical text: an object."""
+
+    __tablename__ = "setting"
+
+    player: str = Field(primary_key=True, foreign_key="player.name", sa_type=Text)
+    json_text: str = Field(sa_type=Text, sa_column_kwargs={"name": "json"})
+
+
+class BlockTable(SQLModel, table=True):
+    """A player from whom another one wants no invitations, joins or messages."""
+
+    __tablename__ = "block"
+    __table_args__ = (_CLUSTERED,)
+
+    player: str = Field(primary_key=True, foreign_key="player.name", sa_type=Text)
+    other: str = Field(primary_key=True, foreign_key="player.name", sa_type=Text)
+
+
 def _table(model: type[SQLModel]) -> Table:
     return SQLModel.metadata.tables[str(model.__tablename__)]
 
@@ -224,8 +327,14 @@ CHALLENGE: Final = _table(ChallengeTable)
 TOKEN: Final = _table(TokenTable)
 GAME: Final = _table(GameTable)
 SECRET: Final = _table(SecretTable)
+OFFER: Final = _table(OfferTable)
 ENTRY: Final = _table(EntryTable)
 OPENING: Final = _table(OpeningTable)
 STATEMENT: Final = _table(StatementTable)
 OUTAGE: Final = _table(OutageTable)
 BEAT: Final = _table(BeatTable)
+CHANNEL: Final = _table(ChannelTable)
+OUTBOX: Final = _table(OutboxTable)
+TALK: Final = _table(TalkTable)
+SETTING: Final = _table(SettingTable)
+BLOCK: Final = _table(BlockTable)

@@ -12,12 +12,14 @@ docs/spec/log.md, "Clock" and "Outages". Times are texts of the log. T is the ti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
 from hkoji.errors import HkojiError
 from hkoji.game.clock import Outage
 from hkoji.messages.text import tell
+from hkoji_server.store.notice_contract import NewNotice
 
 OLDEST: Final = 60
 """How many seconds old the time of a decision may be when it is written."""
@@ -93,12 +95,21 @@ class TimeStore(Protocol):
 
     # --- statements about games -----------------------------------------------------------------------------------
 
-    async def add_statement(self, new: KeptStatement, *, deadline: str | None, after: str | None, outages: int) -> bool:
+    async def add_statement(
+        self,
+        new: KeptStatement,
+        *,
+        deadline: str | None,
+        after: str | None,
+        outages: int,
+        notices: Sequence[NewNotice] = (),
+    ) -> bool:
         """Keeps a statement about the head of a game that has that `deadline`, and sets the deadline `after`.
 
         `outages` is the number of outages it was decided with, and `new.at` the time. For an annulment `after` is the
-        same as `deadline`. Of the gifts of one player about one head, the largest is kept. Returns False if the same
-        statement, or a larger gift, is kept already: then nothing changes.
+        same as `deadline`. The `notices` are written if the statement is. Of the gifts of one player about one head,
+        the largest is kept. Returns False if the same statement, or a larger gift, is kept already: then nothing
+        changes.
 
         Changes nothing if it raises: `NotFoundError`; `ConflictError` for another head; `StaleDecisionError` also if
         another player's annulment of the same head is kept, because then the game ends instead.

@@ -33,8 +33,8 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import proof_message
 from hkoji.rules.protocol import Ruleset
-from tests.lab.agreement.readers import play_on
-from tests.support.drafts import Draft, draft, seal
+from tests.lab.agreement.readers import LINK, joining, play_on
+from tests.support.drafts import Draft, draft, seal, sign_for_link
 from tests.support.rules import GAMES, Game, choose
 from tests.support.table import AT, Table
 from tests.support.timed_table import TimedTable
@@ -69,6 +69,8 @@ class Try:
     signer: PrivateKey
     commits: bool = True
     prover: PrivateKey | None = None
+    linker: PrivateKey | None = None
+    """Signs in the name of the link what the entry finally says; None leaves that signature as it is."""
     did: list[str] = field(default_factory=list)
 
     @property
@@ -85,6 +87,10 @@ class Try:
             ]
         if self.prover is not None and {"key", "old"} <= body.keys():
             body["proof"] = self._proof(self.prover)
+        if self.linker is not None and "link_sig" in body:
+            body["link_sig"] = sign_for_link(self.linker, sshsig.JOIN, value)
+        if self.linker is not None and isinstance(body.get("invite"), dict) and "sig" in body["invite"]:
+            body["invite"]["sig"] = sign_for_link(self.linker, sshsig.INVITE, value)
         entry = make_entry(**{key: item for key, item in value.items() if key != "v"})
         openings = tuple(Opening(it["seq"], it["part"], it["cards"], it["salt"]) for it in self.openings)
         return Submission(entry, sign_entry(entry, self.signer), openings)
@@ -166,11 +172,14 @@ def valid(table: Table, rng: random.Random) -> Try:
     """The bodies that the seat that must act may send."""
     match table.course.stage:
         case Stage.OPEN:
-            commit = entropy_commit(table.game, 0, table.entropy[0])
-            return _take(table, table.entry(0, entry_kinds.Open(commit, table.keys[0].public)), 0)
+            own = table.newcomer(0)
+            opened = entry_kinds.Open(own["entropy_commit"], own["key"])
+            if rng.random() < 0.3:
+                opened = entry_kinds.open_by_link(LINK, table.course, **own)
+            return _take(table, table.entry(0, opened), 0)
         case Stage.JOIN:
             commit = entropy_commit(table.game, 1, table.entropy[1])
-            return _take(table, table.entry(1, entry_kinds.Join(commit, table.keys[1].public)), 1)
+            return _take(table, table.entry(1, joining(table, commit)), 1)
         case Stage.GUEST_SEED | Stage.HOST_SEED:
             seat = 1 if table.course.stage is Stage.GUEST_SEED else 0
             return _take(table, table.entry(seat, entry_kinds.Seed(table.entropy[seat])), seat)
@@ -406,6 +415,18 @@ def _invite(rng: random.Random, table: Table, it: Try) -> None:
         )
 
 
+def _link(rng: random.Random, table: Table, it: Try) -> None:
+    """Signs for the link anew, by the right key or another, or puts a signature where none was, or takes it away."""
+    it.linker = rng.choice([LINK, LINK, rng.choice([*table.every_key, STRANGER])])
+    if it.value["kind"] == "open":
+        key = rng.choice([LINK, it.linker, table.server])
+        it.body["invite"] = rng.choice([it.body.get("invite"), {"link": key.public.text, "sig": "U1NI"}])
+    elif rng.random() < 0.3:
+        it.body.pop("link_sig", None)
+    else:
+        it.body["link_sig"] = "U1NI"
+
+
 def _entropy(rng: random.Random, table: Table, it: Try) -> None:
     """Gives another entropy, or a commitment to it: to the other's, for the other seat, to anything."""
     seat = rng.randrange(2)
@@ -448,6 +469,7 @@ MUTATIONS: dict[str, Mutation] = {
     "another key": _key,
     "another signer": _signer,
     "another invitation": _invite,
+    "another signature of the link": _link,
     "other entropy": _entropy,
     "another place": _place,
     "an odd field": _odd,

@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Sequence
 from functools import reduce
-from typing import TypedDict
+from typing import Final, TypedDict
 
 from hkoji import errors
 from hkoji import referee as host
@@ -29,13 +29,14 @@ from hkoji.game.submission import Submission, format_submission, parse_submissio
 from hkoji.game.view import continue_own, player_knowledge, replay_own, verify_view
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line, format_log, parse_log
+from hkoji.log.link_key import link_key
 from hkoji.log.private_key import PrivateKey
 from hkoji.referee import Accepted
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import SEATS, Event, Seat, project
 from hkoji.rules.information import information_json
 from hkoji.rules.protocol import Ruleset, State
-from tests.support.table import AT, Table
+from tests.support.table import AT, CODE, Table
 
 DOCUMENTED = (
     errors.InvalidError,
@@ -48,6 +49,10 @@ DOCUMENTED = (
 """The errors that `host.accept` may raise; any other is re-raised."""
 _OF_ACTIONS = ("C", "G")
 """Cards of one game that are letters of actions in another; a list of actions names them."""
+
+
+LINK: Final = link_key(CODE)
+"""The key of the link in all games that are opened by link."""
 
 
 class Circumstances(TypedDict):
@@ -240,8 +245,19 @@ def play_on(table: Table, rng: random.Random) -> Table:
 def _join(table: Table) -> None:
     """Lets an eligible player join; if there is none here, cancels the game."""
     invite = table.course.setup.invite
-    name = invite.name if invite else table.names[1] if table.names[1] != table.names[0] else "bob-too"
-    if name == SERVER_NAME or (invite and invite.key):
+    name = (
+        invite.name
+        if isinstance(invite, entry_kinds.Invite)
+        else table.names[1]
+        if table.names[1] != table.names[0]
+        else "bob-too"
+    )
+    link = table.course.setup.link
+    if (
+        name == SERVER_NAME
+        or link not in (None, LINK.public)
+        or (isinstance(invite, entry_kinds.Invite) and invite.key)
+    ):
         table.send(table.entry(0, entry_kinds.Cancel()))
         return
     table.names = (table.names[0], name)
@@ -252,7 +268,15 @@ def _join(table: Table) -> None:
     if commit == table.course.setup.entropy_commits[0]:
         table.entropy = (table.entropy[0], table.bytes(32).hex())
         commit = entropy_commit(table.game, 1, table.entropy[1])
-    table.send(table.entry(1, entry_kinds.Join(commit, table.keys[1].public)))
+    table.send(table.entry(1, joining(table, commit)))
+
+
+def joining(table: Table, commit: str) -> entry_kinds.Join:
+    """The body by which the guest joins, with the signature of `LINK` if the game was opened by it."""
+    key, name = table.keys[1].public, table.names[1]
+    if table.course.setup.link != LINK.public:
+        return entry_kinds.Join(commit, key)
+    return entry_kinds.join_by_link(LINK, table.course, entropy_commit=commit, key=key, name=name)
 
 
 # --- a log by itself -----------------------------------------------------------------------------------------------

@@ -117,7 +117,8 @@ def sound_logs() -> tuple[Sound, ...]:
         logs.append(Sound(name, (_GAMES / name).read_bytes(), expected_keys(facts)))
     whole = next(log for log in logs if log.name == "whole.jsonl")
     bare = format_log(parse_log(whole.data), receipts=False).encode()
-    made = {"cancelled": _cancelled(), "invited": _invited(), "drawn": new_game(2, Hanamikoji("guest", 1)).play()}
+    drawn = new_game(2, Hanamikoji("guest", 1)).play()
+    made = {"cancelled": _cancelled(), "invited": _invited(), "linked": _linked(), "drawn": drawn}
     return (
         *logs,
         *(Sound(name, table.text.encode(), _named(table)) for name, table in made.items()),
@@ -139,6 +140,13 @@ def _cancelled() -> Table:
 def _invited() -> Table:
     table = Table(GeishasRoad("random", "choose"), 6)
     table.open(entry_kinds.Invite("bob", table.keys[1].public))
+    table.join()
+    table.reveal_seeds()
+    return table
+
+
+def _linked() -> Table:
+    table = Table(GeishasRoad("random", "choose"), 7).open_by_link()
     table.join()
     table.reveal_seeds()
     return table

@@ -79,5 +79,5 @@ def test_the_logs_hold_and_end_in_every_way() -> None:
         for result in (audit(log.data, log.pins) for log in sound_logs())
         if result.ok
     )
-    assert ends.total() == len(sound_logs()) == 25
+    assert ends.total() == len(sound_logs()) == 26
     assert {reason for _, reason in ends} >= {"", "charm", "resign", "cancel", "limit", "timeout"}

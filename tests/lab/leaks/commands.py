@@ -7,17 +7,21 @@ function call, and the time is the world's.
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
+from unittest.mock import patch
 
 from hkoji.client import Client, Home
 from hkoji.client.files import write_file
 from hkoji.client.transport import HttpAnswer, Transport
 from tests.lab.leaks.comparison import Leak, Scene
+from tests.lab.leaks.stories import OPENING
 from tests.lab.leaks.telling import Person
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Request, World
 from tests.support.shell import run
@@ -51,8 +55,44 @@ _COMMANDS: Final = (
     "move GAME 9",
     "move GAME TRIED",
     "move GAME TRIED --json",
+    "move GAME LEGAL --dry-run",
+    "move GAME LEGAL --dry-run --json",
+    "move GAME TRIED --dry-run",
+    "games --open",
+    "games --open --clock none --json",
+    "games --with OTHER",
+    "games --with OTHER --json",
+    "games --series 0123 --json",
+    "talk GAME",
+    "talk GAME --json",
+    "talk GAME --mute",
+    "note GAME",
+    "note GAME they keep something --json",
+    "plan GAME",
+    "plan GAME PLAN --yes",
+    "plan GAME PLAN --yes --json",
+    "plan GAME PLAN --try TRIED",
+    "plan GAME PLAN --try TRIED --json",
+    "plan --list --json",
+    "keys",
+    "keys --json",
+    "notify list",
+    "notify list --json",
+    "block --list",
+    "config invites",
 )
-_FEW: Final = 5
+_BEGUN: Final = ("decline GAME", "rematch GAME --json")
+"""Commands that are refused while a game goes on."""
+_PLANS: Final = {
+    "hanamikoji": "3* : -A -1 -2 -B -C -D -E -F -G\n-* ** : 1A 1C 1E 1G 2AB 2FG\n** : only\n",
+    "geishas-road": ">* : only\n-* ** : only\n** : only\n",
+}
+_LATER: Final = ("--dry-run", "plan --list", "note GAME")
+"""Parts of commands that ask no service. So others fetch the game first."""
+_FEW: Final = 6
+
+
+_PLACE: Final = re.compile("LEGAL|OTHER|TRIED")
 
 
 class _Called(Transport):
@@ -104,15 +144,21 @@ class _Reader:
 
 async def look(scene: Scene, viewer: str) -> list[Leak]:
     """Runs some commands for a viewer in both worlds and compares them."""
-    commands = scene.chance.sample(_COMMANDS, _FEW)
-    tried = scene.chance.choice(scene.eye(viewer, TRUTH).tried or ("9",))
-    if tried in scene.eye(viewer, TRUTH).legal:
+    eye = scene.eye(viewer, TRUTH)
+    goes_on = eye.telling.seq >= len(OPENING) - 1 and not scene.story.over
+    commands = scene.chance.sample((*_COMMANDS, *(_BEGUN if goes_on else ())), _FEW)
+    commands.sort(key=lambda command: any(each in command for each in _LATER))
+    tried = scene.chance.choice(eye.tried or ("9",))
+    if tried in eye.legal:
         tried = "9"
+    legal = scene.chance.choice(eye.legal or ("9",))
+    other = eye.telling.guest if viewer == "host" else eye.telling.host
+    filled = {"LEGAL": legal, "OTHER": other.name, "TRIED": tried}
     with tempfile.TemporaryDirectory(prefix="hkoji-home-") as folder:
         shown = []
         for name in (TRUTH, viewer):
             world = scene.tellings[name].world
-            words = [command.replace("TRIED", tried) for command in commands]
+            words = [_PLACE.sub(lambda found: filled[found[0]], command) for command in commands]
             world.draws.use(f"command of {viewer}")
             home = Path(folder) / "home"
             loop = asyncio.get_running_loop()
@@ -138,9 +184,11 @@ def _run(
     reader = _Reader(home, lambda url: _Called(url, world, loop))
     reader.settle(eye.me)
     shown = []
+    plan, clock = home.parent / "plan", lambda: world.clock().timestamp()
+    plan.write_text(_PLANS[scene.story.ruleset.name])
     for command in commands:
-        words = command.replace("GAME", eye.game).split()
-        with client_time(eye.telling.now):
+        words = command.replace("GAME", eye.game).replace("PLAN", str(plan)).split()
+        with client_time(eye.telling.now), patch("hkoji.client.vault.time", SimpleNamespace(time=clock)):
             done = run(*words, seat=reader)
         shown.append(world.named(f"{done.code}\n{done.out}\n{done.err}".encode()))
     # This test wrote the key file, which differs each time it is written.

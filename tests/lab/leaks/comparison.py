@@ -5,6 +5,9 @@ and one other deal that this viewer cannot distinguish from the true one. In eac
 for the game or its log, and for two of the many other things of `probes`, in the true world and in the other. Every
 answer must be the same: status, headers, length, body (with the names of `worlds` in place of hashes), and what was
 written to the service's log. So must the answer to every move of the viewer. Time is not compared.
+
+After each step the rows that the service keeps beside the log must be the same too, and the posts of webhooks, whoever
+owns the channel.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from hkoji.rules.events import Seat
 from tests.lab.leaks.chosen_deals import Dealt, chosen_deals
 from tests.lab.leaks.eye import Eye
 from tests.lab.leaks.probes import ALWAYS, SOMETIMES
+from tests.lab.leaks.receiver import TABLES
 from tests.lab.leaks.refused_entries import too_late
 from tests.lab.leaks.stories import OPENING, SEATS_OF, VIEWERS, Story, actor_of, decisions, finished_story, sample_story
 from tests.lab.leaks.telling import Person, Telling, arrive, chosen
@@ -43,6 +47,10 @@ LEVELS: Final = ("debug", "debug", "info", "warning", "error")
 _SIGNATURE: Final = re.compile(rb"U1NIU0lH[A-Za-z0-9+/=]+")
 _STORIES: Final = 40
 _PROBES: Final = 2
+_DELIVERED: Final = 2
+"""Notices are delivered after one step of so many; the second step is the host's invitation."""
+_FAILING: Final = 0.15
+"""How often all receivers refuse what they get."""
 
 
 class Leak(NamedTuple):
@@ -236,7 +244,11 @@ class Comparison:
             for name, telling in tellings.items():
                 await telling.world.pass_time(passed)
                 told[name] = await telling.step(step)
-            self._compare_taken(told, f"{story.name}, {step}", tally)
+            place = f"{story.name}, {step}"
+            self._compare_taken(told, place, tally)
+            self._compare_rows(tellings, place, tally)
+            if number % _DELIVERED == 1:
+                await self._compare_posts(place, tally)
             if (number < len(OPENING) - 1 and not early) or tally.states >= states:
                 continue
             scene = self.scene = Scene(story, number, tellings, self.past, self.expired, self.chance, tally)
@@ -261,6 +273,28 @@ class Comparison:
                 second = first._replace(log=second.log)
             if found := difference(self.worlds[TRUTH], first, self.worlds[viewer], second):
                 tally.leaks.append(Leak("taken", f"{viewer}, {place}: {found}"))
+
+    def _compare_rows(self, tellings: dict[str, Telling], place: str, tally: Tally) -> None:
+        """Compares what the database holds beside the log: whether a row is there must not depend on cards either."""
+        for table in TABLES:
+            first = tellings[TRUTH].world.rows(table, tellings[TRUTH].names)
+            tally.kinds[f"rows of {table}: {'some' if first.status else 'none'}"] += len(VIEWERS)
+            tally.answers += len(VIEWERS)
+            for viewer in VIEWERS:
+                second = tellings[viewer].world.rows(table, tellings[viewer].names)
+                if found := difference(self.worlds[TRUTH], first, self.worlds[viewer], second):
+                    tally.leaks.append(Leak(f"rows of {table}", f"{viewer}, {place}: {found}"))
+
+    async def _compare_posts(self, place: str, tally: Tally) -> None:
+        """Lets all worlds deliver what is due, and compares the posts byte by byte, and what was logged."""
+        failing = self.chance.random() < _FAILING
+        told = {name: await world.deliver(failing=failing) for name, world in self.worlds.items()}
+        posts, first = told[TRUTH]
+        for viewer in VIEWERS:
+            tally.answers += len(posts)
+            tally.kinds.update(f"webhook {post.event}: {'refused' if failing else 'taken'}" for post in posts)
+            if found := difference(self.worlds[TRUTH], first, self.worlds[viewer], told[viewer][1]):
+                tally.leaks.append(Leak("webhook", f"{viewer}, {place}: {found}"))
 
 
 @contextmanager

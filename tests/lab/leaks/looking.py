@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 from tests.lab.leaks.eye import Eye
+from tests.lab.leaks.words_and_channels import choice_of
 from tests.lab.leaks.worlds import Request
 
 
@@ -77,6 +79,38 @@ def own_games(eye: Eye, chance: random.Random) -> Request:
     return Request("own games", "GET", f"/v1/me/games{query}", chance.choice((eye.token, eye.token, None, eye.expired)))
 
 
+def open_games(eye: Eye, chance: random.Random) -> Request:
+    filters = chance.choice(
+        (
+            "joinable=true",
+            "joinable=true&clock=days",
+            "joinable=true&clock=slow&limit=2",
+            "rated=true",
+            "rated=false&clock=fast",
+            "ruleset=hanamikoji",
+            "ruleset=geishas-road&joinable=true",
+            "clock=none",
+        )
+    )
+    return Request("open games", "GET", f"/v1/games?status=open&{filters}", chance.choice((None, eye.token)))
+
+
+def choices(eye: Eye, chance: random.Random) -> Request:
+    """What a player may set, without an effect on the games of the scene."""
+    name = chance.choice(("nobody", "No-Name"))
+    method, path, body = chance.choice(
+        (
+            ("GET", "/v1/me/settings", b""),
+            ("PUT", "/v1/me/settings", choice_of(eye.telling, eye.me)),
+            ("PUT", "/v1/me/settings", b'{"invites":"nobody","known":["x!"]}'),
+            ("GET", "/v1/me/blocks", b""),
+            ("PUT", f"/v1/me/blocks/{name}", b""),
+            ("DELETE", f"/v1/me/blocks/{name}", b""),
+        )
+    )
+    return Request("choices", method, path, chance.choice((eye.token, eye.token, None)), body)
+
+
 def past(eye: Eye, chance: random.Random) -> Request:
     path = f"/v1/games/{eye.past}{chance.choice(('', '/log', '/view'))}"
     return Request("a game that is over", "GET", path, eye.token)
@@ -120,6 +154,40 @@ def clock(eye: Eye, chance: random.Random) -> Request:
 
 def signed_head(eye: Eye, chance: random.Random) -> Request:
     return Request("head", "GET", f"/v1/games/{eye.game}/head", chance.choice((None, eye.token)))
+
+
+def finished_games(eye: Eye, chance: random.Random) -> Request:
+    query = chance.choice(("", "?limit=1", f"?after=2026-11-20T12:00:00Z~{eye.game}", "?after=x"))
+    return Request("finished games", "GET", f"/v1/finished{query}", chance.choice((None, eye.token)))
+
+
+def link_page(eye: Eye, chance: random.Random) -> Request:
+    game = chance.choice((eye.game, eye.past, "0" * 32))
+    return Request("page of a link", "GET", f"/i/{game}", None)
+
+
+def talk(eye: Eye, chance: random.Random) -> Request:
+    """Asks for the messages about a game, also where the viewer does not play."""
+    after = chance.choice(("", "", "?after=1", "?after=-1", "?limit=1"))
+    game = chance.choice((eye.game, eye.game, eye.game, eye.game, eye.past, "0" * 32))
+    token = chance.choice((eye.token, eye.token, eye.token, eye.token, None, eye.expired))
+    return Request("talk", "GET", f"/v1/games/{game}/talk{after}", token)
+
+
+def channels(eye: Eye, chance: random.Random) -> Request:
+    """Asks for the viewer's channels, or tries what is refused before anything is posted."""
+    token, one = chance.choice((None, eye.token, eye.token)), f"/v1/me/channels/{chance.randbytes(8).hex()}"
+    target = {"kind": "webhook", "target": "http://127.0.0.1/", "settings": {}}
+    method, path, body = chance.choice(
+        (
+            ("GET", "/v1/me/channels", None),
+            ("POST", "/v1/me/channels", target),
+            ("POST", f"{one}/confirm", {"code": "x"}),
+            ("POST", f"{one}/test", None),
+            ("DELETE", one, None),
+        )
+    )
+    return Request("channels", method, path, token, b"" if body is None else json.dumps(body).encode())
 
 
 def outages(eye: Eye, chance: random.Random) -> Request:

@@ -60,11 +60,15 @@ def main() -> None:
     if given.kinds:
         for kind, count in sorted(tally.kinds.items()):
             print(f"{count:8} {kind}")
-    over_http = [kind for kind in tally.kinds.elements() if not kind.startswith(("hkoji", "process"))]
+    kept = sum(count for kind, count in tally.kinds.items() if kind.startswith("rows"))
+    posted = sum(count for kind, count in tally.kinds.items() if kind.startswith("webhook"))
+    others = ("hkoji", "process", "rows", "webhook")
+    over_http = [kind for kind in tally.kinds.elements() if not kind.startswith(others)]
     statuses = Counter(kind.rpartition(": ")[2] for kind in over_http)
     print(f"{tally.states} states, {tally.early} before the first card, {tally.alike} with the same deal by chance")
     print(f"{len(over_http)} answers over HTTP: {', '.join(f'{n} of {s}' for s, n in sorted(statuses.items()))}")
-    print(f"{tally.answers - len(over_http)} outputs of the command and files")
+    print(f"{kept} looks at rows beside the log, {posted} posts of webhooks")
+    print(f"{tally.answers - len(over_http) - kept - posted} outputs of the command and files")
     print(f"{len(tally.leaks)} differ")
     wall = time.monotonic() - started
     print(f"{wall:.0f} s, {spent:.0f} s of processor time: {1000 * spent / max(1, tally.states):.1f} ms a state")

@@ -11,6 +11,7 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.statement import make_new_key, make_recovery, make_revocation
+from hkoji.log.talk import make_talk
 from tests.lab.leaks.eye import FOREIGN, Eye
 from tests.lab.leaks.telling import Person, registration
 from tests.lab.leaks.worlds import ADDRESS, Request
@@ -43,6 +44,40 @@ def withdrawn(eye: Eye, chance: random.Random) -> Request:
     """Tries to withdraw a wish without a login, or without a seat."""
     token = chance.choice((None, eye.expired, eye.telling.stranger.token if eye.seat is None else "0" * 64))
     return Request("withdrawal", "DELETE", f"/v1/games/{eye.game}/statements/annul", token)
+
+
+def talked(eye: Eye, chance: random.Random) -> Request:
+    """Tries to write in another's name, with another key or for another game, or to delete what is not the viewer's.
+
+    What the viewer has said may be said again: then nothing changes.
+    """
+    telling, path = eye.telling, f"/v1/games/{eye.game}/talk"
+    token = chance.choice((None, eye.token, eye.token, eye.expired))
+    if chance.random() < 0.3:
+        others = [message.number for message in telling.said if message.seat != eye.seat]
+        number = chance.choice(others) if others and chance.random() < 0.8 else 999
+        return Request("message deleted", "DELETE", f"{path}/{number}", token)
+    mine = [message for message in telling.said if message.seat == eye.seat and not message.deleted]
+    if mine and chance.random() < 0.3:
+        message = chance.choice(mine)
+        return Request("message", "POST", path, token, json.dumps({"text": message.text, "sig": message.sig}).encode())
+    name = chance.choice((telling.host.name, telling.guest.name, telling.stranger.name))
+    game = eye.game if chance.random() < 0.7 else "0" * 32
+    text = make_talk(after="0" * 64, at="2026-11-20T12:00:00Z", game=game, name=name, words="hello").text
+    sig = Person(name, FOREIGN).sign(text, sshsig.TALK)
+    return Request("message", "POST", path, token, json.dumps({"text": text, "sig": sig}).encode())
+
+
+def declined(eye: Eye, chance: random.Random) -> Request:
+    """Tries to decline a game, with and without a reason, unless the viewer could."""
+    invited = (
+        eye.viewer == "guest"
+        and eye.telling.story.invited in ("name", "key")
+        and eye.telling.entries[-1].kind == "open"
+    )
+    token = None if invited else chance.choice((eye.token, eye.token, eye.token, eye.expired, None))
+    body = chance.choice((b"{}", b'{"why":"later"}', b'{"why":"the cards"}'))
+    return Request("decline", "POST", f"/v1/games/{eye.game}/decline", token, body)
 
 
 def account(eye: Eye, chance: random.Random) -> Request:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -26,11 +26,20 @@ SEATS_OF: Final[dict[str, Seat | None]] = {"host": 0, "guest": 1, "outside": Non
 STEPS_OF_TIME: Final = ("gift", "wish", "withdraw", "annul", "outage", "late", "timeout", "lapse")
 OF_CLOCK: Final = ("outage", "late", "timeout", "lapse")
 """Those for which the clock of the service must pass."""
+STEPS_OF_WORDS: Final = ("say", "answer", "unsay", "rematch")
 OPENING: Final = ("offer", "open", "join", "seed 1", "seed 0")
 _LONG: Final = TimeControl(30 * DAY, 300 * DAY, DAY, 360 * DAY, "67", "+05:45")
 """Nobody's time is over as long as the worlds last."""
 _SHORT: Final = TimeControl(DAY // 12, 1200, 60, 1800)
 """For games that end by the clock: longer than a turn of any story."""
+_MOST_WORDS: Final = 4
+_SETTINGS: Final = (
+    '{"digest":[],"format":"json","quiet":null,"zone":"+00:00"}',
+    '{"digest":[],"format":"json","quiet":null,"zone":"+00:00"}',
+    '{"digest":[],"format":"slack","quiet":null,"zone":"+00:00"}',
+    '{"digest":[],"format":"discord","quiet":{"from":"22:00","until":"07:00"},"zone":"+05:45"}',
+    '{"digest":["08:00","12:30","16:00","20:00"],"format":"json","quiet":null,"zone":"-03:30"}',
+)
 _RULESETS: Final = {game.name: game.rulesets for game in GAMES if game.name != "showdown"}
 
 
@@ -42,11 +51,11 @@ class Story:
     ruleset: Ruleset
     duplicate: bool
     invited: str | None
-    """The guest whom the host invites: None, by "name", or by name and "key"."""
+    """The guest whom the host invites: None, by "name", by name and "key", or by "link"."""
     opening: tuple[str, ...]
     events: tuple[Event, ...]
     last: str | None = None
-    """`cancel`, `resign 0`, `resign 1`, `annul`, `timeout` or `lapse`."""
+    """`cancel`, `decline`, `resign 0`, `resign 1`, `annul`, `timeout` or `lapse`."""
     new_keys: tuple[tuple[int, str], ...] = ()
     """The decisions before which their seats change their keys, and how: `rekey` or `lost`."""
     agreement: Agreement = UNTIMED
@@ -55,6 +64,14 @@ class Story:
     """The seconds from the offer to that time."""
     times: tuple[tuple[int, str], ...] = ()
     """The decisions before which something happens to the time: `gift`, `wish`, `withdraw` or `outage`."""
+    words: tuple[tuple[int, str], ...] = ()
+    """The decisions before which players `say`, `answer` or `unsay` something; their number stands for the end."""
+    channels: tuple[tuple[str, str], ...] = ()
+    """Who is told through a webhook, and its settings, as JSON."""
+    wary: bool = False
+    """Whether the players accept invitations from each other only, and the host has blocked the stranger."""
+    rematch: bool = False
+    """Whether the host asks for another game at the end, which the guest declines."""
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
@@ -62,17 +79,20 @@ class Story:
         changes = dict(self.new_keys)
         steps = list(self.opening)
         for number in range(len(self.decisions)):
-            steps += [f"{kind} {number}" for before, kind in self.times if before == number]
+            steps += [f"{kind} {number}" for before, kind in (*self.times, *self.words) if before == number]
             if number in changes:
                 steps.append(f"{changes[number]} {number}")
             steps.append(f"move {number}")
         if self.last in ("timeout", "lapse"):
             steps.append("late")
-        return (*steps, *((self.last,) if self.last else ()))
+        steps += [self.last] if self.last else []
+        end = len(self.decisions)
+        steps += [f"{kind} {end}" for before, kind in self.words if before == end]
+        return (*steps, *(("rematch",) if self.rematch else ()))
 
     def ended(self, step: int) -> bool:
         """Whether this step has ended the game otherwise than by its rules."""
-        return self.last is not None and self.steps[step] == self.last
+        return self.last is not None and self.last in self.steps[: step + 1]
 
     def passes_time(self) -> bool:
         """Whether the clock of the service must pass in this story."""
@@ -145,19 +165,21 @@ def sample_story(name: str, chance: random.Random) -> Story:
     game = chance.choice(sorted(_RULESETS))
     ruleset = chance.choice(_RULESETS[game])
     duplicate = chance.random() < 0.2
-    invited = chance.choice((None, None, "name", "key"))
+    invited = chance.choice((None, None, "name", "key", "link"))
+    channels, wary = _channels(chance), chance.random() < 0.5
     if chance.random() < 0.1:
         opening = OPENING[: chance.randint(1, len(OPENING) - 1)]
         last = None
         agreement, expires_in = UNTIMED, None
         if duplicate and opening[-1] == "open":
-            last = chance.choice(("cancel", "lapse"))
+            last = chance.choice(("cancel", "lapse", *(("decline",) * 2 if invited in ("name", "key") else ())))
             expires_in = DAY // 12 if last == "lapse" else None
         elif duplicate and opening[-1] != "offer":
             last, agreement = _end(chance)
         elif opening[-1] not in ("offer", "open"):
             agreement = chance.choice((UNTIMED, Agreement(_LONG)))
-        return Story(name, ruleset, duplicate, invited, opening, (), last, (), agreement, expires_in)
+        early = Story(name, ruleset, duplicate, invited, opening, (), last, (), agreement, expires_in)
+        return replace(early, channels=channels, wary=wary)
     events = random_game(ruleset, chance.getrandbits(64)).events
     states = tuple(folds(ruleset, events))
     places = [at for at, event in enumerate(events) if isinstance(event, DECISIONS)]
@@ -186,6 +208,10 @@ def sample_story(name: str, chance: random.Random) -> Story:
         agreement,
         chance.choice((None, 20 * DAY)),
         _times(chance, count, timed=agreement.clock is not None),
+        _words(chance, count),
+        channels,
+        wary,
+        rematch=(over or last is not None) and chance.random() < 0.5,
     )
 
 
@@ -205,6 +231,22 @@ def _times(chance: random.Random, count: int, *, timed: bool) -> tuple[tuple[int
             found.append((number, kind))
             found += [(number, "withdraw")] if kind == "wish" and chance.random() < 0.5 else []
     return tuple(sorted(found, key=lambda each: each[0]))
+
+
+def _words(chance: random.Random, count: int) -> tuple[tuple[int, str], ...]:
+    """What the players say to each other before some of `count` decisions, and at the end."""
+    found: list[tuple[int, str]] = []
+    while len(found) < _MOST_WORDS and chance.random() < 0.7:
+        number = chance.randint(0, count) if found or chance.random() < 0.5 else 0  # many greet each other
+        if number not in dict(found):
+            found.append((number, "say"))
+            found += [(number, kind) for kind, often in (("answer", 0.6), ("unsay", 0.3)) if chance.random() < often]
+    return tuple(sorted(found, key=lambda each: each[0]))
+
+
+def _channels(chance: random.Random) -> tuple[tuple[str, str], ...]:
+    """Who is told through a webhook, and in which way."""
+    return tuple((viewer, chance.choice(_SETTINGS)) for viewer in VIEWERS if chance.random() < 0.6)
 
 
 def finished_story(name: str, chance: random.Random) -> Story:

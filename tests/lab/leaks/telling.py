@@ -9,6 +9,7 @@ import json
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import NamedTuple
 
 from hkoji_server.service.decision import summarise
 from hkoji_server.store.contract import NewGame
@@ -23,11 +24,12 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import Entry, make_entry, parse_entry
 from hkoji.log.line import sign_entry
+from hkoji.log.link_key import link_key, make_link_statement
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from hkoji.rules.events import Act, Event, Seat
 from tests.lab.leaks.chosen_deals import Dealt, dealt
-from tests.lab.leaks.stories import SEATS_OF, STEPS_OF_TIME, Story, decisions
+from tests.lab.leaks.stories import SEATS_OF, STEPS_OF_TIME, STEPS_OF_WORDS, Story, decisions
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Request, World
 from tests.support.timed_table import later
 from tests.support.times import now
@@ -49,6 +51,16 @@ class Person:
     def sign(self, text: str, namespace: str) -> str:
         """The base64 signature of a statement."""
         return encode_base64(self.key.sign(namespace, text.encode() + b"\n"))
+
+
+class Message(NamedTuple):
+    """What one player has said to the other, with its signature in base64."""
+
+    seat: Seat
+    number: int
+    text: str
+    sig: str
+    deleted: bool = False
 
 
 def registration(person: Person, at: str) -> dict[str, str]:
@@ -95,11 +107,14 @@ class Telling:
     made: list[tuple[Seat, Submission]] = field(default_factory=list)
     """The players' submissions that were accepted."""
 
+    said: list[Message] = field(default_factory=list)
+    """The messages about the game, in order."""
+
     overdue: bool = False
     """Whether time has run out, and nothing has ended the game yet."""
 
     async def begin(self) -> Telling:
-        """Host, guest and a stranger register and log in."""
+        """Host, guest and a stranger register, log in, and settle how they want to be told."""
         session, name = self.world.session, self.story.name
         people = []
         for role in ("host", "guest", "outside"):
@@ -108,6 +123,9 @@ class Telling:
             await arrive(self.world, person, known=self.viewer in (None, role))
             people.append(person)
         self.host, self.guest, self.stranger = people
+        from tests.lab.leaks.words_and_channels import settle
+
+        await settle(self)
         return self
 
     @property
@@ -119,6 +137,16 @@ class Telling:
     def seats(self) -> tuple[Person, Person]:
         """Host and guest."""
         return self.host, self.guest
+
+    @property
+    def people(self) -> tuple[Person, Person, Person]:
+        """Host, guest and stranger."""
+        return self.host, self.guest, self.stranger
+
+    @property
+    def names(self) -> tuple[str, str, str]:
+        """The names of all three."""
+        return self.host.name, self.guest.name, self.stranger.name
 
     async def step(self, step: str) -> tuple[Seat, Answer | None]:
         """Does one step of the story. Returns the seat that did it and the answer. The game must accept the step."""
@@ -133,6 +161,12 @@ class Telling:
             from tests.lab.leaks.time_steps import pass_through
 
             return await pass_through(self, kind, int(detail or 0))
+        if kind in STEPS_OF_WORDS:
+            from tests.lab.leaks.words_and_channels import speak
+
+            return await speak(self, kind, int(detail or 0))
+        if kind == "decline":
+            return 1, await self._decline()
         seat, submission = self._submission(kind, int(detail) if detail else 0)
         return seat, await self.send(seat, submission)
 
@@ -202,6 +236,13 @@ class Telling:
         self.world.allow_line(line, self.world.key, self.now())
         return answer
 
+    async def _decline(self) -> Answer:
+        path = f"/v1/games/{self.game}/decline"
+        answer = await self.world.ask(Request("decline", "POST", path, self.guest.token, b'{"why":"shorter"}'))
+        assert answer.status == 201, answer
+        self.take(self.world.learn(self.world.key, answer))
+        return answer
+
     async def _add_duplicate(self) -> Entry:
         """Puts a game into the store as an organiser's program would; no request offers such a game yet."""
         game = chosen(self.world.session, TRUTH, f"id of {self.story.name}")[:32]
@@ -230,11 +271,10 @@ class Telling:
     def _submission(self, kind: str, number: int) -> tuple[Seat, Submission]:
         match kind:
             case "open":
-                key = self.guest.key.public if self.story.invited == "key" else None
-                invite = entry_kinds.Invite(self.guest.name, key) if self.story.invited else None
-                return 0, self.entry(0, entry_kinds.Open(self._entropy_commit(0), self.host.key.public, invite))
+                return 0, self.entry(0, entry_kinds.Open(self._entropy_commit(0), self.host.key.public, self._invite()))
             case "join":
-                return 1, self.entry(1, entry_kinds.Join(self._entropy_commit(1), self.guest.key.public))
+                sig = self._sign_by_link(1) if self.story.invited == "link" else None
+                return 1, self.entry(1, entry_kinds.Join(self._entropy_commit(1), self.guest.key.public, sig))
             case "seed":
                 return number, self.entry(number, entry_kinds.Seed(self.entropy(number)))
             case "cancel":
@@ -242,6 +282,26 @@ class Telling:
             case "resign":
                 return number, self.entry(number, entry_kinds.Resign())
         return self._move(number)
+
+    def _invite(self) -> entry_kinds.Invite | entry_kinds.LinkInvite | None:
+        if self.story.invited == "link":
+            return entry_kinds.LinkInvite(self._link.public, self._sign_by_link(0))
+        key = self.guest.key.public if self.story.invited == "key" else None
+        return entry_kinds.Invite(self.guest.name, key) if self.story.invited else None
+
+    @property
+    def _link(self) -> PrivateKey:
+        return link_key(chosen(self.world.session, TRUTH, f"code of {self.story.name}")[:32])
+
+    def _sign_by_link(self, seat: Seat) -> bytes:
+        """The signature by the key of the link over a seat's commitment, at the head."""
+        person, commit = self.seats[seat], self._entropy_commit(seat)
+        said = make_link_statement(
+            entropy_commit=commit, game=self.game, key=person.key.public, name=person.name, prev=self.head
+        )
+        sig = self._link.sign(sshsig.JOIN if seat else sshsig.INVITE, said.message)
+        self.world.allow(encode_base64(sig), f"signature by link {seat} of {self.game[:8]}")
+        return sig
 
     def _move(self, number: int) -> tuple[Seat, Submission]:
         event = decisions(self.events)[number]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sqlite3
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +28,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import SERVER_NAME, Entry, parse_entry
 from hkoji.log.line import entry_namespace, make_receipt
 from hkoji.log.private_key import PrivateKey
+from tests.lab.leaks.receiver import TABLES, Posted, Receiver, delivery_by_hand, send_what_is_due
 from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Clock, http_scope
 from tests.support.time_by_hand import time_by_hand
@@ -132,8 +134,12 @@ class World:
         sources = ClockAndEntropy(self.clock, self.draws, self.clock.elapsed)
         self.app: Application = create_app(settings, sources, address=ADDRESS)
         self._lifespan = self.app.router.lifespan_context(self.app)
-        with time_by_hand() as self.by_hand:
+        with time_by_hand() as self.by_hand, delivery_by_hand() as deliveries:
             await self._lifespan.__aenter__()
+        (self._delivery,) = deliveries
+        self.receiver = Receiver()
+        self._delivery.couriers["webhook"]._poster = self.receiver  # type: ignore[attr-defined] # a `WebhookCourier`
+        self._database = sqlite3.connect(settings.file)
         self.store = SqliteStore(settings.file)  # forget it, as another process would
         identity = await self.store.identity()
         assert identity
@@ -143,6 +149,7 @@ class World:
 
     async def stop(self) -> None:
         """Runs the application's shutdown."""
+        self._database.close()
         self.store.close()
         await self._lifespan.__aexit__(None, None, None)
 
@@ -184,6 +191,28 @@ class World:
             self.logged.append(log)
         content = b"".join(part.get("body", b"") for part in said[1:])
         return Answer(said[0]["status"], tuple(map(tuple, said[0]["headers"])), content, log)
+
+    # --- notices ---------------------------------------------------------------------------------------------------
+
+    def rows(self, table: str, names: tuple[str, str, str]) -> Answer:
+        """The rows of three players in one of `TABLES`, in the form of an answer."""
+        rows = self._database.execute(TABLES[table], names).fetchall()
+        return Answer(len(rows), (), repr(rows).encode(), "")
+
+    async def deliver(self, *, failing: bool) -> tuple[list[Posted], Answer]:
+        """Sends what is due. Returns the posts, and in the form of an answer their bytes and lines of the log."""
+        self.journal.take()
+        self.receiver.failing = failing
+        await send_what_is_due(self._delivery)
+        self.receiver.failing = False
+        log = self.journal.take()
+        self.logged.append(log)
+        posts = self.receiver.take()
+        for post in posts:
+            sig = self.key.sign(sshsig.NOTICE, post.message)
+            self.allow(encode_base64(sig), f"signature of notice {post.id.decode()}")
+        lines = sorted(_TIMED.sub(r'"\1": #', log).splitlines())
+        return posts, Answer(len(posts), (), b"\n".join(post.wire for post in posts), "\n".join(lines))
 
     # --- what may differ ------------------------------------------------------------------------------------------
 

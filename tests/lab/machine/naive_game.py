@@ -149,6 +149,7 @@ class NaiveGame:
             "host": self.names[0],
             "guest": self.names[1],
             "invite": self.invite["name"] if self.invite else None,
+            "by_link": False,
             "seq": self.seq,
             "head": self.head,
             "round": self.table["round"],

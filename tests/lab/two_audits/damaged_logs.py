@@ -22,6 +22,7 @@ from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.lab.two_audits.damaged_links import OF_LINKS, linked
 from tests.support.curve import encode_point, encodings, small_order
 from tests.support.drafts import Draft, Sign, draft, other_than_ssh_keygen, pins, seal, write
 from tests.support.table import Table, new_game
@@ -56,6 +57,7 @@ def tables() -> tuple[Table, ...]:
         short_unsealed(),
         rekeyed(),
         revoked(),
+        linked(),
     )
 
 
@@ -629,12 +631,13 @@ FORGERIES: dict[str, Forgery] = {
     "another kind": _kind,
     "a later version": _later,
     "an entry less or twice": _taken_out,
+    **OF_LINKS,
 }
 
 
 def forged(name: str, rng: random.Random) -> Case:
     """One table with one forgery."""
-    table = rng.choice(tables())
+    table = linked() if name in OF_LINKS else rng.choice(tables())
     drafts = draft(table)
     FORGERIES[name](rng, drafts)
     return Case(name, seal(drafts), _pins(table, rng))

@@ -228,6 +228,22 @@ def test_a_tool_that_fails_is_no_audit_and_no_finding(tmp_path: Path) -> None:
         assert "FINDING" not in done.stdout, (tool, done)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("name", ["sig", "key"])
+def test_a_temporary_folder_that_is_full_is_no_audit_and_no_finding(tmp_path: Path, name: str) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(tables()[0].text.encode())
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / name).symlink_to("/dev/full")
+    (tmp_path / "mktemp").write_text(f"#!/bin/sh\necho {full}\n")
+    (tmp_path / "mktemp").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", SCRIPT, log], env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 2, done
+    assert "FINDING" not in done.stdout, done
+
+
 @pytest.mark.parametrize("name", ["jq", "unset", "exit", "compgen"])
 def test_exported_shell_functions_do_not_replace_tools(tmp_path: Path, name: str) -> None:
     log = tmp_path / "log"

@@ -60,9 +60,9 @@ def rows(game: ClockGame, entries: Sequence[ClockEntry], last: tuple[str, dict[s
     for seq, (kind, by, body, at) in enumerate(told):
         seen = told[seq - 1][3] if seq else None
         entry = {"at": at, "body": body, "by": by, "game": "", "kind": kind, "prev": HEAD, "seen": seen, "seq": seq}
-        fields = ["-"] * 23
+        fields = ["-"] * 25
         fields[4], fields[5] = ("server", "a key") if kind == "offer" else (by, "-")
-        fields[18], fields[21] = at, json.dumps(entry)
+        fields[20], fields[23] = at, json.dumps(entry)
         lines.append("\t".join(fields) + "\n")
     return "".join(lines)
 

@@ -17,7 +17,7 @@ from typing import Final
 import psycopg
 
 from hkoji.errors import HkojiError
-from hkoji_server.store.contract import ANYWHERE, Hint, Notice
+from hkoji_server.store.contract import ANYWHERE, Hint, OnHint
 from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections, closing
 from hkoji_server.store.statements import Row
 
@@ -34,28 +34,28 @@ class PostgresHints:
     def __init__(self, connections: PostgresConnections) -> None:
         self._connections = connections
         self._name = secrets.token_hex(4)
-        self._notices: list[Notice] = []
+        self._listeners: list[OnHint] = []
         self._waiting: list[Hint] = []
         self._sending: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
 
     def publish(self, hint: Hint) -> None:
         """Passes a hint to the listeners here, and sends it to the other processes soon."""
-        for notice in list(self._notices):
-            notice(hint)
+        for listener in list(self._listeners):
+            listener(hint)
         self._waiting.append(hint)
         if self._sending is None:
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
-    def listen(self, notice: Notice) -> Callable[[], None]:
-        """Calls `notice` with hints until the returned function is called."""
-        self._notices.append(notice)
+    def listen(self, listener: OnHint) -> Callable[[], None]:
+        """Calls `listener` with hints until the returned function is called."""
+        self._listeners.append(listener)
         if self._listening is None:
             self._listening = asyncio.get_running_loop().create_task(self._receive())
 
         def stop() -> None:
-            self._notices.remove(notice)
-            if not self._notices and self._listening is not None:
+            self._listeners.remove(listener)
+            if not self._listeners and self._listening is not None:
                 self._listening.cancel()
                 self._listening = None
 
@@ -96,8 +96,8 @@ class PostgresHints:
             failed += 1
 
     def _pass_on(self, hint: Hint) -> None:
-        for notice in list(self._notices):
-            notice(hint)
+        for listener in list(self._listeners):
+            listener(hint)
 
 
 def _notify(payload: str) -> Callable[[PostgresConnection], Awaitable[list[Row]]]:

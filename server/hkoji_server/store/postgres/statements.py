@@ -26,6 +26,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal_column,
     select,
     update,
 )
@@ -33,8 +34,10 @@ from sqlalchemy.dialects.postgresql import insert as insert_or
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from hkoji.game.course import OVER
+from hkoji_server.store import offers
 from hkoji_server.store.age import latest
 from hkoji_server.store.contract import Append, GameSummary, NewGame
+from hkoji_server.store.notices import KEY, RENEWED, working
 from hkoji_server.store.statements import (
     OUTLINE,
     PLACE,
@@ -49,12 +52,26 @@ from hkoji_server.store.statements import (
     same_place,
     summary_values,
 )
-from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, OPENING, PLAYER, RETIRED, SECRET, STATEMENT, TOKEN
+from hkoji_server.store.tables import (
+    CHALLENGE,
+    CHANNEL,
+    ENTRY,
+    GAME,
+    OPENING,
+    OUTBOX,
+    PLAYER,
+    RETIRED,
+    SECRET,
+    STATEMENT,
+    TOKEN,
+)
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
 READS: Final = ReadStatements(DIALECT)
 _ENTRY: Final = ("seq", "text", "sig", "receipt", "receipt_sig")
 _OPENING: Final = ("seq", "part", "cards", "salt")
+_NOTICE: Final = ("seq", "event", "player", "not_before")
+_SPACE: Final[Any] = literal_column("' '")
 _text: Final = partial(compiled, dialect=DIALECT)
 
 
@@ -75,7 +92,35 @@ def _is_fresh() -> Any:
     return func.clock_timestamp() <= bindparam("b_latest", type_=DateTime(timezone=True))
 
 
-def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: bool) -> str:
+def _noted(moved: Any) -> Any:
+    """Returns what writes the notices: `store.notices.write_notices` in one statement."""
+    given = (
+        func.unnest(
+            _list("t_seq", Integer), _list("t_event", Text), _list("t_player", Text), _list("t_not_before", Text)
+        )
+        .table_valued(*_NOTICE, name="told")
+        .render_derived()
+    )
+    wanted = func.strpos(CHANNEL.c.events, func.concat(_SPACE, given.c.event, _SPACE)) > literal_column("0")
+    rows = (
+        select(
+            moved.c.game,
+            given.c.seq,
+            given.c.event,
+            CHANNEL.c.id,
+            CHANNEL.c.kind,
+            given.c.not_before,
+            given.c.not_before,
+            literal_column("0"),
+        )
+        .select_from(moved, given, CHANNEL)
+        .where(CHANNEL.c.player == given.c.player, *working(), wanted)
+    )
+    added = insert_or(OUTBOX).from_select([*KEY, *RENEWED], rows)
+    return added.on_conflict_do_update(index_elements=KEY, set_={name: added.excluded[name] for name in RENEWED})
+
+
+def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: bool, tells: bool) -> str:
     """Returns the statement of an append, which contains only the parts that the append has."""
     names = (*PLACE, *OUTLINE) if outline else PLACE
     values: dict[str, Any] = {name: bindparam(f"s_{name}") for name in names}
@@ -117,6 +162,8 @@ def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: 
     if ends:
         forgotten = delete(STATEMENT).where(STATEMENT.c.game.in_(select(moved.c.game)))
         answer = answer.add_cte(forgotten.cte("forgotten"))
+    if tells:
+        answer = answer.add_cte(_noted(moved).cte("noted"))
     return _text(answer)
 
 
@@ -127,18 +174,20 @@ HOLD_HOST: Final = _text(
     select(PLAYER.c.name).where(PLAYER.c.name == bindparam("b_host")).with_for_update(key_share=True)
 )
 _APPENDS: Final = {
-    which: _appends(outline=which[0], openings=which[1], single=which[2], ends=which[3], looks=which[4])
-    for which in itertools.product((False, True), repeat=5)
+    which: _appends(outline=which[0], openings=which[1], single=which[2], ends=which[3], looks=which[4], tells=which[5])
+    for which in itertools.product((False, True), repeat=6)
 }
 
 
 def append_statement(append: Append) -> str:
     """Returns the second statement of an append.
 
-    By whether it has an outline, openings, and exactly one line, ends the game, and sets when the keeper looks at it.
+    By whether it has an outline, openings, and exactly one line, ends the game, sets when the keeper looks at it, and
+    has notices.
     """
     ends = append.outline and append.summary.status in OVER
-    return _APPENDS[append.outline, bool(append.openings), len(append.lines) == 1, ends, moves_look(append)]
+    single, looks = len(append.lines) == 1, moves_look(append)
+    return _APPENDS[append.outline, bool(append.openings), single, ends, looks, bool(append.notices)]
 
 
 def _adds_game() -> str:
@@ -165,6 +214,8 @@ ALONE: Final = "LOCK TABLE game IN EXCLUSIVE MODE"
 """Waits until nobody appends, adds a game or keeps a statement, and keeps them out; readers and backups go on."""
 ADD_GAME: Final = _adds_game()
 """Returns a row if it has added the game."""
+FORGET_OFFERS: Final = _text(offers.forgetting())
+NOTE_OFFER: Final = _text(offers.noting())
 HEADS_OF: Final = _text(select(GAME.c.game, GAME.c.seq).where(GAME.c.game == any_(_list("b_games", Text))))
 DROP_TOKEN: Final = _text(delete(TOKEN).where(TOKEN.c.digest == bindparam("b_digest")))
 ADD_CHALLENGE: Final = _text(insert_or(CHALLENGE).on_conflict_do_nothing())
@@ -188,6 +239,7 @@ def append_values(append: Append) -> Values:
     else:
         values.update({f"e_{name}": [row[name] for row in rows] for name in _ENTRY})
     values.update({f"o_{name}": [getattr(each, name) for each in append.openings] for name in _OPENING})
+    values.update({f"t_{name}": [getattr(each, name) for each in append.notices] for name in _NOTICE})
     return values
 
 

@@ -32,6 +32,7 @@ an outage is recorded:
 - *A key belongs to one player for ever*, a key is replaced once, a code is used as often as it allows. These are
   decisions in several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
 - *An offer is removed or opened.* A removal locks the rows of its games, and leaves out those that an append holds.
+- *No player asks for more games than allowed.* An addition with a quota holds the row of its player before it counts.
 - *A challenge is taken once.* Only one statement can delete a row.
 - *Lost connections.* Reads are sent again. So are an append and a new game, because the store can recognise them: if
   the place is taken and contains exactly the lines that were to be written, byte for byte, they have been written. For
@@ -51,13 +52,13 @@ from typing import Final, TypeVar
 from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection, func, select
 
-from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageError
+from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageError, TooManyGamesError
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
-from hkoji_server.store import outages
+from hkoji_server.store import offers, outages
 from hkoji_server.store.batch_thread import CallThread
-from hkoji_server.store.contract import Append, Decide, NewGame, Notice, RetiredKey, hint_of
+from hkoji_server.store.contract import Append, Decide, NewGame, OfferQuota, OnHint, RetiredKey, hint_of
 from hkoji_server.store.location import show_location
 from hkoji_server.store.postgres import statements
 from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections
@@ -141,6 +142,8 @@ class PostgresStore(SqlStore):
         async def add(connection: PostgresConnection) -> Row | None:
             nonlocal tries
             tries += 1
+            if new.quota is not None:
+                return await self._add_counted(connection, new, new.quota, values)
             async with connection.pipeline(), connection.transaction():
                 await connection.execute(statements.ENTER)
                 await connection.execute(statements.NUMBER)
@@ -153,9 +156,31 @@ class PostgresStore(SqlStore):
         except StorageError as error:
             if not isinstance(error.__cause__, UniqueViolation) or not await self._contains(game, new.line):
                 raise
+        except TooManyGamesError:
+            if tries == 1 or not await self._contains(game, new.line):
+                raise
         else:
             if added is None and not (tries > 1 and await self._contains(game, new.line)):
                 raise StaleDecisionError(game)
+
+    async def _add_counted(
+        self, connection: PostgresConnection, new: NewGame, quota: OfferQuota, values: Values
+    ) -> Row | None:
+        """Adds a game and counts it, unless its player has asked for too many."""
+        counted = offers.quota_values(new, quota)
+        async with connection.transaction():
+            await connection.execute(statements.ENTER)
+            await connection.execute(statements.NUMBER)
+            # After the lock on the table, as in `_open`: in the other order an outage could not be recorded.
+            await connection.execute(statements.HOLD_HOST, {"b_host": new.offered_to})
+            row = await (await connection.execute(self._reads.offers, counted)).fetchone()
+            assert row is not None
+            offers.verify_may_offer(new.offered_to, quota, offers.CountedOffers._make(row))
+            added = await (await connection.execute(statements.ADD_GAME, values)).fetchone()
+            if added is not None:
+                await connection.execute(statements.FORGET_OFFERS, counted)
+                await connection.execute(statements.NOTE_OFFER, counted)
+        return added
 
     async def append(self, append: Append | Decide) -> None:
         if not isinstance(append, Append):
@@ -237,8 +262,8 @@ class PostgresStore(SqlStore):
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         return dict(await self._rows(statements.HEADS_OF, {"b_games": list(games)}))
 
-    def listen(self, notice: Notice) -> Callable[[], None]:
-        return self._hints.listen(notice)
+    def listen(self, listener: OnHint) -> Callable[[], None]:
+        return self._hints.listen(listener)
 
     # --- the steps of this backend --------------------------------------------------------------------------------
 

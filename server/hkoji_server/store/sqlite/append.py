@@ -12,6 +12,7 @@ from hkoji.messages.text import tell
 from hkoji_server.store import player_keys
 from hkoji_server.store.age import Clock, latest
 from hkoji_server.store.contract import Append, Hint, hint_of
+from hkoji_server.store.notices import wanting_values, write_notices
 from hkoji_server.store.sqlite.connections import DIALECT, READS, driver
 from hkoji_server.store.sqlite.writer import Work
 from hkoji_server.store.statements import (
@@ -60,6 +61,7 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
     looks = moves_look(append)
     entries = [entry_values(line) for line in append.lines]
     openings = _opening_values(append)
+    told = wanting_values(append.notices) if append.notices else None
 
     def work(connection: Connection) -> Hint:
         execute = driver(connection).execute
@@ -86,6 +88,9 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
             execute(ADD_ENTRY, entry)
         for opening in openings:
             execute(ADD_OPENING, opening)
+        # Most players have no channel. Then this one look is all that a notice costs.
+        if told and (channels := execute(READS.wanting, told).fetchall()):
+            write_notices(connection, append.notices, channels)
         return hint_of(append)
 
     return work

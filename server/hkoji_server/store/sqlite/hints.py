@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from hkoji.errors import HkojiError
-from hkoji_server.store.contract import ANYWHERE, Hint, Notice
+from hkoji_server.store.contract import ANYWHERE, Hint, OnHint
 
 _PACE: Final = 0.1
 
@@ -34,23 +34,23 @@ class SqliteHints:
     def __init__(self, counts: WriteCounts, version: Callable[[], int]) -> None:
         self._counts = counts
         self._version = version
-        self._notices: list[Notice] = []
+        self._listeners: list[OnHint] = []
         self._polling: asyncio.Task[None] | None = None
 
     def publish(self, hint: Hint) -> None:
         """Passes a hint to all listeners."""
-        for notice in self._notices:
-            notice(hint)
+        for listener in self._listeners:
+            listener(hint)
 
-    def listen(self, notice: Notice) -> Callable[[], None]:
-        """Calls `notice` with hints until the returned function is called."""
-        self._notices.append(notice)
+    def listen(self, listener: OnHint) -> Callable[[], None]:
+        """Calls `listener` with hints until the returned function is called."""
+        self._listeners.append(listener)
         if self._polling is None:
             self._polling = asyncio.get_running_loop().create_task(self._poll())
 
         def stop() -> None:
-            self._notices.remove(notice)
-            if not self._notices:
+            self._listeners.remove(listener)
+            if not self._listeners:
                 self.close()
 
         return stop

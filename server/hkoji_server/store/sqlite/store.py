@@ -15,9 +15,9 @@ from sqlalchemy.exc import DBAPIError
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store import outages
+from hkoji_server.store import offers, outages
 from hkoji_server.store.age import UTC_CLOCK, Clock, latest
-from hkoji_server.store.contract import Append, Decide, NewGame, Notice
+from hkoji_server.store.contract import Append, Decide, NewGame, OnHint
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite.append import write_of
@@ -139,6 +139,12 @@ class SqliteStore(SqlStore):
             found = connection.execute(select(outage_number())).scalar_one()
             if found > new.outages or self._clock() > last:
                 raise StaleDecisionError(game)
+            if new.quota is not None:
+                values = offers.quota_values(new, new.quota)
+                counted = offers.CountedOffers._make(connection.execute(offers.counting(), values).one())
+                offers.verify_may_offer(new.offered_to, new.quota, counted)
+                connection.execute(offers.forgetting(), values)
+                connection.execute(offers.noting(), values)
             connection.execute(insert(GAME), summary_values(new.summary))
             connection.execute(insert(SECRET), {"game": game, "seed": new.seed, "offered_to": new.offered_to})
             connection.execute(insert(ENTRY), [entry_values(new.line)])
@@ -170,8 +176,8 @@ class SqliteStore(SqlStore):
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
         return dict(self._reader.rows(_HEADS, {"b_games": json.dumps(list(games))}))
 
-    def listen(self, notice: Notice) -> Callable[[], None]:
-        return self._hints.listen(notice)
+    def listen(self, listener: OnHint) -> Callable[[], None]:
+        return self._hints.listen(listener)
 
     # --- the steps of this backend --------------------------------------------------------------------------------
 

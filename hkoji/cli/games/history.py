@@ -1,0 +1,192 @@
+"""`hkoji games --with` and `--series`: games that have been played, with results in words, and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from hkoji.cli.games.offline import ask_or_keep
+from hkoji.cli.games.series_text import SHORT, standing_text
+from hkoji.cli.language import _, translate
+from hkoji.cli.output import CommandOutput
+from hkoji.errors import HkojiError, NotFoundError, UsageError
+from hkoji.game.course import OVER
+from hkoji.log.entry import is_name
+from hkoji.messages.text import Text, shorten, tell
+
+if TYPE_CHECKING:
+    from hkoji.client import Client
+    from hkoji.client.kept_game import KeptGame
+    from hkoji.game.rematch import SeriesGame, SeriesScore
+
+Summary = dict[str, Any]  # Any: JSON
+
+_SERIES_DIGITS: Final = 32
+
+
+class Tally(NamedTuple):
+    """How many finished games a player has won and lost, and how many nobody has won."""
+
+    won: int = 0
+    lost: int = 0
+    drawn: int = 0
+
+    def to_json(self) -> dict[str, int]:
+        """Returns the counts for programs. docs/json.md."""
+        return {"won": self.won, "lost": self.lost, "drawn": self.drawn}
+
+    def text(self) -> Text:
+        """Returns the counts in words."""
+        return tell("{won} won, {lost} lost, {drawn} shared", won=self.won, lost=self.lost, drawn=self.drawn)
+
+
+def tally(games: Sequence[Summary], me: str) -> Tally:
+    """Counts the finished games of a list for the player `me`. Cancelled games do not count."""
+    ended = [each for each in games if each["status"] == "finished" and me in (each["host"], each["guest"])]
+    winners = [each["result"]["winner"] for each in ended]
+    mine = [(each["host"], each["guest"]).index(me) for each in ended]
+    won = sum(winner == seat for winner, seat in zip(winners, mine, strict=True))
+    drawn = winners.count(None)
+    return Tally(won, len(ended) - won - drawn, drawn)
+
+
+def verify_alone(*, open_: bool, all_: bool, status: str | None, with_: str | None, series: str | None) -> None:
+    """Raises `UsageError` if options are given together that do not belong together."""
+    if series is not None and (with_ is not None or status is not None):
+        raise UsageError(tell("--series lists one series"), hint=tell("leave --with and --status out"))
+    if open_ or all_:
+        raise UsageError(tell("--with and --series list your own games"), hint=tell("leave --open and --all out"))
+
+
+# --- games with one opponent ------------------------------------------------------------------------------------------
+
+
+def games_with(client: Client, out: CommandOutput, name: str, *, status: str | None, offline: bool) -> None:
+    """Lists the player's games with one opponent, invitations included, and the score."""
+    from hkoji.cli.games.lists import listing, verify_status
+
+    verify_status(status)
+    if not is_name(name) or name == client.identity.name:
+        raise UsageError(
+            tell("{name!r} is not the name of another player", name=shorten(name)),
+            hint=tell("names are 2 to 32 of a-z, 0-9, _ and -"),
+        )
+
+    def show(found: Sequence[Summary]) -> None:
+        games = [each for each in found if name in (each["host"], each["guest"], each["invite"])]
+        me = client.identity.name
+        every, rated = tally(games, me), tally([each for each in games if each["agreement"]["rated"]], me)
+        value = {"with": name, "games": games, "score": {**every.to_json(), "rated": rated.to_json()}}
+
+        def text() -> str:
+            if not games:
+                return _("No games with {name}.", name=name)
+            return f"{listing(client, out, games)}\n{_score_line(name, every, rated)}"
+
+        out.result(value, text)
+
+    def show_kept() -> list[KeptGame]:
+        kept = client.kept_games(status=status)
+        show([each.summary for each in kept])
+        return kept
+
+    ask_or_keep(out, lambda: client.games(status=status), show, show_kept, offline=offline)
+
+
+def _score_line(name: str, every: Tally, rated: Tally) -> str:
+    if rated == every or rated == Tally():
+        return _("Against {name}: {score}.", name=name, score=translate(every.text()))
+    return _(
+        "Against {name}: {score}; rated: {rated}.",
+        name=name,
+        score=translate(every.text()),
+        rated=translate(rated.text()),
+    )
+
+
+# --- a series ---------------------------------------------------------------------------------------------------------
+
+
+def games_of_series(client: Client, out: CommandOutput, prefix: str, *, offline: bool) -> None:
+    """Lists the games of a series in their order, and the score, which is counted from their logs."""
+    wanted = prefix.lower()
+    if not wanted or wanted.strip("0123456789abcdef") or len(wanted) > _SERIES_DIGITS:
+        raise _no_series(prefix)
+
+    def show(found: Sequence[Summary]) -> None:
+        games = [each for each in found if (each["agreement"]["series"] or {}).get("id", "").startswith(wanted)]
+        ids = sorted({each["agreement"]["series"]["id"] for each in games})
+        if not ids:
+            raise _no_series(prefix)
+        if len(ids) > 1:
+            names = ", ".join(each[: len(wanted) + 4] for each in ids)
+            raise UsageError(
+                tell("{prefix} begins more than one series: {names}", prefix=prefix, names=names),
+                hint=tell("give more digits"),
+            )
+        games.sort(key=lambda each: (each["agreement"]["series"]["number"], each["created"], each["game"]))
+        standing = _standing(client, games, offline=offline)
+        value = {
+            "series": ids[0],
+            "length": standing.games,
+            "games": games,
+            "score": standing.to_json(),
+        }
+        out.result(value, lambda: _series_text(client, out, ids[0], games, standing))
+
+    def show_kept() -> list[KeptGame]:
+        kept = client.kept_games()
+        show([each.summary for each in kept])
+        return [each for each in kept if each.position.course.setup.agreement.series is not None]
+
+    ask_or_keep(out, client.games, show, show_kept, offline=offline)
+
+
+def _no_series(prefix: str) -> NotFoundError:
+    return NotFoundError(
+        tell("series"),
+        prefix,
+        hint=tell("a series is named by the first digits of its id, as `hkoji show` has it; begin one with "
+                  "`hkoji new --series 3`"),
+    )  # fmt: skip
+
+
+def _standing(client: Client, games: Sequence[Summary], *, offline: bool) -> SeriesScore:
+    """Returns the score of a series, from the verified logs of its games."""
+    from hkoji.game.rematch import standing_of
+
+    names = dict.fromkeys(name for each in games for name in (each["host"], each["guest"]) if name is not None)
+    ended = [_read_ended(client, each["game"], offline=offline) for each in games if each["status"] in OVER]
+    return standing_of(games[0]["agreement"]["series"]["games"], list(names), ended)
+
+
+def _read_ended(client: Client, game: str, *, offline: bool) -> SeriesGame:
+    from hkoji.game.rematch import series_game
+    from hkoji.game.summary import time_of_record
+
+    try:
+        kept = client.kept_game(game)
+        if offline or kept.position.over:
+            return series_game(kept.position.course, kept.recorded)
+    except HkojiError:  # it is not kept here, or not wholly
+        if offline:
+            raise
+    with client.game(game) as held:
+        course = held.current().course
+        return series_game(course, time_of_record(held.lines()[-1]))
+
+
+def _series_text(
+    client: Client, out: CommandOutput, series: str, games: Sequence[Summary], standing: SeriesScore
+) -> str:
+    from hkoji.cli.games.lists import listing
+
+    score, length = translate(standing_text(standing)), standing.games
+    given = {"id": series[:SHORT], "games": length, "score": score}
+    if standing.winner is not None:
+        line = _("Series {id}, best of {games}: {score}. {name} has won it.", **given, name=standing.winner)
+    elif standing.over:
+        line = _("Series {id}, best of {games}: {score}. Nobody has won it.", **given)
+    else:
+        line = _("Series {id}, best of {games}: {score}.", **given)
+    return f"{listing(client, out, games)}\n{line}"

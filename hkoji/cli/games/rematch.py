@@ -1,0 +1,88 @@
+"""`hkoji rematch`: another game after one that is over. docs/cli.md, "Rematches and series"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hkoji.cli.games.new import DEFAULT_EXPIRES, NEVER, agreement_json, bound_json, bound_lines
+from hkoji.cli.games.series_text import series_line, standing_text
+from hkoji.cli.games.time_text import agreement_lines
+from hkoji.cli.output import CommandOutput
+from hkoji.client import Client
+from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches
+from hkoji.client.series import kept_place
+from hkoji.game.time_control import parse_duration
+from hkoji.messages.text import tell
+
+if TYPE_CHECKING:
+    from hkoji.game.course import Course
+
+
+def rematch(client: Client, out: CommandOutput, game: str, expires: str | None) -> None:
+    """Opens a rematch, or joins the opponent's."""
+    seconds = None if expires == NEVER else parse_duration(DEFAULT_EXPIRES if expires is None else expires)
+    before = client.find(game)
+
+    def agree(course: Course) -> None:
+        if not out.json:
+            _say_terms(out, course)
+
+    made = Rematches(client).make(before, seconds, agree)
+    position = made.position
+    setup, short = position.course.setup, position.short
+    kept = client.kept_game(position.game)
+    place = kept_place(position.course, kept.recorded, client.kept_game)
+    value: dict[str, Any] = {  # Any: JSON
+        "game": position.game,
+        "rematch": before,
+        "how": made.how,
+        "cancelled": list(made.cancelled),
+        "ruleset": setup.ruleset.name,
+        "options": setup.ruleset.to_json(),
+        "status": position.course.status,
+        "host": setup.names[0],
+        "guest": setup.names[1],
+        "invite": setup.invited,
+        "server": client.server_of(position.game),
+        **agreement_json(kept.time),
+        **bound_json(setup.ruleset, setup.agreement),
+        "series": None if place is None else place.to_json(),
+        "decided": None if made.decided is None else made.decided.to_json(),
+    }
+    out.result(value, lambda: position.game)  # the id alone, as of `hkoji new`
+    if out.json:
+        return
+    for each in made.cancelled:
+        out.say(tell("Your own rematch {game} was cancelled for this one.", game=each[:8]))
+    if made.decided is not None:
+        out.say(tell("The series is over: {score}. This game is outside of it.", score=standing_text(made.decided)))
+    if place is not None:
+        out.say(series_line(place))
+    _say_next(out, made, short)
+
+
+def _say_terms(out: CommandOutput, course: Course) -> None:
+    setup = course.setup
+    agreement = setup.agreement._replace(series=None)  # which is said with the score
+    for line in (*agreement_lines(agreement), *bound_lines(setup.ruleset, agreement)):
+        out.say(line)
+
+
+def _say_next(out: CommandOutput, made: Rematch, short: str) -> None:
+    """Says what has been done, and what to do next."""
+    position = made.position
+    setup = position.course.setup
+    waits = position.course.joinable
+    opponent = setup.invited if waits else setup.names[1 - (position.seat or 0)]
+    command = f"hkoji rematch {(setup.agreement.rematch or '')[:8]}"
+    if made.how == OPENED:
+        _say_terms(out, position.course)
+        out.say(tell("The rematch is open. Ask {name} to run: {command}", name=opponent, command=command))
+    elif made.how == JOINED:
+        out.say(tell("{name} had asked for a rematch already: you have joined it.", name=opponent))
+    elif waits:
+        out.say(tell("You have asked for it before. It waits for {name}, who can run: {command}", name=opponent,
+                     command=command))  # fmt: skip
+    else:
+        out.say(tell("The rematch with {name} goes on already.", name=opponent))
+    out.say(tell("Then: {command}", command=f"hkoji wait {short}"))

@@ -1,0 +1,219 @@
+"""`hkoji talk`: messages to the opponent of a game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+from unicodedata import east_asian_width
+
+from hkoji.cli.games.offline import ask_or_keep
+from hkoji.cli.games.time_text import local_time
+from hkoji.cli.input import read_input
+from hkoji.cli.language import _, translate
+from hkoji.cli.output import CommandOutput
+from hkoji.client import Client
+from hkoji.errors import MalformedError, TrustError, UsageError
+from hkoji.log.talk import MAX_WORDS_BYTES
+from hkoji.messages.text import plural, printable, tell
+
+if TYPE_CHECKING:
+    from hkoji.client.game import ClientGame
+    from hkoji.client.kept_game import KeptGame
+    from hkoji.client.talk import Conversation, ReadMessage
+
+_INDENT: Final = "    "
+_NARROWEST: Final = 10
+
+
+def talk(client: Client, out: CommandOutput, game: str, words: Sequence[str] | None, *, offline: bool = False) -> None:
+    """Shows the messages of a game, or sends one; `-` stands for standard input."""
+    if not words:
+        _show(client, out, game, offline=offline)
+        return
+    if offline:
+        raise UsageError(tell("a message cannot be sent with --offline"), hint=tell("nothing was sent; leave it out"))
+    text = _typed(out, list(words))
+    full = client.find(game)
+    with client.game(full) as held:
+        held.current()
+        found = held.talk.send(text)
+    _result(out, full, found, sent=True)
+
+
+def delete(client: Client, out: CommandOutput, game: str, number: int) -> None:
+    """Deletes a message of the player."""
+    _change(client, out, game, lambda held: held.talk.delete(number))
+
+
+def mute(client: Client, out: CommandOutput, game: str, *, muted: bool) -> None:
+    """Hides the opponent's messages here, or shows them again. Asks no service."""
+    full = client.find(game, offline=True)
+    client.kept_game(full)  # a game that was never seen is refused here, without asking the service
+    with client.game(full) as held:
+        found = held.talk.mute(muted=muted)
+    _result(out, full, found)
+
+
+def _change(client: Client, out: CommandOutput, game: str, change: Callable[[ClientGame], Conversation]) -> None:
+    full = client.find(game)
+    with client.game(full) as held:
+        held.current()
+        found = change(held)
+    _result(out, full, found)
+
+
+def _show(client: Client, out: CommandOutput, game: str, *, offline: bool) -> None:
+    def ask() -> tuple[str, Conversation]:
+        full = client.find(game)
+        with client.game(full) as held:
+            held.current()
+            return full, held.talk.read()
+
+    def show_kept() -> list[KeptGame]:
+        full = client.find(game, offline=True)
+        kept = client.kept_game(full)
+        with client.game(full) as held:
+            found = held.talk.kept()
+        _result(out, full, found, kept.age)
+        return [kept]
+
+    ask_or_keep(out, ask, lambda found: _result(out, *found), show_kept, offline=offline)
+
+
+def _typed(out: CommandOutput, words: list[str]) -> str:
+    """Returns what is to be said. A line end at the end of standard input is no part of it."""
+    if words != ["-"]:
+        return " ".join(words)
+    data = read_input(out, "-", MAX_WORDS_BYTES + 2)
+    try:
+        return data.decode().replace("\r\n", "\n").removesuffix("\n")
+    except UnicodeDecodeError:
+        raise MalformedError(tell("message"), tell("it is not UTF-8"), hint=tell("nothing was sent")) from None
+
+
+def _result(
+    out: CommandOutput,
+    game: str,
+    found: Conversation,
+    age: dict[str, Any] | None = None,  # Any: JSON
+    *,
+    sent: bool = False,
+) -> None:
+    """Prints the messages. Raises `TrustError` after that if the service has shown what does not hold."""
+    value = {"game": game, **conversation_json(found), **(age or {})}
+    out.result(lambda: value, lambda: conversation_text(found, game, out.style.width, only_new=sent), exact=True)
+    if found.flawed:
+        raise TrustError(
+            plural(
+                "{n} message is not the word of its author",
+                "{n} messages are not the word of their authors",
+                found.flawed,
+            ),
+            hint=tell("the service has shown it; ask your opponent in another way, and tell the operator"),
+        )
+    if found.breach is not None:
+        raise TrustError(
+            found.breach, hint=tell("see what was verified here: hkoji talk {game} --offline", game=game[:8])
+        )
+
+
+def conversation_json(found: Conversation) -> dict[str, Any]:  # Any: JSON
+    """Returns the messages for programs. docs/json.md."""
+    return {
+        "messages": [
+            {
+                "number": each.number,
+                "name": each.name,
+                "at": each.at,
+                "received": each.received,
+                "text": each.words,
+                "state": _state(each),
+                "reason": each.flaw or each.doubt,
+                "mine": each.mine,
+                "new": each.new,
+            }
+            for each in found.messages
+        ],
+        "muted": found.muted,
+        "pending": found.pending,
+    }
+
+
+def _state(message: ReadMessage) -> str:
+    if message.flaw is not None:
+        return "false"
+    if message.words is None:
+        return "deleted"
+    return "said" if message.doubt is None else "doubtful"
+
+
+def conversation_text(found: Conversation, game: str, width: int | None, *, only_new: bool = False) -> str:
+    """Returns the messages for people; with `only_new` those that are new and the reader's last one.
+
+    What a message says is indented in every line, so that no message can look like another one.
+    """
+    last = max((each.number for each in found.messages if each.mine), default=0)
+    lines: list[str] = []
+    hidden = 0
+    for each in found.messages:
+        if only_new and not each.new and each.number != last and each.flaw is None:
+            continue
+        if found.muted and not each.mine:
+            hidden += 1
+            continue
+        lines += _lines(each, width)
+    if not found.messages:
+        lines.append(_("Nobody has written anything in game {game}.", game=game[:8]))
+    if hidden:
+        lines.append(
+            _(
+                "You have muted your opponent here; messages that are not shown: {n}. To see them: {command}",
+                n=hidden,
+                command=f"hkoji talk {game[:8]} --unmute",
+            )
+        )
+    if found.pending is not None:
+        lines.append(_("A message of yours is not confirmed yet:"))
+        lines += folded(found.pending, width)
+    return "\n".join(lines)
+
+
+def _lines(message: ReadMessage, width: int | None) -> list[str]:
+    name = _("you") if message.mine else message.name
+    mark = " " + _("(new)") if message.new else ""
+    lines = [f"{message.number}  {name}  {local_time(message.at or message.received)}{mark}"]
+    if message.flaw is not None:
+        lines.append(_INDENT + _("not {name}'s word: {reason}", name=message.name, reason=translate(message.flaw)))
+    elif message.words is None:
+        lines.append(_INDENT + _("deleted"))
+    else:
+        lines += folded(message.words, width)
+    if message.doubt is not None:
+        lines.append(_INDENT + _("(doubtful: {reason})", reason=translate(message.doubt)))
+    return lines
+
+
+def folded(words: str, width: int | None) -> list[str]:
+    """Returns what a message says, in lines that are indented and no wider than the terminal.
+
+    A terminal would continue a longer line at its left edge, where a message could pretend to be another one.
+    """
+    room = max(_NARROWEST, width - len(_INDENT) - 1) if width is not None else None
+    lines: list[str] = []
+    for line in words.split("\n"):
+        shown, used = "", 0
+        for each in printable(line):
+            columns = 2 if east_asian_width(each) in "WF" else 1
+            if room is not None and used + columns > room:
+                place = shown.rfind(" ")
+                if place > 0:
+                    lines.append(_INDENT + shown[:place])
+                    shown = shown[place + 1 :]
+                else:
+                    lines.append(_INDENT + shown)
+                    shown = ""
+                used = sum(2 if east_asian_width(sign) in "WF" else 1 for sign in shown)
+            shown += each
+            used += columns
+        lines.append(_INDENT + shown)
+    return lines

@@ -1,0 +1,178 @@
+"""`hkoji watch --exec` and `--notify`: what is done at each entry that arrives, besides printing it.
+
+A command gets the entry as one line of JSON on its standard input. No shell reads any of it. It has a process group of
+its own, which is killed after a minute, so that one that hangs does not keep the next entry from being told.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from html import escape
+from typing import Any, Final, NamedTuple
+
+from hkoji.cli.language import _
+from hkoji.cli.output import encode, versioned
+from hkoji.cli.step_text import step_text
+from hkoji.client.watching import WatchedEntry
+from hkoji.errors import UsageError
+from hkoji.game.result_text import closing_body
+from hkoji.messages.text import printable, tell
+
+LONGEST: Final = 60.0
+"""How many seconds a command may run for one entry."""
+_SHOWN_IN: Final = 10.0
+_APPLE: Final = ("on run argv", "display notification (item 1 of argv) with title (item 2 of argv)", "end run")
+
+Say = Callable[[str], None]
+
+
+class WatchCommands(NamedTuple):
+    """What is done at each entry: `command` is run, and with `notify` the desktop shows what matters to the player."""
+
+    command: tuple[str, ...] = ()
+    notify: bool = False
+
+    def run(self, happened: WatchedEntry, value: dict[str, Any], say: Say) -> None:  # Any: JSON
+        """Does it for one entry; `value` is the entry for programs. Failures are remarks."""
+        if self.command:
+            run_command(self.command, value, say)
+        if self.notify and matters(happened):
+            run_quietly(notification(happened), say)
+
+
+def read_commands(
+    game: str | None, rest: Sequence[str] | None, *, all_: bool, run: bool, notify: bool
+) -> tuple[str | None, WatchCommands]:
+    """Returns the game to watch, and what to do at its entries, from the words of the command line.
+
+    With --all no game is named, so the first word is that of the command. Raises `UsageError`.
+    """
+    words = tuple(rest or ())
+    if all_ and run and game is not None:
+        words, game = (game, *words), None
+    if run and not words:
+        raise UsageError(
+            tell("--exec needs a command after --"), hint=tell("as in `hkoji watch --all --exec -- notify-send hkoji`")
+        )
+    if words and not run:
+        raise UsageError(tell("watch takes one game"), hint=tell("to run a command for each entry: --exec -- COMMAND"))
+    if run and shutil.which(words[0]) is None:
+        raise UsageError(
+            tell("there is no program {program}", program=words[0]),
+            hint=tell("nothing is watched; give the path of a program, or of a shell as in: -- sh -c '...'"),
+        )
+    if notify:
+        _notifier()
+    return game, WatchCommands(words, notify)
+
+
+def run_command(command: Sequence[str], value: dict[str, Any], say: Say) -> None:  # Any: JSON
+    """Runs a command for an entry, with the entry as JSON on its standard input, and waits until it ends."""
+    sys.stdout.flush()  # what the command prints comes after what this program has printed
+    place = {"HKOJI_GAME": value["game"], "HKOJI_EVENT": value["kind"], "HKOJI_SEQ": str(value["seq"])}
+    line = encode(versioned(value)).encode() + b"\n"
+    try:
+        process = subprocess.Popen(  # noqa: S603 # the user's own command, without a shell
+            command, stdin=subprocess.PIPE, env={**os.environ, **place}, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        say(tell("cannot run {program}: {reason}", program=command[0], reason=error))
+        return
+    try:
+        process.communicate(line, LONGEST)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        say(
+            tell(
+                "entry {seq} of game {game}: {program} was stopped after {seconds} s",
+                seq=value["seq"],
+                game=value["game"][:8],
+                program=command[0],
+                seconds=int(LONGEST),
+            )
+        )
+        return
+    except BaseException:  # Ctrl-C reaches only this program's own process group
+        _kill(process)
+        raise
+    if process.returncode:
+        say(
+            tell(
+                "entry {seq} of game {game}: {program} has failed, with exit code {code}",
+                seq=value["seq"],
+                game=value["game"][:8],
+                program=command[0],
+                code=process.returncode,
+            )
+        )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kills a command with all processes of its group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+
+
+def matters(happened: WatchedEntry) -> bool:
+    """Returns whether an entry calls its player to the game: their turn, or the end. To a spectator every one does."""
+    position = happened.position
+    if position.seat is None and not position.invited:
+        return True
+    return happened.step.course.finished or (happened.mine and happened.seq == position.course.seq)
+
+
+def notification(happened: WatchedEntry) -> list[str]:
+    """Returns the program, with its arguments, that shows an entry on the desktop. Raises `UsageError`."""
+    step, position = happened.step, happened.position
+    closed = closing_body(each.body for each in position.replay.steps) if step.course.finished else None
+    title = _("Game {game}", game=position.short)
+    text = step_text(step, closed=closed)
+    if happened.mine:
+        text += " " + _("your turn")
+    program = _notifier()
+    if program.endswith("osascript"):
+        # Arguments of the script, not a part of it: so no text is read as a command.
+        script = [word for line in _APPLE for word in ("-e", line)]
+        return [program, *script, f"{position.short}: {printable(text)}", title]
+    return [program, "--app-name=hkoji", "--", title, escape(printable(text), quote=False)]
+
+
+def run_quietly(words: Sequence[str], say: Say) -> None:
+    """Runs a program that shows a notification."""
+    try:
+        done = subprocess.run(  # noqa: S603 # texts are arguments, not commands
+            words,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_SHOWN_IN,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        say(tell("no notification was shown: {reason}", reason=error))
+        return
+    if done.returncode:
+        say(tell("no notification was shown: {program} has failed", program=words[0]))
+
+
+def _notifier() -> str:
+    """Returns the program that shows notifications here. Raises `UsageError` if there is none."""
+    names = ("osascript",) if sys.platform == "darwin" else ("notify-send",)
+    for name in names:
+        found = shutil.which(name)
+        if found:
+            return found
+    raise UsageError(
+        tell("{program} is not here, so no notifications can be shown", program=names[0]),
+        hint=tell("install it, or run a program of your own with --exec"),
+    )

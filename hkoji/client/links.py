@@ -1,0 +1,82 @@
+"""What a client does with links: it shows that of an own game, and takes up that of a friend's.
+
+Before a guest joins, the client verifies the game at the service of the link, and registers the player there. The log
+is public, so nothing is signed before it has been verified: whoever opened the game knew the code, and has signed the
+entry that names the service's key and the agreement.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from hkoji.client.answers import ServiceDescription
+from hkoji.client.client import Client
+from hkoji.client.invite_link import InviteLink, verify_link
+from hkoji.client.kept_evidence import Refusals
+from hkoji.client.line_checks import verify_game, verify_lines
+from hkoji.client.transport import parse_url
+from hkoji.client.vault import Vault
+from hkoji.errors import UsageError
+from hkoji.game.replay import replay
+from hkoji.game.view import require_whole
+from hkoji.messages.text import tell
+
+
+def own_link(client: Client, game: str) -> InviteLink | None:
+    """Returns the link of a game that was opened by link here; None for any other.
+
+    It has the service's origin, if that is an address: the operator's own machine may reach the service by another one
+    than everybody else.
+    """
+    code, server = Vault(client.home.game_folder(game)).link_code, client.server_of(game)
+    if code is None:
+        return None
+    with suppress(UsageError):
+        server = parse_url(client.service(server).pins.origin or server)
+    return InviteLink(server, game, code)
+
+
+def introduce(client: Client, link: InviteLink, origin: str | None = None) -> ServiceDescription:
+    """Verifies and keeps the game of a link, and pins the keys in it. Signs nothing, and sends no more than the id.
+
+    `origin` is the service's, if the user has confirmed it. Raises what `Service.meet` raises, `LoginError` if there
+    is no player here, `NotFoundError`, and `TrustError` if the game was not opened by this link.
+    """
+    _ = client.identity
+    service = client.service(link.server)
+    vault = Vault(client.home.game_folder(link.game))
+    if (kept := vault.server) not in (None, service.url):
+        raise UsageError(
+            tell("the game of the link is known here from another service, {url}", url=kept),
+            hint=tell("nothing was sent; ask your friend for a new link"),
+        )
+    about = service.meet(origin)
+    if not vault.exists:
+        lines = service.log(link.game)
+        with vault.locked(), Refusals(vault, service.pins).kept_if_refused((), lines):
+            verify_game(lines, link.game)
+            result = require_whole(replay(lines))
+            verify_lines(result, lines, len(lines), about.key)
+            course = result.steps[-1].course
+            verify_link(course, link.code)
+            service.pins.pin_server(about.key, by_link=True)
+            service.known_keys.meet(course.setup, client.identity.name)
+            vault.begin(service.url)
+            # Whoever joins asks for the log once more. Another one would be kept if this one were not.
+            vault.append(lines)
+    return about
+
+
+def enrol(client: Client, link: InviteLink, origin: str, code: str | None = None) -> bool:
+    """Registers the player at the service of a link, after `introduce`; returns False if they have registered already.
+
+    It becomes the player's service only if there is none yet. `origin` is that of its description, and `code` the
+    operator's. Raises what `Service.register` raises.
+    """
+    service = client.service(link.server)
+    if service.registered:
+        return False
+    service.register(origin, code)
+    if "server" not in client.home.config():
+        client.home.update_config(server=service.url)
+    return True

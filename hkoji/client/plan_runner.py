@@ -1,0 +1,201 @@
+"""Makes the moves that the player's plans decide, each when it is due, by the same steps as a move made by hand.
+
+The time of a reply is drawn, and kept, before the plan is looked at: so it cannot depend on hidden cards. The move is
+chosen from the legal ones and bound to the head on which it was chosen; if the game has moved on, the plan is asked
+again. The entry is noted in the plan before it is sent. So a run that is killed anywhere makes no second move, and
+the next run knows which entries the plan has made. docs/plans.md.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from hkoji.client.game import ClientGame
+from hkoji.client.plan_files import DueReply, PlanFiles, planned_games
+from hkoji.client.service import utc_now
+from hkoji.errors import ConflictError, HkojiError, UsageError
+from hkoji.game.clock import add_seconds, parse_time
+from hkoji.game.position import Position
+from hkoji.game.submission import Submission
+from hkoji.game.time_control import format_duration, parse_duration
+from hkoji.messages.text import tell
+from hkoji.plans.standing import ArmedPlan, PlanChoice, stand
+
+if TYPE_CHECKING:
+    from hkoji.client.client import Client
+
+_TRIES: Final = 8
+"""How often a plan is asked again because the game has moved on meanwhile."""
+_NONE: Final = "0"
+
+
+class DelaySource(Protocol):
+    """The source of delays."""
+
+    def randint(self, a: int, b: int) -> int:
+        """Returns a number from `a` to `b`, both included."""
+
+
+class Delay(NamedTuple):
+    """How long a planned reply waits, in seconds: a random time from `least` to `most`."""
+
+    least: int
+    most: int
+
+    @property
+    def text(self) -> str:
+        """The delay as `parse_delay` reads it."""
+        if not self.most:
+            return _NONE
+        least, most = (format_duration(each) if each else _NONE for each in self)
+        return most if least == most else f"{least}..{most}"
+
+
+USUAL_DELAY: Final = Delay(600, 10_800)
+
+
+def parse_delay(text: str) -> Delay:
+    """Reads a delay: `10m..3h`, `30m` or `0`. Raises `UsageError`."""
+    parts = text.split("..")
+    if len(parts) > 2:
+        raise UsageError(tell("{text!r} is not a delay", text=text), hint=tell("give it as in 10m..3h, 30m or 0"))
+    seconds = [0 if part == _NONE else parse_duration(part) for part in parts]
+    if seconds[0] > seconds[-1]:
+        raise UsageError(
+            tell("the delay {text} ends before it begins", text=text), hint=tell("give it as in 10m..3h, 30m or 0")
+        )
+    return Delay(seconds[0], seconds[-1])
+
+
+class PlannedMove(NamedTuple):
+    """A move that was made: its entry, the notation, and the line of the plan; None if it was the only legal move."""
+
+    seq: int
+    action: str
+    line: int | None
+
+
+class PlanRun(NamedTuple):
+    """What a look at the plan of a game has brought.
+
+    `due` is when the next move will be made, if one is decided. `ended` says why the plan has ended, if it has.
+    """
+
+    game: str
+    made: tuple[PlannedMove, ...] = ()
+    due: str | None = None
+    ended: str | None = None
+    error: HkojiError | None = None
+
+
+class PlanRunner:
+    """Runs the plans of a `client`. With `only` it also plays in all games where just one move is legal."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        only: bool = False,
+        delay: Delay = USUAL_DELAY,
+        now: Callable[[], str] = utc_now,
+        chance: DelaySource | None = None,
+    ) -> None:
+        self._client: Final = client
+        self._only: Final = only
+        self._delay: Final = delay
+        self._now: Final = now
+        self._chance: Final[DelaySource] = chance or secrets.SystemRandom()
+
+    def games(self) -> tuple[str, ...]:
+        """Returns the games to look at: those with plans, and with `only` all that wait for the player."""
+        found = dict.fromkeys(planned_games(self._client.home.path))
+        if self._only:
+            waiting = self._client.service().own_games(waiting="true")
+            found.update(dict.fromkeys(each["game"] for each in waiting if each["status"] == "playing"))
+        return tuple(found)
+
+    def run(self) -> list[PlanRun]:
+        """Asks the service how these games stand, and makes the moves that are due. Errors concern one game each."""
+        return [self.look(game) for game in self.games()]
+
+    def look(self, game: str, *, fetch: bool = True) -> PlanRun:
+        """Makes the moves of a game that are due; without `fetch` only if the game, as it is kept here, has one."""
+        made: list[PlannedMove] = []
+        ended: str | None = None
+        try:
+            for _ in range(_TRIES):
+                found = self._step(game, fetch=fetch)
+                ended = found.ended or ended
+                if not found.made and found.error is None:
+                    return found._replace(made=tuple(made), ended=ended)
+                made += found.made
+                fetch = found.error is not None
+        except HkojiError as error:
+            return PlanRun(game, tuple(made), ended=ended, error=error)
+        return PlanRun(game, tuple(made), ended=ended)
+
+    def _step(self, game: str, *, fetch: bool) -> PlanRun:
+        """Makes the next move of a game if it is due. An `error` says that the game has moved on meanwhile."""
+        with self._client.game(game) as held:
+            files = PlanFiles(held.vault.folder)
+            if not (self._only or files.armed):
+                return PlanRun(game)
+            position = held.current() if fetch or not held.lines() else held.stored()
+            due = self._due(held, files, position) if position.legal else None
+            armed = files.read(position.course.setup.ruleset)
+            choice, ended = self._choose(files, armed, position)
+            if choice is None or due is None:
+                return PlanRun(game, ended=ended)
+            if parse_time(self._now()) < parse_time(due):
+                return PlanRun(game, due=due, ended=ended)
+            kept = armed if ended is None else None
+
+            def note(submission: Submission) -> None:
+                if kept is not None:
+                    files.write(kept._replace(made=(*kept.made, submission.entry.head)))
+
+            try:
+                seq = held.move(choice.action, head=position.course.head, note=note).seq
+            except ConflictError as error:
+                return PlanRun(game, ended=ended, error=error)
+            return PlanRun(game, (PlannedMove(seq, choice.action, choice.line or None),), ended=ended)
+
+    def _choose(
+        self, files: PlanFiles, armed: ArmedPlan | None, position: Position
+    ) -> tuple[PlanChoice | None, str | None]:
+        """Returns what is to be played, and why the plan has ended if it has: then it is removed."""
+        ended = None
+        if armed is not None:
+            standing = stand(armed, position)
+            if standing.ended is None:
+                return standing.choice, None
+            ended = standing.ended
+            files.drop()
+        if self._only and len(position.legal) == 1:
+            return PlanChoice(position.legal[0], 0), ended
+        return None, ended
+
+    def _due(self, held: ClientGame, files: PlanFiles, position: Position) -> str:
+        """Returns when the player's next entry is to be made, which is drawn once for each head.
+
+        At least half of the time that is left on the clock stays. All that counts here is public.
+        """
+        head, now = position.course.head, self._now()
+        left, most = held.time.kept().reading.left(now), self._delay.most
+        if left is not None:
+            most = min(most, max(0, left) // 2)
+        kept = files.due()
+        if kept is not None and kept.head == head:
+            due = min(kept.due, add_seconds(now, most))
+        else:
+            due = add_seconds(now, self._chance.randint(min(self._delay.least, most), most))
+        if kept != (head, due):
+            files.set_due(DueReply(head, due))
+        return due
+
+
+def plan_ended(short: str, reason: str) -> str:
+    """Returns the remark that a plan has ended."""
+    return tell("the plan of game {game} has ended: {reason}", game=short, reason=reason)

@@ -1,0 +1,121 @@
+"""A rematch: what it has in common with the game before it, and its place in a series.
+
+docs/cli.md, "Rematches and series". Both players' clients compute this from the log of the game before, and so both
+propose the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from hkoji.game.agreement import Agreement, Series
+from hkoji.game.course import Course
+from hkoji.log.canonical import JsonValue
+from hkoji.rules.events import Seat
+from hkoji.rules.protocol import Ruleset
+from hkoji.rules.registry import parse_ruleset
+
+_OTHER: Final = {"host": "guest", "guest": "host"}
+"""The values of the option `first` that name a seat, each with the other one."""
+
+
+class SeriesGame(NamedTuple):
+    """A game of a series that is over: its number in it, and the name of its winner.
+
+    `winner` is None for a shared win. A cancelled game does not count. `ended` is the time of its last entry.
+    """
+
+    number: int
+    game: str
+    ended: str
+    winner: str | None
+    counts: bool = True
+
+
+class SeriesScore(NamedTuple):
+    """The score of a series of at most so many `games`: how many each player has won, by name, and how many nobody."""
+
+    games: int
+    won: dict[str, int]
+    drawn: int
+
+    @property
+    def played(self) -> int:
+        """How many games count."""
+        return sum(self.won.values()) + self.drawn
+
+    @property
+    def over(self) -> bool:
+        """Whether one player has won more than half of the games that there can be, or all have been played."""
+        return self.played >= self.games or any(2 * won > self.games for won in self.won.values())
+
+    @property
+    def winner(self) -> str | None:
+        """Who has won the series: the player with more games once it is over; None if it is not, or nobody has more."""
+        best = max(self.won.values())
+        leaders = [name for name, won in self.won.items() if won == best]
+        return leaders[0] if self.over and len(leaders) == 1 else None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the score for programs. docs/json.md."""
+        return {"won": dict(self.won), "drawn": self.drawn, "over": self.over, "winner": self.winner}
+
+
+def standing_of(games: int, names: Sequence[str], ended: Sequence[SeriesGame]) -> SeriesScore:
+    """Returns the score of a series of `games` games between the players `names`, of whose games these have `ended`.
+
+    A number counts once. If more than one game has it, the one that ended first counts.
+    """
+    counted: dict[int, SeriesGame] = {}
+    for each in sorted(ended, key=lambda one: (one.ended, one.game)):
+        if each.counts and 1 <= each.number <= games:
+            counted.setdefault(each.number, each)
+    wins = Counter(each.winner for each in counted.values())
+    return SeriesScore(games, {name: wins[name] for name in names}, wins[None])
+
+
+def series_game(course: Course, ended: str) -> SeriesGame:
+    """Returns a game that is over as one of its series."""
+    series, outcome = course.setup.agreement.series, course.outcome
+    assert series is not None
+    assert outcome is not None
+    winner = None if outcome.winner is None else course.setup.names[outcome.winner]
+    return SeriesGame(series.number, course.setup.game, ended, winner, counts=not outcome.cancelled)
+
+
+def next_place(series: Series, last: SeriesGame, standing: SeriesScore) -> Series | None:
+    """Returns the place of the game after `last`; None if the series is over.
+
+    A cancelled game is played again, with the same number. `standing` is that up to `last`.
+    """
+    if not last.counts:
+        return series
+    if standing.over or series.number == series.games:
+        return None
+    return series._replace(number=series.number + 1)
+
+
+def rematch_ruleset(ruleset: Ruleset, *, seats_change: bool) -> Ruleset:
+    """Returns the game with the same options, in which the player who started first goes second.
+
+    That is so already if the players change seats. A start that is drawn at random, or that a game does not have as an
+    option, stays as it is.
+    """
+    options: dict[str, Any] = dict(ruleset.to_json())  # Any: JSON
+    first = options.get("first")
+    if seats_change or first not in _OTHER:
+        return ruleset
+    return parse_ruleset({**options, "first": _OTHER[first]})
+
+
+def rematch_ruleset_of(course: Course, host: Seat) -> Ruleset:
+    """Returns the ruleset of the rematch after a game, if the player in seat `host` opens it."""
+    return rematch_ruleset(course.setup.ruleset, seats_change=host != 0)
+
+
+def rematch_agreement(course: Course, series: Series | None) -> Agreement:
+    """Returns the agreement of the rematch after a game, without the time at which its offer expires."""
+    before = course.setup.agreement
+    return Agreement(before.clock, None, before.rated, course.setup.game, series)

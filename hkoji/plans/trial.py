@@ -1,0 +1,75 @@
+"""Tries a plan: what it would do if certain things were seen next. The rules decide what can happen, as in the game."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hkoji.errors import IllegalError
+from hkoji.game.position import Position
+from hkoji.messages.text import tell
+from hkoji.plans.grammar import canonical_token
+from hkoji.plans.standing import ArmedPlan, PlanChoice, can_follow, choose, stand
+from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.events import Draw
+from hkoji.rules.protocol import DECISION_KINDS, Due, State
+
+_UNCHANGED = tell("nothing was sent or stored")
+
+
+class TriedMove(NamedTuple):
+    """A move that the plan makes after the tokens `seen`."""
+
+    seen: tuple[str, ...]
+    choice: PlanChoice
+
+
+class PlanTrial(NamedTuple):
+    """What a plan would do: its moves, in order, all that was seen by then, and why it has ended, if it has."""
+
+    moves: tuple[TriedMove, ...]
+    seen: tuple[str, ...]
+    ended: str | None
+
+
+def try_plan(armed: ArmedPlan, position: Position, words: Sequence[str]) -> PlanTrial:
+    """Returns what a plan would do if the tokens `words` were seen next, as it stands in `position`.
+
+    The own moves are not among the tokens: the plan makes them. Raises `NotationError` for what is no token, and
+    `IllegalError` for what cannot happen.
+    """
+    standing = stand(armed, position)
+    if standing.ended is not None or position.seat is None:
+        return PlanTrial((), standing.seen, standing.ended)
+    seat, state, seen = position.seat, position.course.state, list(standing.seen)
+    moves: list[TriedMove] = []
+    left = [canonical_token(word, state.ruleset) for word in words]
+    while True:
+        if state.due in DECISION_KINDS and state.actor == seat:
+            choice = choose(armed.plan, seen, state, state.legal_actions())
+            if choice is None:
+                return PlanTrial(tuple(moves), tuple(seen), tell("it is your turn, and no line says what to play"))
+            moves.append(TriedMove(tuple(seen), choice))
+            state = state.apply(DECISION_KINDS[state.due](seat, choice.action))
+        elif state.due is Due.DRAW and state.actor is not None and state.actor != seat:
+            state = state.apply(Draw(state.actor, UNKNOWN))
+        elif not left:
+            ended = None if can_follow(armed.plan, seen) else tell("no line fits what has happened")
+            return PlanTrial(tuple(moves), tuple(seen), ended)
+        elif not can_follow(armed.plan, seen):
+            return PlanTrial(tuple(moves), tuple(seen), tell("no line fits what has happened"))
+        else:
+            token = left.pop(0)
+            state = _see(state, token)
+            seen.append(token)
+
+
+def _see(state: State, token: str) -> State:
+    """Returns the position after a token of the opponent, or after an own draw."""
+    if state.due is Due.DRAW and state.actor is not None and token.startswith("+"):
+        return state.apply(Draw(state.actor, token[1:]))
+    if state.due in DECISION_KINDS and state.actor is not None and not token.startswith("+"):
+        return state.apply(DECISION_KINDS[state.due](state.actor, state.parse_action(token)))
+    raise IllegalError(
+        tell("{token} cannot be seen where {due} is due", token=token, due=state.due.value), hint=_UNCHANGED
+    )

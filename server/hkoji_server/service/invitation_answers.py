@@ -1,0 +1,106 @@
+"""How an invited player declines: the service then ends the game with a `lapse`.
+
+docs/spec/log.md, "How an open game ends". A decline needs no signature: a service can refuse to referee any game.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hkoji import referee
+from hkoji.errors import ConflictError, ForbiddenError, GameOverError, IllegalError
+from hkoji.game.course import Course, Stage
+from hkoji.game.entry_kinds import Lapse, parse_body
+from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
+from hkoji.log.line import Line
+from hkoji.log.private_key import Signer
+from hkoji.messages.text import shorten, tell
+from hkoji_server.service.decision import TRIES, undecided, write_own
+from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+from hkoji_server.store.time_contract import StaleDecisionError
+
+
+class Declined(NamedTuple):
+    """The lines that a decline has added to the log; `fresh` is False if the player had declined before."""
+
+    lines: tuple[Line, ...]
+    fresh: bool
+
+
+class InvitationAnswers:
+    """Use cases of invited players. `signer` is the service's key."""
+
+    def __init__(self, store: Store, held: HeldGames, time: ServiceTime, signer: Signer) -> None:
+        self._store = store
+        self._held = held
+        self._time = time
+        self._signer = signer
+
+    async def decline(self, game: str, player: str, why: str | None = None) -> Declined:
+        """Ends a game to which `player` is invited by name. A second call changes nothing, whatever its reason.
+
+        Raises `IllegalError` for another reason than those of `WHY_DECLINED`, `NotFoundError`, `ForbiddenError` for
+        everybody else, `ConflictError` if the player has joined, `GameOverError`, `ClockError`.
+        """
+        if why is not None and why not in WHY_DECLINED:
+            raise IllegalError(
+                tell("{word!r} is no reason to decline", word=shorten(why)),
+                hint=tell("nothing was changed; reasons: {words}", words=", ".join(WHY_DECLINED)),
+            )
+        for _ in range(TRIES):
+            held = await self._held.current(game)
+            course = held.refereed.course
+            _verify_invited(course, player)
+            if course.finished:
+                return await self._declined_before(course)
+            if course.stage is not Stage.JOIN:
+                raise ConflictError(
+                    game,
+                    seq=course.seq,
+                    head=course.head,
+                    reason=tell("you have joined game {game} already", game=game[:8]),
+                    hint=tell("nothing was changed; you can give it up with `hkoji resign {game}`", game=game[:8]),
+                )
+            at, outages = await self._time.time_of_record(), self._time.outages
+            accepted = referee.lapse(held.refereed, LapseReason.DECLINED, signer=self._signer, at=at, why=why)
+            try:
+                await write_own(self._store, self._held, held, accepted, outages)
+            except (ConflictError, StaleDecisionError):
+                await self._time.read_outages()
+                await self._held.refresh(held)
+            else:
+                return Declined(accepted.lines, fresh=True)
+        raise undecided()
+
+    async def decline_all(self, host: str, player: str) -> None:
+        """Declines all invitations of `host` to `player` that are open now."""
+        for game in await self._store.open_invitations(host, player):
+            try:
+                await self.decline(game, player)
+            except (ConflictError, GameOverError):  # it has begun or ended meanwhile
+                continue
+
+    async def _declined_before(self, course: Course) -> Declined:
+        """Returns the lines of the decline that has ended a game. Raises `GameOverError` if none has."""
+        lines = await self._store.lines(course.setup.game, course.seq - 2)
+        body = parse_body(lines[0].entry.kind, lines[0].entry.body)
+        if isinstance(body, Lapse) and body.reason == LapseReason.DECLINED:
+            return Declined(lines, fresh=False)
+        raise GameOverError(course.setup.game)
+
+
+def _verify_invited(course: Course, player: str) -> None:
+    """Raises `ForbiddenError` unless a game invites `player` by name."""
+    invited, short = course.setup.invited, course.setup.game[:8]
+    if invited is None:
+        raise ForbiddenError(
+            tell("game {game} invites nobody by name, so nobody can decline it", game=short),
+            hint=tell("nothing was changed; its host can cancel it"),
+        )
+    if invited != player:
+        raise ForbiddenError(
+            tell("game {game} invites {name}, and only {name} can decline it", game=short, name=invited),
+            hint=tell("nothing was changed"),
+        )

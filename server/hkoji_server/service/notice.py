@@ -1,0 +1,116 @@
+"""What players are told by notices, and what a courier is: who sends notices through one kind of channel.
+
+`notice_rules` has who is told of what, and `notice_delivery` reads the outbox and calls the couriers. A notice depends
+on the public log, statements and messages only. It has no cards, no legal moves and no text of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple, Protocol
+
+from hkoji_server.store.notice_contract import Channel
+
+
+class NoticeEvent(StrEnum):
+    """What a player can be told of. The values are stored, and players choose among them for each channel."""
+
+    TURN = "turn"
+    """The player owes the next entry."""
+    REMIND1 = "remind1"
+    """The player still owes it, 24 hours before its deadline."""
+    REMIND2 = "remind2"
+    """The same, 4 hours before."""
+    OVER = "over"
+    """A game of the player has ended, not by what they have just done."""
+    INVITED = "invited"
+    """Somebody has opened a game for the player by name."""
+    JOINED = "joined"
+    """Somebody has joined a game that the player hosts."""
+    DECLINED = "declined"
+    """The invited player has declined a game that the player hosts."""
+    GIVEN = "given"
+    """The opponent has given the player time."""
+    ANNUL = "annul"
+    """The opponent wishes to call the game off."""
+    TALK = "talk"
+    """The opponent has written a message."""
+    FAILING = "failing"
+    """The service has given up another channel of the player."""
+
+    @property
+    def has_deadline(self) -> bool:
+        """Whether the player has until some time to do what the notice is about."""
+        return self in _WITH_DEADLINE
+
+
+_WITH_DEADLINE: Final = (
+    NoticeEvent.TURN,
+    NoticeEvent.REMIND1,
+    NoticeEvent.REMIND2,
+    NoticeEvent.INVITED,
+    NoticeEvent.GIVEN,
+    NoticeEvent.ANNUL,
+)
+EVENTS: Final = tuple(event.value for event in NoticeEvent)
+"""The names of all events, in the order of lists."""
+
+
+class Notice(NamedTuple):
+    """What a courier tells a player: an event at entry `seq` of a game.
+
+    `head` is the hash of that entry; of a message, whose number `seq` is, and of `failing`, that of the last entry.
+    `opponent` is None while the game has none. `ruleset` is canonical text. `deadline` is until when the player can do
+    what they are told to do, or None. `url` is where the game is. `channels_off` are the ids of the player's channels
+    that were given up, for `failing`.
+    """
+
+    id: str
+    """The same when it is sent again: game, seq, event and channel, with points between."""
+    event: NoticeEvent
+    player: str
+    game: str
+    seq: int
+    head: str
+    opponent: str | None
+    ruleset: str
+    deadline: str | None
+    url: str
+    channels_off: tuple[str, ...] = ()
+
+
+class Later(Exception):  # noqa: N818 # not an error, but an answer of the receiver
+    """The receiver asks to send the notices again in so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"again in {seconds:g} s")
+        self.seconds = seconds
+
+
+class Never(Exception):  # noqa: N818
+    """The receiver will never take these notices; `reason` says why, for the operator."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Gone(Never):
+    """The receiver wants nothing more at all: the channel is off."""
+
+
+class Courier(Protocol):
+    """Sends notices through channels of one kind."""
+
+    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
+        """Sends notices to the target of a channel; several only if the channel has digest times.
+
+        When it returns, the receiver has all of them. It may be called again with the same notices. Raises `Later`,
+        `Never`, `Gone`, or any other exception if they have to be sent again. It is cancelled after a minute.
+        """
+
+
+def notice_id(game: str, seq: int, event: str, channel: str) -> str:
+    """Returns the id of a notice."""
+    return f"{game}.{seq}.{event}.{channel}"

@@ -1,0 +1,310 @@
+"""Delivery: every process leases notices that are due, sends them through the couriers, and deletes them.
+
+A notice that was sent is deleted afterwards, so after a crash between the two it is sent again, with the same id. A
+slow receiver delays only its own channel: each channel has one task at a time, and a process has a bounded number of
+them. Whoever holds a lease for too long stops sending, because another process may have taken the notice over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import chain
+from random import Random
+from typing import Final, NamedTuple
+
+import structlog
+
+from hkoji.errors import HkojiError, NotFoundError
+from hkoji.game.clock import add_seconds, parse_time
+from hkoji.log.canonical import encode
+from hkoji_server.service.channel_settings import ChannelSettings
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.held_games import HeldGame, HeldGames
+from hkoji_server.service.notice import Courier, Gone, Later, Never, Notice, NoticeEvent, notice_id
+from hkoji_server.service.notice_rules import OLDEST_NOTICE, ToldGame, judge
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+from hkoji_server.store.notice_contract import Channel, LeasedNotice
+
+log = structlog.get_logger("hkoji")
+
+NOTICE_PACE: Final = 5.0
+"""The most seconds between two looks, on average."""
+_SPREAD: Final = 0.25
+LEASE: Final = 120
+"""How many seconds a process has for what it has leased."""
+MOST_LEASED: Final = 10
+"""How many notices a process leases at once, and to how many channels it sends at the same time."""
+_MOST_TOGETHER: Final = 50
+"""How many notices are sent together at a digest time."""
+SEND_SECONDS: Final = 60
+"""After how many seconds a courier is cancelled. It is called only if that is before the end of the lease."""
+_GRACE: Final = 5.0
+"""For how many seconds a process that ends waits for its couriers."""
+MOST_FAILURES: Final = 10
+"""After how many notices in a row that were given up a channel is off."""
+_FIRST_PAUSE: Final = 30
+_LONGEST_PAUSE: Final = 6 * 3600
+_JITTER: Final = 0.2
+
+Count = Callable[[str, str], None]
+"""A function that is called with the event of a notice and what has become of it: one of `OUTCOMES`."""
+OUTCOMES: Final = ("sent", "failed", "put off", "stale", "given up")
+
+
+def _nothing(*_: object) -> None:
+    """Does nothing."""
+
+
+class _Ready(NamedTuple):
+    """A leased notice, and what the courier gets."""
+
+    leased: LeasedNotice
+    notice: Notice
+
+
+class NoticeDelivery:
+    """Sends notices through `couriers`, by the kind of channel. `origin` is the service's address.
+
+    `count` counts what becomes of notices. `lag` is called with the seconds for which the oldest notice is overdue.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        held: HeldGames,
+        time: ServiceTime,
+        sources: ClockAndEntropy,
+        couriers: Mapping[str, Courier],
+        *,
+        origin: str,
+        count: Count = _nothing,
+        lag: Callable[[int], None] = _nothing,
+        chance: Random | None = None,
+    ) -> None:
+        self._store = store
+        self._held = held
+        self._time = time
+        self._sources = sources
+        self.couriers = dict(couriers)
+        self._origin = origin
+        self._count = count
+        self._lag = lag
+        self._chance = chance or Random()  # noqa: S311 # no secret
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._ending = False
+
+    async def look(self) -> float:
+        """Begins to send what is due, and returns after how many seconds to look again.
+
+        Raises `ClockError` and `StorageError`.
+        """
+        kinds = tuple(self.couriers)
+        while True:
+            now = await self._time.now()
+            first = await self._store.next_notice(kinds)
+            wait = NOTICE_PACE if first is None else float(parse_time(first) - parse_time(now))
+            self._lag(max(0, -int(wait)))
+            free = MOST_LEASED - len(self._tasks)
+            if wait > 0 or free <= 0:
+                return min(NOTICE_PACE, max(1.0, wait))
+            await self._time.read_outages()
+            began, until = self._sources.elapsed(), add_seconds(now, LEASE)
+            found = await self._store.lease_notices(kinds, now, until, free, without=tuple(self._tasks))
+            if not found:
+                return 1.0  # what is due is to channels that are busy, or other processes hold it
+            of_channel: dict[str, list[LeasedNotice]] = defaultdict(list)
+            for each in found:
+                of_channel[each.channel].append(each)
+            for channel, leased in of_channel.items():
+                self._tasks[channel] = asyncio.create_task(self._work(channel, leased, until, began))
+
+    async def settle(self) -> None:
+        """Returns when everything that was leased has been dealt with."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks.values())
+
+    async def close(self) -> None:
+        """Ends: gives back what has not been begun, and waits a few seconds for what has."""
+        self._ending = True
+        tasks = list(self._tasks.values())
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_GRACE)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    # --- one channel ----------------------------------------------------------------------------------------------
+
+    async def _work(self, channel: str, leased: Sequence[LeasedNotice], until: str, began: float) -> None:
+        try:
+            await self._deliver(channel, leased, until, began)
+        except Exception as error:  # whatever it is, the lease ends, and other channels must not wait
+            reason = str(error) if isinstance(error, HkojiError) else type(error).__name__
+            log.error("could not deliver notices", channel=channel, reason=reason)
+        finally:
+            del self._tasks[channel]
+
+    async def _deliver(self, name: str, leased: Sequence[LeasedNotice], until: str, began: float) -> None:
+        channel = await self._store.channel(name)
+        if channel is None or not channel.works:
+            for each in leased:
+                await self._drop(each)
+            return None
+        settings = ChannelSettings.parse(channel.settings)
+        courier = self.couriers[channel.kind]
+        ready = await self._judged(channel, settings, leased)
+        if settings.digest and ready:
+            now = await self._time.now()
+            more = await self._store.lease_channel(name, now, until, _MOST_TOGETHER - len(ready))
+            ready += await self._judged(channel, settings, more)
+        groups = [ready] if settings.digest and ready else [[each] for each in ready]
+        group: Sequence[_Ready] | None = None
+        while groups:
+            if self._ending:
+                return await self._put_off(groups, 0)
+            if self._sources.elapsed() - began > LEASE - SEND_SECONDS:
+                return None
+            # It may have been removed since, or turned off by another process, while the last one was sent.
+            if group is not None and not await self._still_works(name):
+                for left in chain.from_iterable(groups):
+                    await self._drop(left.leased)
+                return None
+            group = groups[0]
+            try:
+                async with asyncio.timeout(SEND_SECONDS):
+                    await courier.send(channel, [each.notice for each in group])
+            except Later as later:
+                return await self._put_off(groups, max(1, round(later.seconds)))
+            except Never as never:
+                log.warning("a receiver refuses notices", channel=name, reason=never.reason)
+                most = 1 if isinstance(never, Gone) else MOST_FAILURES
+                if await self._give_up([each.leased for each in group], most):
+                    return None
+            except Exception as error:  # a courier may fail in any way
+                log.info("could not send a notice", channel=name, reason=type(error).__name__)
+                return await self._fail(groups)
+            else:
+                for leased_one, _ in group:
+                    await self._store.delete_notice(leased_one, sent=True)
+                    self._count(leased_one.event, "sent")
+            groups = groups[1:]
+        return None
+
+    async def _still_works(self, name: str) -> bool:
+        channel = await self._store.channel(name)
+        return channel is not None and channel.works
+
+    async def _judged(
+        self, channel: Channel, settings: ChannelSettings, leased: Sequence[LeasedNotice]
+    ) -> list[_Ready]:
+        """Returns those that are to be sent now. Deletes or puts off the others."""
+        ready: list[_Ready] = []
+        for each in leased:
+            now = await self._time.now()
+            if parse_time(now) - parse_time(each.due) > OLDEST_NOTICE:
+                # A restored copy has notices that were sent long ago; that is no fault of the channel.
+                if each.tries == 1:
+                    await self._drop(each)
+                elif await self._give_up([each]):
+                    return []
+                continue
+            try:
+                held = await self._held.read(each.game)
+            except NotFoundError:
+                await self._drop(each)
+                continue
+            told, head = await self._told(held, each)
+            verdict = judge(each, channel.player, told, settings, now)
+            off = await self._off(channel) if each.event == NoticeEvent.FAILING else ()
+            if verdict.dropped or (each.event == NoticeEvent.FAILING and not off):
+                await self._drop(each)
+            elif verdict.at is not None:
+                await self._store.put_off_notice(each, verdict.at, anew=verdict.anew)
+                self._count(each.event, "put off")
+            else:
+                ready.append(_Ready(each, self._notice(each, channel.player, told, head, off)))
+        return ready
+
+    async def _told(self, held: HeldGame, leased: LeasedNotice) -> tuple[ToldGame, str]:
+        """Returns what is public of the game, and the hash of the entry that the notice is about."""
+        course, later = held.refereed.course, tuple[str, ...]()
+        head = course.head
+        if leased.event not in (NoticeEvent.TALK, NoticeEvent.FAILING) and leased.seq < course.seq:
+            lines = await self._store.lines(leased.game, leased.seq - 1)
+            head, later = lines[0].entry.head, tuple(line.entry.kind for line in lines[1:])
+        due = held.due(self._time.outages)
+        return ToldGame(course, due, later, tuple(each.name for each in held.wishes)), head
+
+    async def _off(self, channel: Channel) -> tuple[str, ...]:
+        """Returns the channels of the same player that were given up."""
+        return tuple(each.id for each in await self._store.channels(channel.player) if each.off is not None)
+
+    def _notice(self, leased: LeasedNotice, player: str, told: ToldGame, head: str, off: tuple[str, ...]) -> Notice:
+        setup = told.course.setup
+        others = (*setup.names, setup.invited)
+        event = NoticeEvent(leased.event)
+        return Notice(
+            id=notice_id(*leased[:4]),
+            event=event,
+            player=player,
+            game=leased.game,
+            seq=leased.seq,
+            head=head,
+            opponent=next((name for name in others if name is not None and name != player), None),
+            ruleset=encode(setup.ruleset.to_json()),
+            deadline=told.deadline if event.has_deadline else None,
+            url=f"{self._origin}/v1/games/{leased.game}",
+            channels_off=off,
+        )
+
+    # --- what becomes of them -------------------------------------------------------------------------------------
+
+    async def _drop(self, leased: LeasedNotice) -> None:
+        await self._store.delete_notice(leased, sent=False)
+        self._count(leased.event, "stale")
+
+    async def _give_up(self, group: Sequence[LeasedNotice], most: int = MOST_FAILURES) -> bool:
+        """Gives notices up. Returns whether the channel is off then, after `most` in a row."""
+        off = False
+        for leased in group:
+            self._count(leased.event, "given up")
+            off |= await self._store.give_up_notice(leased, await self._time.now(), most)
+        if off:
+            log.warning("gave a channel up", channel=group[0].channel)
+        return off
+
+    async def _fail(self, groups: Sequence[Sequence[_Ready]]) -> None:
+        """Puts off the first of the groups, which could not be sent, and all after it, which would not fare better."""
+        tries = groups[0][0].leased.tries - 1
+        seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(tries, 16))
+        for each in groups[0]:
+            self._count(each.leased.event, "failed")
+        await self._put_off(groups, round(seconds * self._chance.uniform(1 - _JITTER, 1 + _JITTER)))
+
+    async def _put_off(self, groups: Sequence[Sequence[_Ready]], seconds: int) -> None:
+        at = add_seconds(await self._time.now(), seconds)
+        for group in groups:
+            for each in group:
+                await self._store.put_off_notice(each.leased, at, anew=False)
+
+
+async def deliver_at_intervals(
+    delivery: NoticeDelivery, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> None:
+    """Looks until it is cancelled, and then ends the delivery."""
+    # Processes that were started together do not look together.
+    chance = Random()  # noqa: S311 # no secret
+    wait = NOTICE_PACE
+    try:
+        while True:
+            await pause(wait * chance.uniform(1 - _SPREAD, 1 + _SPREAD))
+            try:
+                wait = await delivery.look()
+            except HkojiError as error:
+                wait = NOTICE_PACE
+                log.warning("could not look for notices that are due", reason=str(error))
+    finally:
+        await delivery.close()

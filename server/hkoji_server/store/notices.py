@@ -1,0 +1,233 @@
+"""Channels and the outbox, as statements in an open transaction, on either database.
+
+A transaction that changes a channel and its notices changes the channel first, so that two of them wait for each other
+in one order. Whoever holds a lease names it by its end and its number: one that was written anew has another number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, LeasedNotice, NewNotice
+from hkoji_server.store.tables import CHANNEL, OUTBOX, PLAYER
+
+Row = Sequence[Any]  # Any: a row has the columns that the statement selects
+
+KEY: Final = ("game", "seq", "event", "channel")
+"""The key of the outbox."""
+RENEWED: Final = ("kind", "due", "not_before", "tries")
+"""The columns that a notice takes over that is written anew."""
+
+
+# --- channels ---------------------------------------------------------------------------------------------------------
+
+
+def working() -> tuple[ColumnElement[bool], ...]:
+    """Returns the conditions under which notices are sent to a channel."""
+    return CHANNEL.c.confirmed.is_not(None), CHANNEL.c.off.is_(None)
+
+
+def read_channel(row: Row) -> Channel:
+    """Returns the channel of a row with all columns."""
+    name, player, kind, target, events, *rest = row
+    return Channel(name, player, kind, target, tuple(events.split()), *rest)
+
+
+def add_channel(connection: Connection, new: Channel) -> bool:
+    """Adds a channel: see `NoticeStore.add_channel`."""
+    # Of two that are added at once on PostgreSQL, each holds the row of the player in turn.
+    connection.execute(select(PLAYER.c.name).where(PLAYER.c.name == new.player).with_for_update(key_share=True)).all()
+    count = select(func.count()).select_from(CHANNEL).where(CHANNEL.c.player == new.player)
+    if connection.execute(count).scalar_one() >= MOST_CHANNELS:
+        return False
+    values = {name: getattr(new, name) for name in CHANNEL.c.keys()}  # noqa: SIM118 # not a dict
+    connection.execute(insert(CHANNEL).values({**values, "events": f" {' '.join(new.events)} "}))
+    return True
+
+
+def confirm_channel(connection: Connection, player: str, channel: str, digest: str, at: str) -> bool:
+    """Confirms a channel: see `NoticeStore.confirm_channel`."""
+    waits = (*_own(player, channel), CHANNEL.c.confirmed.is_(None), CHANNEL.c.code == digest)
+    return connection.execute(update(CHANNEL).where(*waits).values(confirmed=at, code=None)).rowcount == 1
+
+
+def set_channel_code(connection: Connection, player: str, channel: str, digest: str) -> bool:
+    """Sets another code: see `NoticeStore.set_channel_code`."""
+    waits = (*_own(player, channel), CHANNEL.c.confirmed.is_(None))
+    return connection.execute(update(CHANNEL).where(*waits).values(code=digest)).rowcount == 1
+
+
+def reset_channel(connection: Connection, player: str, channel: str) -> bool:
+    """Lets a channel work again: see `NoticeStore.reset_channel`."""
+    return connection.execute(update(CHANNEL).where(*_own(player, channel)).values(failures=0, off=None)).rowcount == 1
+
+
+def remove_channel(connection: Connection, player: str, channel: str) -> bool:
+    """Removes a channel: see `NoticeStore.remove_channel`."""
+    if connection.execute(delete(CHANNEL).where(*_own(player, channel))).rowcount != 1:
+        return False
+    connection.execute(delete(OUTBOX).where(OUTBOX.c.channel == channel))
+    return True
+
+
+def _own(player: str, channel: str) -> tuple[ColumnElement[bool], ...]:
+    return CHANNEL.c.id == channel, CHANNEL.c.player == player
+
+
+# --- what is written with an entry, a statement or a message ----------------------------------------------------------
+
+
+def wanting() -> Select[tuple[str, str, str, str]]:
+    """Returns the statement that finds the working channels of one or two players: one look into the index each."""
+    named = CHANNEL.c.player.in_((bindparam("b_player"), bindparam("b_other")))
+    return select(CHANNEL.c.id, CHANNEL.c.kind, CHANNEL.c.player, CHANNEL.c.events).where(named, *working())
+
+
+def wanting_values(notices: Sequence[NewNotice]) -> dict[str, str]:
+    """Returns the parameters of `wanting`; the notices are for at most two players."""
+    players = {each.player for each in notices}
+    assert 1 <= len(players) <= 2
+    return {"b_player": min(players), "b_other": max(players)}
+
+
+def add_notices(connection: Connection, notices: Sequence[NewNotice]) -> None:
+    """Writes notices, which are for at most two players, for each of their channels that works and wants the event.
+
+    The caller's transaction holds the game, so that nobody else writes notices of it.
+    """
+    if notices and (found := connection.execute(wanting(), wanting_values(notices)).all()):
+        write_notices(connection, notices, found)
+
+
+def write_notices(connection: Connection, notices: Iterable[NewNotice], channels: Iterable[Row]) -> None:
+    """Writes notices for those of the `channels`, rows of `wanting`, that want the event."""
+    rows = [
+        {**_values(each), "channel": channel, "kind": kind}
+        for each in notices
+        for channel, kind, player, events in channels
+        if player == each.player and f" {each.event} " in events
+    ]
+    if rows:
+        upsert = postgresql.insert(OUTBOX) if connection.dialect.name == "postgresql" else sqlite.insert(OUTBOX)
+        renewed = {name: upsert.excluded[name] for name in RENEWED}
+        connection.execute(upsert.on_conflict_do_update(index_elements=KEY, set_=renewed), rows)
+
+
+def _values(new: NewNotice) -> dict[str, Any]:  # Any: column values
+    made = {"game": new.game, "seq": new.seq, "event": new.event}
+    return {**made, "due": new.not_before, "not_before": new.not_before, "tries": 0}
+
+
+# --- what is sent -----------------------------------------------------------------------------------------------------
+
+
+def next_notice() -> Select[tuple[str]]:
+    """Returns the statement for when the first notice to channels of a kind is to be sent."""
+    of_kind = select(OUTBOX.c.not_before).where(OUTBOX.c.kind == bindparam("b_kind"))
+    return of_kind.order_by(OUTBOX.c.not_before).limit(literal_column("1")).offset(literal_column("0"))
+
+
+def lease_notices(
+    connection: Connection, kinds: Collection[str], now: str, until: str, most: int, without: Collection[str]
+) -> tuple[LeasedNotice, ...]:
+    """Leases notices: see `NoticeStore.lease_notices`."""
+    leased: list[LeasedNotice] = []
+    # One kind after the other, so that each look is one range of the index.
+    for kind in kinds:
+        found = select(OUTBOX).where(OUTBOX.c.kind == kind, OUTBOX.c.not_before <= now)
+        if without:
+            found = found.where(OUTBOX.c.channel.not_in(without))
+        leased += _lease(connection, found, until, most - len(leased))
+    return tuple(leased)
+
+
+def lease_channel(connection: Connection, channel: str, now: str, until: str, most: int) -> tuple[LeasedNotice, ...]:
+    """Leases notices of one channel: see `NoticeStore.lease_channel`."""
+    found = select(OUTBOX).where(OUTBOX.c.channel == channel, OUTBOX.c.not_before <= now)
+    return tuple(_lease(connection, found, until, most))
+
+
+def _lease(connection: Connection, found: Select[Any], until: str, most: int) -> list[LeasedNotice]:
+    # On PostgreSQL two processes that look at once get different rows. On SQLite one writes at a time.
+    found = found.order_by(OUTBOX.c.not_before).limit(most).with_for_update(skip_locked=True)
+    leased = [
+        LeasedNotice(row.game, row.seq, row.event, row.channel, row.due, until, row.tries + 1)
+        for row in connection.execute(found)
+    ]
+    for each in leased:
+        connection.execute(update(OUTBOX).where(*_key(each)).values(not_before=until, tries=each.tries))
+    return leased
+
+
+def delete_notice(connection: Connection, leased: LeasedNotice, *, sent: bool) -> bool:
+    """Deletes a notice: see `NoticeStore.delete_notice`."""
+    if sent:
+        failed = (CHANNEL.c.id == leased.channel, CHANNEL.c.failures > 0)
+        connection.execute(update(CHANNEL).where(*failed).values(failures=0))
+    return connection.execute(delete(OUTBOX).where(*_as_leased(leased))).rowcount == 1
+
+
+def put_off_notice(connection: Connection, leased: LeasedNotice, not_before: str, *, anew: bool) -> bool:
+    """Gives a lease back: see `NoticeStore.put_off_notice`."""
+    values: dict[str, Any] = {"not_before": not_before}  # Any: column values
+    if anew:
+        values.update(due=not_before, tries=0)
+    return connection.execute(update(OUTBOX).where(*_as_leased(leased)).values(values)).rowcount == 1
+
+
+def give_up_notice(connection: Connection, leased: LeasedNotice, now: str, most: int) -> bool:
+    """Gives a notice up: see `NoticeStore.give_up_notice`."""
+    place = select(CHANNEL.c.player, CHANNEL.c.failures, CHANNEL.c.off).where(CHANNEL.c.id == leased.channel)
+    found = connection.execute(place.with_for_update()).first()
+    if connection.execute(delete(OUTBOX).where(*_as_leased(leased))).rowcount != 1 or found is None:
+        return False
+    player, failures, off = found
+    if off is not None:
+        return False
+    turned_off = bool(failures + 1 >= most)
+    values = {"failures": failures + 1, "off": now if turned_off else None}
+    connection.execute(update(CHANNEL).where(CHANNEL.c.id == leased.channel).values(values))
+    if turned_off:
+        connection.execute(delete(OUTBOX).where(OUTBOX.c.channel == leased.channel))
+        add_notices(connection, [NewNotice(leased.game, leased.seq, "failing", player, now)])
+    return turned_off
+
+
+def any_stray_notice() -> Select[tuple[int]]:
+    """Returns the statement that finds a row if there is a notice to a channel that was removed."""
+    found: Select[tuple[int]] = select(literal_column("1")).select_from(OUTBOX).where(_stray())
+    return found.limit(literal_column("1")).offset(literal_column("0"))
+
+
+def remove_stray_notices(connection: Connection) -> int:
+    """Deletes the notices to channels that were removed."""
+    return connection.execute(delete(OUTBOX).where(_stray())).rowcount
+
+
+def _stray() -> ColumnElement[bool]:
+    # An append may see a channel that is being removed, and write a notice after the others are deleted.
+    return ~exists().where(CHANNEL.c.id == OUTBOX.c.channel)
+
+
+def _key(leased: LeasedNotice) -> tuple[ColumnElement[bool], ...]:
+    return tuple(OUTBOX.c[name] == getattr(leased, name) for name in KEY)
+
+
+def _as_leased(leased: LeasedNotice) -> tuple[ColumnElement[bool], ...]:
+    return (*_key(leased), OUTBOX.c.not_before == leased.until, OUTBOX.c.tries == leased.tries)

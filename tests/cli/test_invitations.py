@@ -1,0 +1,156 @@
+"""Declining, blocking, choosing whose invitations count, and filtered lists of open games, at a real service."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from hkoji.cli.exits import Exit
+from hkoji.cli.output import out
+from hkoji.client import Client, Home
+from hkoji.client.transport import HttpAnswer, Transport
+from hkoji.errors import TrustError
+from tests.support.service import Service, serving
+from tests.support.shell import Done, run
+
+
+@dataclass
+class Homes:
+    """Players at their shells, with a real service."""
+
+    folder: Path
+    service: Service
+
+    def __call__(self, who: str, *words: str) -> Done:
+        settings = {"HKOJI_HOME": str(self.folder / who), "HKOJI_CONFIG": str(self.folder / "settings.toml")}
+        with patch.dict(os.environ, settings):
+            done = run(*words)
+        if out.client is not None:
+            out.client.close()
+        return done
+
+    def new(self, who: str, *words: str) -> str:
+        return str(self(who, "new", *words, "--json").json["game"])
+
+    def open_to(self, who: str, *words: str) -> set[str]:
+        return {each["game"] for each in self(who, "games", "--open", *words, "--json").json}
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Iterator[Homes]:
+    with serving(tmp_path / "data", forked=True) as service:
+        made = Homes(tmp_path, service)
+        for who in ("alice", "bob"):
+            assert made(who, "init", who).code == 0
+            assert made(who, "register", "--server", service.url).code == 0
+        yield made
+
+
+def test_the_host_sees_why_an_invitation_was_declined(homes: Homes) -> None:
+    game = homes.new("alice", "--invite", "bob")
+    declined = homes("bob", "decline", game[:8], "--why", "later", "--json")
+    assert (declined.code, declined.json["status"]) == (0, "cancelled")
+    why = {"reason": "declined", "why": "later"}
+    assert declined.json["lapse"] == why
+    assert homes("bob", "decline", game, "--why", "bot", "--json").json["lapse"] == why
+    (listed,) = homes("alice", "games", "--status", "finished", "--json").json
+    assert (listed["result"], listed["lapse"]) == ({"reason": "cancel", "winner": None}, why)
+    assert homes("alice", "games", "--offline", "--json").json[0]["lapse"] == why
+    assert "declined: later" in homes("alice", "games").out
+    assert "rifiutata: più tardi" in homes("alice", "--lang", "it", "games").out
+    assert "no winner, declined: later" in homes("alice", "show", game).out
+    watched = homes("alice", "watch", game, "--after", "1").out.splitlines()
+    assert watched[0].endswith("the invitation has been declined: later")
+    assert watched[1].endswith("no winner, declined: later")
+    lines = homes("alice", "watch", game, "--after", "1", "--json").out.splitlines()
+    assert [json.loads(line)["lapse"] for line in lines] == [why, None]
+    (homes.folder / "log").write_text(homes("alice", "export", game).out)
+    assert homes("alice", "audit", str(homes.folder / "log")).code == 0
+
+
+def test_what_cannot_be_declined_says_so(homes: Homes) -> None:
+    for_all, invitation = homes.new("alice"), homes.new("alice", "--invite", "bob")
+    refused = homes("bob", "decline", for_all)
+    assert (refused.code, "invites nobody by name" in refused.err) == (Exit.KEY, True)
+    wrong = homes("bob", "decline", invitation, "--why", "never")
+    assert (wrong.code, "reasons: no, later" in wrong.err) == (Exit.USAGE, True)
+    assert homes("bob", "next", "--json").json[0]["game"] == invitation
+    assert homes("bob", "join", invitation).code == 0
+    assert homes("bob", "decline", invitation).code == Exit.CONFLICT
+
+
+def test_a_decline_that_the_log_does_not_have_is_no_decline(homes: Homes) -> None:
+    game = homes.new("alice", "--invite", "bob")
+
+    class Lying(Transport):
+        """A service that only says that it has ended the game."""
+
+        def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
+            if path.endswith("/decline"):
+                return HttpAnswer(201, b"{}")
+            return super().request(method, path, body, token)
+
+    with Client(Home(homes.folder / "bob"), connect=Lying) as client, client.game(game) as held:
+        with pytest.raises(TrustError, match="its log of the game does not have that"):
+            held.decline("later")
+        assert not held.stored().over
+
+
+def test_a_blocked_player_hears_it_and_can_be_unblocked(homes: Homes) -> None:
+    invitation, open_game = homes.new("alice", "--invite", "bob"), homes.new("bob")
+    assert homes("bob", "block", "alice").code == 0
+    assert homes("bob", "block", "--list").out == "alice\n"
+    assert homes("alice", "show", invitation, "--json").json["lapse"] == {"reason": "declined", "why": None}
+    for words in (("new", "--invite", "bob"), ("join", open_game)):
+        refused = homes("alice", *words, "--json")
+        assert refused.code == Exit.KEY
+        assert json.loads(refused.err.splitlines()[-1])["error"]["code"] == "blocked"
+    assert homes("bob", "block", "alice", "--remove").code == 0
+    assert homes("bob", "block", "--list", "--json").json["blocks"] == []
+    assert homes("alice", "join", open_game).code == 0
+    for line in ("block", "block alice --list", "block --list --remove", "block nobody", "block Alice!"):
+        assert homes("bob", *line.split()).code == Exit.USAGE
+
+
+def test_whom_a_player_trusts_is_known(homes: Homes) -> None:
+    assert homes("bob", "config", "invites").out.startswith("invites: everyone, by http")
+    assert homes("bob", "config", "invites", "some").code == Exit.USAGE
+    assert homes("bob", "config", "invites", "known").code == 0
+    refused = homes("alice", "new", "--invite", "bob", "--json")
+    assert (refused.code, json.loads(refused.err.splitlines()[-1])["error"]["code"]) == (Exit.KEY, "not-accepted")
+    fingerprint = homes("alice", "key", "--json").json["fingerprint"]
+    assert homes("bob", "trust", "alice", fingerprint).code == 0
+    assert homes("bob", "config", "invites", "--json").json["known"] == ["alice"]
+    assert homes("alice", "new", "--invite", "bob").code == 0
+    assert homes("bob", "config", "invites", "--unset", "--json").json["settings"]["invites"]["value"] == "everyone"
+
+
+def test_trust_says_what_is_left_to_do_if_the_service_does_not_hear_it(homes: Homes) -> None:
+    assert homes("bob", "config", "invites", "known").code == 0
+    fingerprint = homes("alice", "key", "--json").json["fingerprint"]
+    homes.service.stop()
+    done = homes("bob", "trust", "alice", fingerprint)
+    assert done.code == 0
+    assert "tell it with `hkoji config invites known`" in done.err
+
+
+def test_open_games_are_filtered(homes: Homes) -> None:
+    days, free = homes.new("alice"), homes.new("alice", "--clock", "none", "--ruleset", "geishas-road")
+    slow = homes.new("alice", "--clock", "30d/30d", "--invite", "bob")
+    assert homes.open_to("bob") == {days, free, slow}
+    assert homes.open_to("alice") == set()
+    assert homes.open_to("bob", "--clock", "days") == {days}
+    assert homes.open_to("bob", "--clock", "slow") == {slow}
+    assert homes.open_to("bob", "--clock", "none", "--unrated", "--ruleset", "geishas-road") == {free}
+    assert homes.open_to("bob", "--rated") == {days, slow}
+    assert "No such game can be joined" in homes("bob", "games", "--open", "--clock", "fast").out
+    for words in (("--open", "--clock", "weeks"), ("--open", "--ruleset", "go"), ("--clock", "days"), ("--rated",)):
+        assert homes("bob", "games", *words).code == Exit.USAGE
+    assert homes("bob", "block", "alice").code == 0
+    assert homes.open_to("bob") == set()

@@ -1,0 +1,150 @@
+"""`hkoji watch --exec` and `--notify`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hkoji.cli.games import watch_commands
+from tests.support.memory_service import MemoryService, begin
+from tests.support.shell import Shell
+
+
+@pytest.fixture
+def game(alice: Shell, bob: Shell) -> str:
+    """A game that is over."""
+    made = begin(alice.seat, bob.seat)
+    assert bob("resign", made, "--yes").code == 0
+    return made
+
+
+def watched(shell: Shell, game: str, *words: str) -> tuple[int, list[int], str]:
+    """Watches all of a game; the code, the numbers of the entries, and the remarks."""
+    done = shell("watch", game, "--after", "-1", "--json", *words)
+    return done.code, [json.loads(line)["seq"] for line in done.out.splitlines()], done.err
+
+
+def test_a_command_gets_each_entry_as_the_line_that_is_printed(alice: Shell, game: str, tmp_path: Path) -> None:
+    program = tmp_path / "note.py"
+    program.write_text(
+        "import json, os, sys\n"
+        "place = [os.environ[f'HKOJI_{name}'] for name in ('GAME', 'EVENT', 'SEQ')]\n"
+        "open(sys.argv[1], 'a').write(json.dumps([sys.stdin.read(), place, sys.argv[2:]]) + '\\n')\n"
+    )
+    noted = tmp_path / "noted"
+    odd = ["$(touch harm)", "a;b", "--all", "`x`"]
+    done = alice(
+        "watch", game, "--after", "-1", "--json", "--exec", "--", sys.executable, str(program), str(noted), *odd
+    )
+    assert (done.code, done.err) == (0, "")
+    found = [json.loads(line) for line in noted.read_text().splitlines()]
+    assert [given for given, _, _ in found] == done.out.splitlines(keepends=True)
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    assert [place for _, place, _ in found] == [[game, line["kind"], str(line["seq"])] for line in lines]
+    assert all(words == odd for _, _, words in found)
+    assert not Path("harm").exists()
+    assert lines[-1]["kind"] == "end"
+
+
+def test_a_command_that_fails_is_a_remark_and_watching_goes_on(alice: Shell, game: str) -> None:
+    code, seqs, said = watched(alice, game, "--exec", "--", "sh", "-c", "exit 3")
+    assert (code, seqs) == (0, list(range(len(seqs))))
+    assert said.count("sh has failed, with exit code 3") == len(seqs) > 5
+    # One that does not read its input, however long that is, does no harm.
+    assert watched(alice, game, "--exec", "--", "true") == (0, seqs, "")
+
+
+def test_a_command_that_hangs_is_killed_with_what_it_has_started(
+    alice: Shell, game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_commands, "LONGEST", 0.2)
+    pids = tmp_path / "pids"
+    began = time.monotonic()
+    last = len(watched(alice, game)[1]) - 2
+    done = alice(
+        "watch", game, "--after", str(last), "--exec", "--", "sh", "-c", f"sleep 600 & echo $! >> {pids}; wait"
+    )
+    assert done.code == 0
+    assert "sh was stopped after 0 s" in done.err
+    assert time.monotonic() - began < 60
+    (pid,) = map(int, pids.read_text().split())
+    while _runs(pid):
+        assert time.monotonic() - began < 60
+        time.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process runs; one that has ended may still wait for its parent to notice."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--all", "--exec"),
+        ("--all", "--exec", "--"),
+        ("2714", "--exec"),
+        ("2714", "--", "true"),
+        ("--all", "--", "true"),
+        ("--exec", "--", "true"),
+        ("2714", "--exec", "--", "/no/such/program"),
+    ],
+)
+def test_what_is_to_be_run_is_said_in_one_way(service: MemoryService, alice: Shell, words: tuple[str, ...]) -> None:
+    asked = len(service.requests)
+    done = alice("watch", *words)
+    assert (done.code, done.out) == (2, "")
+    assert len(service.requests) == asked
+
+
+def test_a_notification_shows_what_matters_and_runs_nothing(
+    alice: Shell, bob: Shell, game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = tmp_path / "shown"
+    program = tmp_path / "notify-send"
+    program.write_text(f'#!/bin/sh\nprintf "%s|" "$@" >> {shown}\necho >> {shown}\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert watched(alice, game, "--notify")[0] == 0
+    lines = shown.read_text().splitlines()
+    assert lines == [f"--app-name=hkoji|--|Game {game[:8]}|the game is over: alice wins by resignation|"]
+    going = begin(alice.seat, bob.seat)
+    assert going
+    shown.unlink()
+    program.write_text("#!/bin/sh\nexit 1\n")
+    code, seqs, said = watched(alice, game, "--notify")
+    assert (code, len(seqs) > 5) == (0, True)
+    assert "no notification was shown" in said
+
+
+def test_on_a_mac_a_text_is_an_argument_of_the_script(
+    alice: Shell, game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "osascript"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {tmp_path}/shown\n')
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert watched(alice, game, "--notify")[0] == 0
+    words = (tmp_path / "shown").read_text().splitlines()
+    assert words[-2:] == [f"{game[:8]}: the game is over: alice wins by resignation", f"Game {game[:8]}"]
+    assert not any("alice" in word for word in words[:-2])
+
+
+def test_without_a_program_for_notifications_nothing_is_watched(
+    service: MemoryService, alice: Shell, game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    asked = len(service.requests)
+    done = alice("watch", game, "--notify")
+    assert (done.code, done.out, len(service.requests)) == (2, "", asked)
+    assert "is not here, so no notifications can be shown" in done.err

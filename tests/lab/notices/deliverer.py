@@ -1,0 +1,81 @@
+"""A process that delivers notices, with short pauses, and kills itself before or after it sends some of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+from unittest.mock import patch
+
+import structlog
+from hkoji_server.service import notice_delivery
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.notice import Notice
+from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.location import parse_location
+from hkoji_server.store.notice_contract import Channel
+from hkoji_server.store.open_store import open_store
+
+from tests.lab.notices.planted import PLANTED
+from tests.support.timed_games import NEVER_OUT
+
+KIND: Final = "lab"
+_SHORT: Final = {"NOTICE_PACE": 0.2, "LEASE": 3, "SEND_SECONDS": 1, "_FIRST_PAUSE": 1}
+
+
+class KilledCourier:
+    """Sends ids to a receiver at `port`. Before and after each it kills its process with a probability."""
+
+    def __init__(self, port: int, kills: float) -> None:
+        self._port = port
+        self._kills = kills
+        self._rng = random.Random(os.getpid())
+
+    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
+        """Sends each notice on a connection of its own."""
+        assert channel.kind == KIND
+        for notice in notices:
+            self._perhaps_die()
+            reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+            try:
+                writer.write(f"{notice.id}\n".encode())
+                if await reader.readline() != b"ok\n":
+                    raise ConnectionError(notice.id)
+            finally:
+                writer.close()
+            self._perhaps_die()
+
+    def _perhaps_die(self) -> None:
+        if self._rng.random() < self._kills:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def deliver(data: Path, database: str | None, port: int, kills: float, fault: str | None) -> None:
+    """Delivers until it is ended."""
+    if fault:
+        PLANTED[fault].plant()
+    for name, value in _SHORT.items():
+        patch.object(notice_delivery, name, value).start()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    asyncio.run(_deliver(data, database, port, kills))
+
+
+async def _deliver(data: Path, database: str | None, port: int, kills: float) -> None:
+    location = parse_location(database) if database else data / "hkoji.sqlite3"
+    sources = ClockAndEntropy()
+    async with open_store(location, sources.clock) as store:
+        time = ServiceTime(store, sources, outage_after=NEVER_OUT)
+        couriers = {KIND: KilledCourier(port, kills)}
+        delivery = NoticeDelivery(store, HeldGames(store, 500), time, sources, couriers, origin="http://lab")
+        work = asyncio.create_task(deliver_at_intervals(delivery))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
+        with suppress(asyncio.CancelledError):
+            await work

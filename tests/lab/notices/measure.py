@@ -1,0 +1,232 @@
+"""Lets two processes deliver the notices of many games while they are killed, and judges what has arrived.
+
+    python -m tests.lab.notices.measure 10000
+    python -m tests.lab.notices.measure 10000 --postgres      on its own PostgreSQL server
+    python -m tests.lab.notices.measure 60 --planted "stale notices are sent"      must find it
+
+Pairs of players with a channel each play many games at once: they invite, join, move, reply at once or not at all, give
+time twice, wish to call a game off, call it off, resign. Two processes deliver. Each kills itself by SIGKILL before or
+after it sends some notice, and is started again. A receiver records each id, and refuses some. In the end each notice
+that must have been sent has arrived, none tells of something that was over, none came to the wrong player, and no more
+came twice than the kills explain. Exits with 1 if anything was wrong.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from unittest.mock import patch
+
+from hkoji_server.service import notice_rules
+from hkoji_server.store.contract import MOST_INVITATIONS
+from hkoji_server.store.sql import SqlStore
+
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
+from hkoji.game.time_control import DAY, TimeControl
+from tests.lab.notices.deliverer import KIND, deliver
+from tests.lab.notices.judgement import PlayedGame, judged
+from tests.lab.notices.planted import PLANTED
+from tests.lab.notices.receiver import Receiver
+from tests.support.couriers import Told, told
+from tests.support.forked import ForkedCall
+from tests.support.service import Player
+from tests.support.service_in_process import RunningClock
+from tests.support.timed_games import a_gift, a_wish, move_of, state
+from tests.support.timed_laboratory import Done, Wanted, main
+
+_WAIT: Final = 1
+"""The seconds that a `turn` waits here."""
+_DAYS: Final = Agreement(TimeControl(9 * DAY, 0, 0, 0))
+_PAIRS: Final = 6
+_AT_ONCE: Final = 12
+_OF_A_GAME: Final = 4
+"""How many notices a game has at least."""
+_KILLS: Final = 0.01
+_PATIENCE: Final = 120.0
+
+Step = Iterator[None]
+
+
+class Pair(NamedTuple):
+    """A host and a guest."""
+
+    host: Player
+    guest: Player
+
+    def owing(self, game: str) -> tuple[Player, Player]:
+        """Who must act, and the other one."""
+        actor = self.host.course(game).actor
+        return (self.host, self.guest) if actor == 0 else (self.guest, self.host)
+
+
+class Deliverers:
+    """Two processes that deliver, and are started again when they have been killed."""
+
+    def __init__(self, *given: object) -> None:
+        self._given = given
+        self.kills = 0
+        self._processes = [self._started() for _ in range(2)]
+
+    def _started(self) -> ForkedCall:
+        return ForkedCall(deliver, *self._given)
+
+    def revive(self) -> None:
+        """Starts those again that were killed."""
+        for number, process in enumerate(self._processes):
+            if process.poll() is not None:
+                self.kills += 1
+                self._processes[number] = self._started()
+
+    def stop(self) -> None:
+        """Asks them to end, and waits."""
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.wait(60)
+
+
+# --- what players do --------------------------------------------------------------------------------------------------
+
+
+def _story(pair: Pair, played: PlayedGame, rng: random.Random, end: str, invited: Counter[str]) -> Step:
+    """One game, step by step; between the steps other games go on. `invited` counts the open games of each host."""
+    game, (host, guest) = played.game, pair
+    if invited[host.name] < MOST_INVITATIONS - 1:
+        invited[host.name] += 1
+        yield
+        invited[host.name] -= 1
+    guest.join(game)
+    played.must.add((2, "joined", host.name))
+    guest.seed(game)
+    host.seed(game)
+    for _ in range(rng.randrange(4)):
+        yield
+        mover, _other = pair.owing(game)
+        mover.send(move_of(mover, game))
+    yield
+    mover, other = pair.owing(game)
+    mover.send(move_of(mover, game))
+    owing, other = pair.owing(game)
+    seq = owing.head(game)[0]
+    if owing is not mover:
+        played.must.add((seq, "turn", owing.name))
+    if end == "gifts":
+        for seconds in (DAY, 2 * DAY):
+            assert state(other, game, a_gift(other, game, seconds)).status == 201
+            played.gifts.add(seq)
+            yield
+        played.must.add((seq, "given", owing.name))
+    elif end == "a wish":
+        assert state(other, game, a_wish(other, game)).status == 201
+        played.wishes.add((seq, other.name))
+        played.must.add((seq, "annul", owing.name))
+    elif end == "called off":
+        for player in (owing, other):
+            assert state(player, game, a_wish(player, game)).status == 201
+            played.wishes.add((seq, player.name))
+        _over(played, owing, game)
+    elif end == "resigned":
+        other.send(other.entry(game, other.head(game), entry_kinds.Resign()))
+        _over(played, owing, game)
+
+
+def _over(played: PlayedGame, told: Player, game: str) -> None:
+    """The game is over, and only one player has to be told."""
+    played.must = {each for each in played.must if each[1] != "turn"}
+    played.must.add((told.head(game)[0], "over", told.name))
+
+
+ENDS: Final = ("left", "gifts", "a wish", "called off", "resigned")
+
+
+# --- the run ----------------------------------------------------------------------------------------------------------
+
+
+def run_notices(folder: Path, wanted: Wanted, database: str | None = None, *, kills: float = _KILLS) -> Done:
+    """Plays, delivers and judges."""
+    rng, counts = random.Random(wanted.seed), Counter[str]()
+    data, receiver = folder / "data", Receiver(wanted.seed)
+    where: dict[str, Any] = {"database": database} if database else {}  # Any: settings by name
+    quick, served = patch.object(notice_rules, "TURN_WAIT", _WAIT), told(data, clock=RunningClock(), **where)
+    with quick, served as service:
+        pairs = [_seated(service, number) for number in range(_PAIRS)]
+        deliverers = Deliverers(data, database, receiver.port, kills, wanted.fault)
+        games: list[PlayedGame] = []
+        try:
+            _play(wanted.size // _OF_A_GAME, pairs, games, rng, deliverers, counts)
+            left = _wait_until_sent(service, deliverers)
+        finally:
+            deliverers.stop()
+            receiver.close()
+        for played in games:
+            played.lines = pairs[0].host.lines(played.game)
+    counts["processes killed"] = deliverers.kills
+    counts["notices arrived"] = len(receiver.arrivals)
+    counts.update(f"arrived: {each.id.split('.')[2]}" for each in receiver.arrivals)
+    counts["arrived again"] = len(receiver.arrivals) - len({each.id for each in receiver.arrivals})
+    return Done(counts, list(judged(games, receiver.arrivals, deliverers.kills, left)))
+
+
+def _seated(service: Told, number: int) -> Pair:
+    """Two players, each with a channel."""
+    asked = service.service
+    pair = Pair(Player(asked, f"host{number}").register(), Player(asked, f"guest{number}").register())
+    for player in pair:
+        service.add(player.name, kind=KIND)
+    return pair
+
+
+def _play(
+    size: int,
+    pairs: list[Pair],
+    games: list[PlayedGame],
+    rng: random.Random,
+    deliverers: Deliverers,
+    counts: Counter[str],
+) -> None:
+    going_on: list[Step] = []
+    invited = Counter[str]()
+    while len(games) < size or going_on:
+        deliverers.revive()
+        if len(games) < size and len(going_on) < _AT_ONCE:
+            pair, end = rng.choice(pairs), ENDS[len(games) % len(ENDS)]
+            counts[f"games that end: {end}"] += 1
+            invite = entry_kinds.Invite(pair.guest.name, None)
+            game = pair.host.new(invite=invite, agreement=_DAYS)
+            games.append(PlayedGame(game, (pair.host.name, pair.guest.name)))
+            going_on.append(_story(pair, games[-1], rng, end, invited))
+            next(going_on[-1])
+        step = rng.choice(going_on)
+        if next(step, "over") == "over":
+            going_on.remove(step)
+
+
+def _wait_until_sent(service: Told, deliverers: Deliverers) -> list[str]:
+    """Waits until only reminders are left, and returns the ids of what waits after a long time all the same."""
+    assert isinstance(service.store, SqlStore)
+    end = time.monotonic() + _PATIENCE
+    while True:
+        deliverers.revive()
+        query = "SELECT game, seq, event, channel FROM outbox WHERE event NOT IN ('remind1', 'remind2')"
+        rows = service.run(service.store._rows(query, {}))
+        if not rows or time.monotonic() > end:
+            return [".".join(map(str, row)) for row in rows]
+        time.sleep(0.2)
+
+
+def measured(folder: Path, wanted: Wanted, database: str | None) -> Done:
+    """Does what the command line says. With a planted fault more processes are killed if that shows it."""
+    kills = _KILLS
+    if wanted.fault:
+        kills = 0.1 if PLANTED[wanted.fault].shown_by == "kills" else 0.0
+    return run_notices(folder, wanted, database, kills=kills)
+
+
+if __name__ == "__main__":
+    sys.exit(main(measured, __doc__, "notices", PLANTED, "how many notices there are at least"))

@@ -1,0 +1,400 @@
+"""Notices of a service in this process, with a clock and a courier of the test: what is sent, when, and how often."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hkoji_server.process.metrics import Metrics
+from hkoji_server.service import notice_delivery
+from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.notice import Later, Never
+from hkoji_server.service.notice_delivery import LEASE, MOST_FAILURES, SEND_SECONDS
+from hkoji_server.service.notice_rules import OLDEST_NOTICE, TURN_WAIT
+
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
+from hkoji.game.time_control import DAY, TimeControl
+from hkoji.log.private_key import PrivateKey
+from tests.support.couriers import NO_SETTINGS, Told, told
+from tests.support.service import Player, begin, two_players
+from tests.support.timed_games import AN_HOUR, a_gift, a_wish, move_of, state, timed
+
+HOUR = 3600
+DAYS = Agreement(TimeControl(3 * DAY, 0, 0, 0))
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Told]:
+    with told(tmp_path / "data") as service:
+        yield service
+
+
+def started(service: Told, agreement: Agreement = DAYS) -> tuple[str, Player, Player]:
+    """A game, who must move, and the other one; both have a channel, and nothing waits."""
+    players = two_players(service.service)
+    game, mover, other = timed(players, agreement)
+    for player in (mover, other):
+        service.add(player.name)
+    return game, mover, other
+
+
+def test_the_opponent_of_a_move_is_told_once_when_the_wait_is_over(service: Told) -> None:
+    game, mover, other = started(service)
+    mover.send(move_of(mover, game))
+    assert service.deliver(TURN_WAIT - 1) == []
+    assert service.deliver(1) == ["turn"]
+    assert service.deliver(1) == []
+    ((channel, (notice,)),) = service.courier.sent
+    seq, head = other.head(game)
+    assert channel == f"of-{other.name}"
+    assert notice._replace(ruleset="", deadline=None) == (
+        f"{game}.{seq}.turn.of-{other.name}",
+        "turn",
+        other.name,
+        game,
+        seq,
+        head,
+        mover.name,
+        "",
+        None,
+        f"http://inside/v1/games/{game}",
+        (),
+    )
+    assert notice.deadline == service.service.ask("GET", f"/v1/games/{game}/clock").json["deadline"]
+    assert '"name":"hanamikoji"' in notice.ruleset
+
+
+def test_a_quick_reply_makes_no_notice(service: Told) -> None:
+    game, mover, other = started(service)
+    while other.course(game).actor != other.course(game).setup.seat_of(other.name):
+        mover.send(move_of(mover, game))
+    while mover.course(game).actor != mover.course(game).setup.seat_of(mover.name):
+        other.send(move_of(other, game))
+    service.courier.sent.clear()
+    assert service.deliver(TURN_WAIT + 1) == ["turn"]
+    ((channel, _),) = service.courier.sent
+    assert channel == f"of-{mover.name}"
+
+
+def test_reminders_come_before_the_deadline_and_no_more_after_the_move(service: Told) -> None:
+    game, mover, other = started(service)
+    mover.send(move_of(mover, game))
+    assert service.deliver(TURN_WAIT) == ["turn"]
+    at = service.service.clock.now
+    found = []
+    for _ in range(3 * 24):
+        found += [
+            (event, round((service.service.clock.now - at).total_seconds() / HOUR)) for event in service.deliver(HOUR)
+        ]
+    assert found == [("remind1", 48), ("remind2", 68)]
+    assert service.waiting() is None
+    assert other.name in {notices[0].player for _, notices in service.courier.sent}
+
+
+def test_a_channel_that_is_removed_during_delivery_gets_no_more(service: Told) -> None:
+    """Two notices are leased together. While the first one is sent, the player removes the channel."""
+    players = two_players(service.service)
+    service.add(players[0].name)
+    for _ in range(2):
+        begin(*players)
+    channel = f"of-{players[0].name}"
+
+    async def remove() -> None:
+        assert await service.store.remove_channel(players[0].name, channel)
+
+    service.courier.deeds.append(remove)
+    assert len(service.deliver(TURN_WAIT)) == 1
+    assert service.waiting() is None
+    assert service.deliver(LEASE) == []
+
+
+def test_a_gift_puts_off_reminders_and_tells_the_one_who_got_it(service: Told) -> None:
+    game, mover, other = started(service)
+    mover.send(move_of(mover, game))
+    service.deliver(TURN_WAIT)
+    service.service.clock.pass_by(DAY)
+    mover.login()
+    assert state(mover, game, a_gift(mover, game, DAY)).status == 201
+    assert service.deliver() == ["given"]
+    assert service.courier.sent[-1][0] == f"of-{other.name}"
+    assert state(mover, game, a_gift(mover, game, 2 * DAY)).status == 201
+    assert service.deliver() == ["given"]
+    assert service.deliver(DAY + HOUR) == []  # the first reminder would have come by now
+    assert service.deliver(2 * DAY) == ["remind1"]
+    assert state(mover, game, a_gift(mover, game, 2 * DAY)).status == 200
+    assert service.deliver() == []
+
+
+def test_both_are_told_of_a_timeout_and_one_of_a_resignation(service: Told) -> None:
+    players = two_players(service.service)
+    for player in players:
+        service.add(player.name)
+    one, two = begin(*players, agreement=AN_HOUR), begin(*players)
+    service.deliver(TURN_WAIT)
+    service.courier.sent.clear()
+    players[0].send(players[0].entry(two, players[0].head(two), entry_kinds.Resign()))
+    assert service.deliver() == ["over"]
+    assert service.courier.sent[0][0] == f"of-{players[1].name}"
+    service.service.clock.pass_by(2 * HOUR)
+    service.run(_end(service))
+    assert sorted(service.deliver()) == ["over", "over"]
+    assert {channel for channel, _ in service.courier.sent[1:]} == {f"of-{player.name}" for player in players}
+    assert one in service.courier.sent[-1][1][0].id
+
+
+async def _end(service: Told) -> None:
+    """Ends the one game whose time is over."""
+    delivery, identity = service.delivery, await service.store.identity()
+    assert identity is not None
+    key = PrivateKey.from_openssh(identity[0].encode())
+    keeper = Keeper(service.store, delivery._held, delivery._time, delivery._sources, key, slack=0)
+    assert await keeper.look() == 1
+
+
+def test_a_wish_to_call_off_is_told_while_it_stands(service: Told) -> None:
+    game, mover, other = started(service)
+    service.deliver(TURN_WAIT)
+    assert state(mover, game, a_wish(mover, game)).status == 201
+    assert service.deliver() == ["annul"]
+    assert service.courier.sent[-1][1][0].player == other.name
+    assert state(other, game, a_wish(other, game)).status == 201
+    assert service.deliver() == ["over"]
+    assert service.courier.sent[-1][1][0].player == mover.name
+
+
+def test_invited_and_joined(service: Told) -> None:
+    alice, bob = two_players(service.service)
+    service.add("alice")
+    service.add("bob")
+    game = alice.new(invite=entry_kinds.Invite("bob", None))
+    assert service.deliver() == ["invited"]
+    assert service.courier.sent[-1][1][0][:7] == (
+        f"{game}.1.invited.of-bob",
+        "invited",
+        "bob",
+        game,
+        1,
+        alice.head(game)[1],
+        "alice",
+    )
+    withdrawn = alice.new(invite=entry_kinds.Invite("bob", None))
+    alice.send(alice.entry(withdrawn, alice.head(withdrawn), entry_kinds.Cancel()))
+    assert service.deliver() == []
+    bob.join(game)
+    assert "joined" in service.deliver()
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_notice_that_could_not_be_sent_is_sent_again_with_the_same_id(service: Told) -> None:
+    game, mover, _ = started(service)
+    mover.send(move_of(mover, game))
+    service.courier.fail(OSError(), ValueError())
+    assert service.deliver(TURN_WAIT) == ["turn"]
+    assert service.deliver(23) == []
+    assert service.deliver(14) == ["turn"]
+    assert service.deliver(47) == []
+    assert service.deliver(26) == ["turn"]
+    assert service.deliver(HOUR) == []
+    assert len({notices[0].id for _, notices in service.courier.sent}) == 1
+    assert service.channel(service.courier.sent[0][0]).failures == 0
+
+
+def test_a_receiver_says_when_to_come_again(service: Told) -> None:
+    game, mover, _ = started(service)
+    mover.send(move_of(mover, game))
+    service.courier.fail(Later(500))
+    service.deliver(TURN_WAIT)
+    assert service.deliver(499) == []
+    assert service.deliver(1) == ["turn"]
+
+
+def test_a_notice_that_never_arrives_is_given_up_after_three_days(service: Told) -> None:
+    game, mover, other = started(service, Agreement())
+    mover.send(move_of(mover, game))
+    service.courier.fail(*[OSError() for _ in range(100)])
+    tried = 0
+    for _ in range(24 * 4):
+        tried += len(service.deliver(HOUR))
+    assert 15 < tried < 25
+    assert service.waiting() is None
+    assert service.channel(f"of-{other.name}").failures == 1
+
+
+def test_old_notices_of_a_restored_copy_are_dropped_and_no_channel_is_to_blame(service: Told) -> None:
+    game, mover, other = started(service, Agreement())
+    mover.send(move_of(mover, game))
+    assert service.deliver(TURN_WAIT + OLDEST_NOTICE + 1) == []
+    assert service.waiting() is None
+    assert service.channel(f"of-{other.name}").failures == 0
+
+
+def test_a_channel_that_refuses_ten_times_is_off_and_the_other_one_tells(service: Told) -> None:
+    players = two_players(service.service)
+    service.add("bob", "good", events=("failing",))
+    service.add("bob", "bad", events=("joined",))
+    service.courier.fail(*[Never("gone") for _ in range(MOST_FAILURES)])
+    for number in range(1, MOST_FAILURES + 1):
+        players[0].join(players[1].new())
+        last = number == MOST_FAILURES
+        assert service.deliver() == (["joined", "failing"] if last else ["joined"])
+        assert service.channel("bad").failures == number
+        assert (service.channel("bad").off is not None) == last
+    players[0].join(players[1].new())
+    assert service.deliver() == []
+    assert service.courier.sent[-1][1][0].channels_off == ("bad",)
+    assert service.run(service.store.reset_channel("bob", "bad"))
+    players[0].join(players[1].new())
+    assert service.deliver() == ["joined"]
+
+
+def test_a_slow_receiver_delays_no_other(service: Told) -> None:
+    players = two_players(service.service)
+    service.add("bob", "slow", events=("joined",))
+    service.add("bob", "quick", events=("joined",))
+
+    async def work() -> list[str]:
+        release = asyncio.Event()
+
+        async def wait() -> None:
+            if service.courier.sent[-1][0] == "quick":
+                service.courier.deeds.insert(0, wait)
+            else:
+                await release.wait()
+
+        service.courier.deeds.append(wait)
+        assert await service.delivery.look() <= notice_delivery.NOTICE_PACE
+        for _ in range(200):
+            await asyncio.sleep(0.005)
+            if sum(channel == "quick" for channel, _ in service.courier.sent) == 2:
+                break
+        before = [channel for channel, _ in service.courier.sent]
+        await service.delivery.look()
+        await asyncio.sleep(0.01)
+        assert [channel for channel, _ in service.courier.sent] == before  # the busy one is left alone
+        release.set()
+        await service.delivery.settle()
+        return before
+
+    for _ in range(2):
+        players[0].join(players[1].new())
+    assert sorted(service.run(work())) == ["quick", "quick", "slow"]
+    assert [channel for channel, _ in service.courier.sent].count("slow") == 2
+
+
+def test_whoever_has_held_a_lease_for_too_long_sends_nothing_more(service: Told) -> None:
+    players = two_players(service.service)
+    service.add("bob", events=("joined",))
+
+    async def linger() -> None:
+        service.service.clock.pass_by(LEASE - SEND_SECONDS + 1)
+
+    service.courier.deeds.append(linger)
+    for _ in range(2):
+        players[0].join(players[1].new())
+    assert service.deliver() == ["joined"]
+    assert service.deliver() == []
+    assert service.deliver(LEASE) == ["joined"]
+
+
+def test_a_process_that_ends_gives_back_what_it_has_not_begun(tmp_path: Path) -> None:
+    with told(tmp_path / "data") as service:
+        players = two_players(service.service)
+        service.add("bob", events=("joined",))
+        for _ in range(2):
+            players[0].join(players[1].new())
+
+        async def work() -> None:
+            begun = asyncio.Event()
+
+            async def slow() -> None:
+                begun.set()
+                await asyncio.sleep(0.05)
+
+            service.courier.deeds.append(slow)
+            await service.delivery.look()
+            await begun.wait()
+            await service.delivery.close()
+
+        service.run(work())
+        assert service.courier.events == ["joined"]
+    with told(tmp_path / "data") as service:
+        assert service.deliver() == ["joined"]
+        assert service.waiting() is None
+
+
+# --- settings of the channel ------------------------------------------------------------------------------------------
+
+
+def test_a_digest_has_all_that_waits(service: Told) -> None:
+    players = two_players(service.service)
+    settings = NO_SETTINGS.replace('"digest":[]', '"digest":["18:00"]')
+    service.add("bob", events=("joined",), settings=settings)
+    for _ in range(12):
+        players[0].join(players[1].new())
+    assert service.deliver() == []
+    assert (service.waiting() or "")[11:] == "18:00:00Z"
+    assert service.deliver(6 * HOUR - 1) == []
+    assert service.deliver(1) == ["joined"] * 12
+    assert len(service.courier.sent) == 1
+
+
+def test_nothing_is_sent_in_quiet_hours(service: Told) -> None:
+    players = two_players(service.service)
+    quiet = NO_SETTINGS.replace('"quiet":null', '"quiet":{"from":"11:00","until":"13:00"}')
+    service.add("bob", events=("joined",), settings=quiet)
+    players[0].join(players[1].new())
+    assert service.deliver() == []
+    assert service.deliver(HOUR - 60) == []
+    assert service.deliver(60) == ["joined"]
+
+
+# --- the loop ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_loop_sends_and_ends_cleanly(service: Told) -> None:
+    players = two_players(service.service)
+    service.add("bob", events=("joined",))
+    players[0].join(players[1].new())
+
+    async def work() -> list[float]:
+        waits: list[float] = []
+
+        async def pause(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 1:
+                return
+            await asyncio.sleep(0.01)
+
+        loop = asyncio.create_task(notice_delivery.deliver_at_intervals(service.delivery, pause=pause))
+        while len(waits) < 4:
+            await asyncio.sleep(0.005)
+        loop.cancel()
+        await asyncio.gather(loop, return_exceptions=True)
+        return waits
+
+    waits = service.run(work())
+    assert service.courier.events == ["joined"]
+    assert all(0 < wait <= 1.25 * notice_delivery.NOTICE_PACE for wait in waits)
+
+
+def test_outcomes_are_counted(tmp_path: Path) -> None:
+    metrics = Metrics()
+    with told(tmp_path / "data", figures=metrics) as service:
+        players = two_players(service.service)
+        service.add("bob", events=("joined",))
+        players[0].join(players[1].new())
+        service.courier.fail(OSError())
+        service.deliver()
+        service.deliver(HOUR)
+    counted = {
+        (each.labels["event"], each.labels["outcome"]): each.value
+        for family in metrics._notices.collect()
+        for each in family.samples
+        if each.name == "hkoji_notices_total"
+    }
+    assert counted == {("joined", "failed"): 1, ("joined", "sent"): 1}

@@ -1,0 +1,270 @@
+"""The tests of notices that every store must pass: channels, and the outbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hkoji_server.store.contract import Append, Player, Store
+from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, LeasedNotice, NewNotice
+from hkoji_server.store.time_contract import StaleDecisionError
+
+from hkoji.errors import ConflictError
+from tests.support.loops import run
+from tests.support.table import AT, Table
+from tests.support.time_contract import FIRST, SECOND, THIRD, gift
+from tests.support.waiting_contract import new_game, next_line
+
+FAR = "2027-01-01T00:00:00Z"
+ALL = ("webhook", "mail")
+
+
+def channel(name: str, player: str = "bob", **changes: Any) -> Channel:  # Any: fields by name
+    """A channel that works and wants to tell of turns."""
+    made = Channel(name, player, "webhook", f"https://{name}.example", ("turn", "given"), "{}", AT, confirmed=AT)
+    return replace(made, **changes)
+
+
+def with_channels(store: Store, *channels: Channel) -> Table:
+    """A store with players, their channels and a new game."""
+    for number, name in enumerate(("alice", "bob")):
+        run(store.add_player(Player(name, f"key {number}", AT, "text", "sig")))
+    for each in channels:
+        assert run(store.add_channel(each))
+    return new_game(store, 1)
+
+
+def told(table: Table, *notices: NewNotice) -> Append:
+    """The append of the next line of a new game, with notices."""
+    return replace(next_line(table, 0), notices=notices)
+
+
+def turn(table: Table, seq: int = 1, player: str = "bob", **changes: Any) -> NewNotice:  # Any: fields by name
+    """A notice of a turn."""
+    return replace(NewNotice(table.game, seq, "turn", player, FIRST), **changes)
+
+
+def leased(store: Store, now: str = FIRST, until: str = SECOND, most: int = 10) -> tuple[LeasedNotice, ...]:
+    """What is leased now."""
+    return run(store.lease_notices(ALL, now, until, most))
+
+
+def rows(store: Store) -> list[tuple[int, str, str]]:
+    """Number, event and channel of all notices; nobody may hold any afterwards."""
+    return sorted(each[1:4] for each in leased(store, FAR, "2026-12-31T00:00:00Z", 1000))
+
+
+class NoticeContract:
+    """The promises of `hkoji_server.store.notice_contract`."""
+
+    # --- channels -------------------------------------------------------------------------------------------------
+
+    def test_a_channel_is_kept_as_it_was_added(self, store: Store) -> None:
+        made = [
+            channel("b", created=FIRST, confirmed=None, code="digest", settings='{"digest":[]}'),
+            channel("a", created=SECOND, kind="mail", events=()),
+        ]
+        with_channels(store, *made)
+        assert run(store.channels("bob")) == tuple(made)
+        assert run(store.channels("alice")) == ()
+        assert run(store.channel("a")) == made[1]
+        assert run(store.channel("c")) is None
+
+    def test_a_player_has_at_most_three_channels(self, store: Store) -> None:
+        made = tuple(channel(f"c{number}") for number in range(MOST_CHANNELS))
+        with_channels(store, *made)
+        assert not run(store.add_channel(channel("d")))
+        assert run(store.channels("bob")) == made
+        assert run(store.add_channel(channel("d", "alice")))
+        assert run(store.remove_channel("bob", "c1"))
+        assert run(store.add_channel(channel("e")))
+
+    def test_of_channels_that_are_added_at_once_no_more_than_three_are_kept(self, store: Store) -> None:
+        with_channels(store)
+
+        async def race() -> list[bool]:
+            return await asyncio.gather(*(store.add_channel(channel(f"c{number}")) for number in range(6)))
+
+        assert sum(run(race())) == MOST_CHANNELS
+        assert len(run(store.channels("bob"))) == MOST_CHANNELS
+
+    def test_only_its_code_confirms_a_channel_and_only_once(self, store: Store) -> None:
+        made = channel("a", confirmed=None, code="one")
+        with_channels(store, made)
+        for player, name, digest in (("bob", "a", "two"), ("alice", "a", "one"), ("bob", "b", "one")):
+            assert not run(store.confirm_channel(player, name, digest, FIRST))
+            assert run(store.channel("a")) == made
+        assert not run(store.set_channel_code("alice", "a", "two"))
+        assert run(store.set_channel_code("bob", "a", "two"))
+        assert not run(store.confirm_channel("bob", "a", "one", FIRST))
+        assert run(store.confirm_channel("bob", "a", "two", FIRST))
+        confirmed = replace(made, confirmed=FIRST, code=None)
+        assert run(store.channel("a")) == confirmed
+        assert not run(store.confirm_channel("bob", "a", "two", SECOND))
+        assert not run(store.set_channel_code("bob", "a", "three"))
+        assert run(store.channel("a")) == confirmed
+
+    def test_a_channel_that_is_removed_takes_its_notices_along(self, store: Store) -> None:
+        table = with_channels(store, channel("a"), channel("b"))
+        run(store.append(told(table, turn(table))))
+        assert not run(store.remove_channel("alice", "a"))
+        assert run(store.remove_channel("bob", "a"))
+        assert not run(store.remove_channel("bob", "a"))
+        assert (rows(store), run(store.channel("a"))) == ([(1, "turn", "b")], None)
+        assert run(store.remove_stray_notices()) == 0
+
+    # --- what is written ------------------------------------------------------------------------------------------
+
+    def test_a_notice_is_written_for_each_channel_that_works_and_wants_it(self, store: Store) -> None:
+        table = with_channels(
+            store,
+            channel("a"),
+            channel("off", off=FIRST),
+            channel("new", confirmed=None, code="code"),
+            channel("other", "alice", events=("over", "turns", "remind1")),
+            channel("mail", "alice", kind="mail", events=("over",)),
+        )
+        notices = [turn(table), turn(table, player="alice"), turn(table, player="alice", event="over")]
+        run(store.append(told(table, *notices)))
+        assert run(store.head(table.game)) == (1, table.lines[1].entry.head)
+        assert rows(store) == [(1, "over", "mail"), (1, "over", "other"), (1, "turn", "a")]
+
+    def test_an_append_that_changes_nothing_writes_no_notice(self, store: Store) -> None:
+        table = with_channels(store, channel("a"))
+        append = told(table, turn(table))
+        for wrong, error in (
+            (replace(append, head="0" * 64), ConflictError),
+            (replace(append, deadline=FIRST), StaleDecisionError),
+        ):
+            with pytest.raises(error):
+                run(store.append(wrong))
+            assert run(store.next_notice(ALL)) is None
+        run(store.append(append))
+        with pytest.raises(ConflictError):
+            run(store.append(replace(append, notices=(turn(table, seq=2),))))
+        assert rows(store) == [(1, "turn", "a")]
+
+    def test_a_statement_writes_its_notices_if_it_is_kept(self, store: Store) -> None:
+        table = with_channels(store, channel("a"))
+
+        def give(seconds: int, at: str, deadline: str | None = None) -> bool:
+            notice = NewNotice(table.game, 0, "given", "bob", at)
+            made = gift(table, 0, seconds)
+            return run(store.add_statement(made, deadline=deadline, after=None, outages=0, notices=[notice]))
+
+        with pytest.raises(StaleDecisionError):
+            give(5, FIRST, THIRD)
+        assert run(store.next_notice(ALL)) is None
+        assert give(5, FIRST)
+        assert run(store.next_notice(ALL)) == FIRST
+        assert not give(5, SECOND)
+        assert run(store.next_notice(ALL)) == FIRST
+        assert give(6, SECOND)
+        assert run(store.next_notice(ALL)) == SECOND
+        assert rows(store) == [(0, "given", "a")]
+
+    # --- what is sent ---------------------------------------------------------------------------------------------
+
+    def test_a_lease_keeps_a_notice_for_its_holder_until_it_ends(self, store: Store) -> None:
+        table = with_channels(store, channel("a"), channel("mail", kind="mail"))
+        run(store.append(told(table, turn(table))))
+        assert leased(store, AT) == ()
+        (first,) = run(store.lease_notices(["webhook"], FIRST, SECOND, 10))
+        assert first == LeasedNotice(table.game, 1, "turn", "a", FIRST, SECOND, 1)
+        assert run(store.lease_notices(["webhook"], FIRST, SECOND, 10)) == ()
+        assert run(store.next_notice(["webhook"])) == SECOND
+        assert run(store.next_notice(["mail"])) == FIRST
+        assert run(store.lease_notices(["webhook"], SECOND, THIRD, 10, without=["a"])) == ()
+        (second,) = run(store.lease_notices(["webhook"], SECOND, THIRD, 10))
+        assert second == first._replace(until=THIRD, tries=2)
+        for change in (
+            store.delete_notice(first, sent=True),
+            store.put_off_notice(first, FIRST, anew=True),
+            store.give_up_notice(first, FIRST, 1),
+        ):
+            assert not run(change)
+        assert run(store.next_notice(["webhook"])) == THIRD
+        assert run(store.delete_notice(second, sent=True))
+        assert not run(store.delete_notice(second, sent=True))
+        assert rows(store) == [(1, "turn", "mail")]
+
+    def test_the_notices_that_waited_longest_are_leased_first(self, store: Store) -> None:
+        table = with_channels(store, channel("a"), channel("b"))
+        notices = [turn(table, seq=seq, not_before=at) for seq, at in ((1, THIRD), (2, FIRST), (3, SECOND))]
+        run(store.append(told(table, *notices)))
+        found = leased(store, THIRD, FAR, 4)
+        assert [each.seq for each in found] == [2, 2, 3, 3]
+        (further,) = run(store.lease_channel("a", THIRD, FAR, 10))
+        assert (further.seq, further.channel, further.tries) == (1, "a", 1)
+        assert [each.channel for each in leased(store, THIRD, FAR)] == ["b"]
+
+    def test_two_that_lease_at_once_get_different_notices(self, store: Store) -> None:
+        table = with_channels(store, channel("a"))
+        run(store.append(told(table, *(turn(table, seq=seq) for seq in range(40)))))
+
+        async def race() -> list[Sequence[LeasedNotice]]:
+            return list(await asyncio.gather(*(store.lease_notices(ALL, FIRST, SECOND, 10) for _ in range(4))))
+
+        found = [each.seq for some in run(race()) for each in some]
+        assert len(set(found)) == len(found)
+        assert len(found) + len(leased(store, most=100)) == 40
+
+    def test_a_notice_that_is_written_anew_is_none_of_the_lease(self, store: Store) -> None:
+        table = with_channels(store, channel("a"))
+        run(store.append(told(table, turn(table))))
+        (held,) = leased(store)
+        # Even if the new one is for the time at which the lease ends.
+        run(store.append(replace(next_line(table, 1), notices=(turn(table, not_before=SECOND),))))
+        assert not run(store.delete_notice(held, sent=True))
+        assert not run(store.put_off_notice(held, FIRST, anew=False))
+        assert not run(store.give_up_notice(held, FIRST, 1))
+        (again,) = leased(store, SECOND, THIRD)
+        assert again == held._replace(due=SECOND, until=THIRD, tries=1)
+
+    @pytest.mark.parametrize(("anew", "due", "tries"), [(False, FIRST, 2), (True, SECOND, 1)])
+    def test_a_notice_that_is_put_off_is_tried_again(self, store: Store, anew: bool, due: str, tries: int) -> None:
+        table = with_channels(store, channel("a"))
+        run(store.append(told(table, turn(table))))
+        (held,) = leased(store, FIRST, THIRD)
+        assert run(store.put_off_notice(held, SECOND, anew=anew))
+        assert leased(store, FIRST) == ()
+        (again,) = leased(store, SECOND, THIRD)
+        assert (again.due, again.tries) == (due, tries)
+
+    def test_a_channel_that_fails_too_often_is_off_and_the_others_tell_so(self, store: Store) -> None:
+        telling = ("failing", "turn")
+        table = with_channels(store, channel("a", events=telling), channel("b", events=telling), channel("c"))
+        run(store.append(told(table, *(turn(table, seq=seq) for seq in range(4)))))
+        mine = run(store.lease_channel("a", FIRST, SECOND, 3))
+        assert not run(store.give_up_notice(mine[0], THIRD, 2))
+        assert run(store.channel("a")) == channel("a", events=telling, failures=1)
+        assert run(store.delete_notice(mine[1], sent=False))
+        assert run(store.channel("a")) == channel("a", events=telling, failures=1)
+        assert run(store.give_up_notice(mine[2], THIRD, 2))
+        assert run(store.channel("a")) == channel("a", events=telling, failures=2, off=THIRD)
+        run(store.append(replace(next_line(table, 1), notices=(turn(table, seq=9),))))
+        expected = [(seq, "turn", name) for seq in (0, 1, 2, 3, 9) for name in ("b", "c")]
+        assert rows(store) == sorted([*expected, (mine[2].seq, "failing", "b")])
+        assert not run(store.reset_channel("alice", "a"))
+        assert run(store.reset_channel("bob", "a"))
+        assert run(store.channel("a")) == channel("a", events=telling)
+
+    def test_a_notice_that_arrives_makes_up_for_failures(self, store: Store) -> None:
+        table = with_channels(store, channel("a"))
+        run(store.append(told(table, turn(table, seq=1), turn(table, seq=2))))
+        one, two = leased(store)
+        assert not run(store.give_up_notice(one, THIRD, 2))
+        assert run(store.delete_notice(two, sent=True))
+        assert run(store.channel("a")) == channel("a")
+
+    def test_nothing_is_left_of_a_notice_whose_channel_is_gone(self, store: Store) -> None:
+        table = with_channels(store, channel("a"))
+        run(store.append(told(table, turn(table))))
+        (held,) = leased(store)
+        assert run(store.remove_channel("bob", "a"))
+        assert not run(store.give_up_notice(held, FIRST, 1))
+        assert not run(store.put_off_notice(held, FIRST, anew=False))
+        assert rows(store) == []
