@@ -149,7 +149,7 @@ def _link_checks(entry: Entry, body: Open | Join, link: PublicKey | None) -> tup
         if link is None:
             raise SignatureError(_THE_LINK, tell("the game was not opened by link"))
         if body.link_sig is None:
-            raise SignatureError(_THE_LINK, tell("it is missing, and only who has the link can join the game"))
+            raise SignatureError(_THE_LINK, tell("it is missing, and only somebody who has the link can join the game"))
         sig, namespace = body.link_sig, sshsig.JOIN
     return (SignatureCheck(sig, link, namespace, link_statement(entry, body).message, _THE_LINK),)
 

@@ -77,14 +77,14 @@ def verify_words(words: str) -> bytes:
     try:
         data = words.encode()
     except UnicodeEncodeError:
-        raise MalformedError("message", tell("it is not UTF-8")) from None
+        raise MalformedError(tell("message"), tell("it is not UTF-8")) from None
     if not 1 <= len(data) <= MAX_WORDS_BYTES:
         raise MalformedError(
-            "message", tell("it has {count} bytes, not 1 to {most}", count=len(data), most=MAX_WORDS_BYTES)
+            tell("message"), tell("it has {count} bytes, not 1 to {most}", count=len(data), most=MAX_WORDS_BYTES)
         )
     for each in words:
         if unicodedata.category(each) == "Cc" and each != "\n":
-            raise MalformedError("message", tell("it has the control character U+{code:04X}", code=ord(each)))
+            raise MalformedError(tell("message"), tell("it has the control character U+{code:04X}", code=ord(each)))
     return data
 
 
@@ -92,9 +92,9 @@ def parse_talk(text: str) -> TalkStatement:
     """Reads the exact text. Raises `MalformedError` or `NotUnderstoodError`."""
     after, at, game, name, encoded = _FORM.read(text)
     try:
-        words = decode_base64(encoded, "message").decode()
+        words = decode_base64(encoded, tell("message")).decode()
     except UnicodeDecodeError:
-        raise MalformedError("message", tell("it is not UTF-8")) from None
+        raise MalformedError(tell("message"), tell("it is not UTF-8")) from None
     verify_words(words)
     return TalkStatement(after, at, game, name, words, text)
 

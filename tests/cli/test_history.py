@@ -134,7 +134,7 @@ def test_a_series_goes_on_until_it_is_decided(alice: TimedPlayer, bob: TimedPlay
         assert "called off by agreement" in text
         assert player("games", "--series", series["id"], "--offline", "--json").json["score"] == told["score"]
     after = alice("rematch", third["game"])
-    assert "The series is over: alice 1, bob 2. This game is outside of it." in after.err
+    assert "The series is over: alice 1, bob 2. This game is not part of it." in after.err
     plain = bob("rematch", third["game"], "--json").json
     assert (plain["series"], plain["agreement"]["series"]) == (None, None)
     assert plain["decided"]["winner"] == "bob"

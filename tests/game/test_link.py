@@ -67,7 +67,7 @@ def test_a_join_without_the_signature_of_the_link_is_refused() -> None:
     table = opened()
     bare = Join(table.newcomer(1)["entropy_commit"], table.keys[1].public)
     error = refused(table, table.entry(1, bare), errors.SignatureError)
-    assert "only who has the link" in str(error)
+    assert "only somebody who has the link" in str(error)
     assert table.course.clock is None
 
 

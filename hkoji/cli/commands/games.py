@@ -99,7 +99,7 @@ def new(
     """Open a game for someone to join.
 
     Prints the clock, and how long the game can take at most. With --link, prints the command that a friend types to
-    join; the friend needs no account at the service before. Whoever has the link can join, so send it only to them.
+    join; the friend need not be registered. Whoever has the link can join, so send it to nobody else.
     """
     from hkoji.cli.games.new import Invited, new, read_terms
     from hkoji.cli.games.rulesets import make_ruleset

@@ -289,8 +289,8 @@ def config(
 ) -> None:
     """Show the settings, or change one.
 
-    lang and deck are kept here. invites is kept by your service: whose invitations you accept, those of everyone, of
-    known players (past opponents, and those whose keys you trust) or of nobody.
+    lang, deck and always are kept here. Your service keeps invites, which says whose invitations you accept: those of
+    everyone, of known players (past opponents, and players whose keys you trust) or of nobody.
     """
     from hkoji.cli.player import config
 
@@ -308,7 +308,7 @@ def block(
         typer.Argument(metavar="NAME", help="The player.", show_default=False, autocompletion=completion.players),
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the block.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="List whom you have blocked.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="List the players whom you have blocked.")] = False,
     json: Json = False,
 ) -> None:
     """Block a player: no invitations, joins or messages.

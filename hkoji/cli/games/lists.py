@@ -66,7 +66,7 @@ def joinable(client: Client, out: CommandOutput, wanted: OpenGames, *, offline: 
     for given, words in ((wanted.ruleset, tuple(RULESETS)), (wanted.clock, CLOCKS)):
         if given is not None and given not in words:
             raise UsageError(
-                tell("{word!r} is none of {words}", word=shorten(given), words=", ".join(words)),
+                tell("{word!r} is not one of: {words}", word=shorten(given), words=", ".join(words)),
                 hint=tell("see `hkoji games --help`"),
             )
     found = client.joinable(**wanted._asdict())

@@ -140,7 +140,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
             out.say(line)
         joining, waiting = f"hkoji join {short}", f"hkoji wait {short}"
         if link:
-            out.say(tell("The game is open. Send the line above to one friend: whoever has it first can join."))
+            out.say(tell("The game is open. Send the line above to one friend: whoever uses it first joins."))
             out.say(tell("To see it again: {command}", command=f"hkoji show {short}"))
         elif invite:
             out.say(tell("The game is open. Ask {name} to run: {command}", name=invite, command=joining))

@@ -294,4 +294,4 @@ def _text(shown: ShownPlan) -> str:
 
 
 def _how_to_run() -> str:
-    return _("It plays only while one of these runs: hkoji watch --all --plans, or hkoji plans run now and then.")
+    return _("It plays only while hkoji watch --all --plans runs here, or when hkoji plans run is called.")

@@ -55,7 +55,7 @@ def rematch(client: Client, out: CommandOutput, game: str, expires: str | None) 
     for each in made.cancelled:
         out.say(tell("Your own rematch {game} was cancelled for this one.", game=each[:8]))
     if made.decided is not None:
-        out.say(tell("The series is over: {score}. This game is outside of it.", score=standing_text(made.decided)))
+        out.say(tell("The series is over: {score}. This game is not part of it.", score=standing_text(made.decided)))
     if place is not None:
         out.say(series_line(place))
     _say_next(out, made, short)

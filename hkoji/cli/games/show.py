@@ -110,7 +110,7 @@ def _show(
         board = draw(position, out.style, lines)
         if beside.link is None:
             return board
-        said = _("Send this line to one friend: whoever has it first can join.")
+        said = _("Send this line to one friend: whoever uses it first joins.")
         return f"{board.rstrip()}\n\n{said}\n{beside.link.command}"
 
     # A link is not folded: it is copied from there.

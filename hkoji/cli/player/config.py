@@ -68,7 +68,7 @@ def invites(client: Client, out: CommandOutput, value: str | None, *, unset: boo
         if found.invites != "known":
             return said
         names = ", ".join(found.known) or _("none")
-        return f"{said}\n{_('known beside past opponents, because you trust their keys: {names}', names=names)}"
+        return f"{said}\n{_('known as well as past opponents, because you trust their keys: {names}', names=names)}"
 
     kept = {"value": found.invites, "from": service.url, "kept": found.invites}
     out.result({"file": str(path()), "settings": {INVITES: kept}, "known": list(found.known)}, text)

@@ -36,7 +36,7 @@ def add(client: Client, out: CommandOutput, kind: str, target: str, wish: Channe
     out.result(
         _channel_json(made),
         lambda: _(
-            "A first notice with a code has been sent to {target}. Type the code within a day:\n"
+            "The service has sent a first notice, with a code, to this address: {target}\nType the code within a day:\n"
             "hkoji notify confirm {channel} CODE",
             target=made.target,
             channel=made.id,

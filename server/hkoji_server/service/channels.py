@@ -171,7 +171,7 @@ class Channels:
         try:
             await courier.send_test(found)
         except NotDeliveredError as error:
-            error.hint = tell("the channel is as it was; see to its address, and try again")
+            error.hint = tell("the channel is as it was; check its address, and try again")
             raise
         await self._store.reset_channel(player, channel)
         return await self._find(player, channel)

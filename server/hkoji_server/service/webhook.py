@@ -158,6 +158,9 @@ def _verify(answer: PostAnswer) -> None:
         return
     if 300 <= answer.status < 400:
         raise NotDeliveredError(
-            tell("the receiver redirects, which is not followed (status {status})", status=answer.status)
+            tell(
+                "the receiver redirects to another address, and the service does not follow (status {status})",
+                status=answer.status,
+            )
         )
     raise NotDeliveredError(tell("the receiver answered with status {status}", status=answer.status))

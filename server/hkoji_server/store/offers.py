@@ -64,7 +64,7 @@ def verify_may_offer(player: str, quota: OfferQuota, counted: CountedOffers) -> 
         tell("{name} has asked for {limit} games within 24 hours, which is the most", name=player, limit=limit)
         if not new
         else tell(
-            "{name} has asked for {limit} games, which is the most in the first 24 hours of a name",
+            "{name} has asked for {limit} games, which is the most in the first 24 hours after registering",
             name=player,
             limit=limit,
         ),

@@ -50,7 +50,7 @@ def delete_message(connection: Connection, game: str, number: int, name: str) ->
         raise NotFoundError(tell("message"), str(number))
     if found[0] != name:
         raise ForbiddenError(
-            tell("message {number} is one of {author}", number=number, author=found[0]),
+            tell("message {number} is by {author}", number=number, author=found[0]),
             hint=tell("nothing was deleted; you can delete your own messages"),
         )
     connection.execute(update(TALK).where(*place).values(text=None, sig=None))
