@@ -67,6 +67,7 @@ def test_two_friends_and_a_link(service: Service, alice: HomeShell, dora: HomeSh
     done = dora.run("join", made.stdout.strip())  # the whole line, as it was printed
     assert f"{guest} is registered at {service.url} now" in done.stderr
     assert f"{host} has opened the game by this link" in done.stderr
+    assert "Rules: hanamikoji, with first=host, max_rounds=0, tiebreak=geisha." in done.stderr
     assert dora.json("whoami")["server"] == service.url
     alice.run("show", game)
     assert kinds(dora, game) == ["offer", "open", "join", "seed", "seed"]

@@ -242,10 +242,14 @@ def _join_by_link(client: Client, out: CommandOutput, link: InviteLink, terms: J
 
 
 def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
-    """Returns what shows the agreement of a game before the player signs it, and refuses another clock than asked."""
+    """Returns what shows the rules and the agreement of a game before the player signs them.
+
+    It refuses another clock than asked.
+    """
 
     def agree(course: Course) -> None:
         setup = course.setup
+        out.say(_rules_line(setup.ruleset))
         for line in (*agreement_lines(setup.agreement), *bound_lines(setup.ruleset, setup.agreement)):
             out.say(line)
         if terms.asked and terms.clock != setup.agreement.clock:
@@ -259,6 +263,12 @@ def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
             )
 
     return agree
+
+
+def _rules_line(ruleset: Ruleset) -> str:
+    """Returns the ruleset with its options, as they are written after `--option`."""
+    options = (f"{key}={value}" for key, value in ruleset.to_json().items() if key not in {"name", "version"})
+    return tell("Rules: {ruleset}, with {options}.", ruleset=ruleset.name, options=", ".join(options))
 
 
 def _show_joined(out: CommandOutput, position: Position, time: GameTime) -> None:
