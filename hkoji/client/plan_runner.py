@@ -198,4 +198,4 @@ class PlanRunner:
 
 def plan_ended(short: str, reason: str) -> str:
     """Returns the remark that a plan has ended."""
-    return tell("the plan of game {game} has ended: {reason}", game=short, reason=reason)
+    return tell("The plan of game {game} has ended: {reason}.", game=short, reason=reason)

@@ -108,6 +108,8 @@ def series_of(player: TimedPlayer, game: str) -> dict[str, Any]:  # Any: JSON
 
 def test_a_series_goes_on_until_it_is_decided(alice: TimedPlayer, bob: TimedPlayer) -> None:
     both = alice, bob
+    refused = alice("new", "--series", "4")
+    assert (refused.code, "lengths: 3, 5, 7, 9" in refused.err) == (2, True)
     first = begin(alice, bob, "--series", "3")
     series = series_of(bob, first)
     assert (series["games"], series["number"], series["score"]["won"]) == (3, 1, {"alice": 0, "bob": 0})

@@ -26,7 +26,7 @@ from hkoji.game.time_control import (
     parse_time_control,
 )
 from hkoji.log.entry import is_name
-from hkoji.messages.text import any_of, shorten, tell
+from hkoji.messages.text import shorten, tell
 from hkoji.rules.protocol import Ruleset
 
 if TYPE_CHECKING:
@@ -67,8 +67,11 @@ def read_terms(
     control = read_clock_option(DEFAULT_CLOCK if clock is None else clock, rest, zone)
     if series is not None and series not in SERIES_LENGTHS:
         raise UsageError(
-            tell("a series has at most {games} games", games=any_of([str(each) for each in SERIES_LENGTHS])),
-            hint=tell("nothing was sent; for a single game leave --series out"),
+            tell("there is no series of {games} games", games=series),
+            hint=tell(
+                "nothing was sent; lengths: {lengths}; for a single game leave --series out",
+                lengths=", ".join(map(str, SERIES_LENGTHS)),
+            ),
         )
     never = expires == NEVER
     seconds = None if never else parse_duration(DEFAULT_EXPIRES if expires is None else expires)
@@ -295,6 +298,11 @@ def decline(client: Client, out: CommandOutput, game: str, why: str | None) -> N
         raise UsageError(
             tell("{word!r} is no reason to decline", word=shorten(why)),
             hint=tell("nothing was changed; reasons: {words}", words=", ".join(WHY_DECLINED)),
+        )
+    if is_link(game):
+        raise UsageError(
+            tell("a game by link cannot be declined"),
+            hint=tell("nothing was changed; a link that nobody uses expires, and its host can cancel the game"),
         )
     with client.game(client.find(game)) as held:
         position = held.decline(why)

@@ -80,7 +80,7 @@ def _lines(found: PlanRun) -> Iterator[str]:
     for move in found.made:
         yield f"{short}  {translate(_made_text(move.seq, move.action, move.line))}"
     if found.ended is not None:
-        yield f"{short}  {translate(plan_ended(short, found.ended))}"
+        yield f"{short}  {_('the plan has ended: {reason}', reason=translate(found.ended))}"
     if found.due is not None:
         yield f"{short}  {_('the next move is due at {time}', time=local_time(found.due))}"
     if found.error is not None:

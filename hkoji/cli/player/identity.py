@@ -28,7 +28,8 @@ def init(out: CommandOutput, name: str, key: Path | None) -> None:
     out.result(
         value,
         lambda: _(
-            "You are {name}, key {fingerprint}, kept in {folder}\nThen: hkoji register --server URL",
+            "You are {name}, key {fingerprint}, kept in {folder}\n"
+            "Then: hkoji register --server URL, or with a link from a friend: hkoji join LINK",
             name=identity.name,
             fingerprint=identity.key.fingerprint,
             folder=home.path,
