@@ -62,7 +62,7 @@ class ServiceChoices:
             self.set_invites("known")
 
     def blocks(self) -> tuple[str, ...]:
-        """Returns the names of those whom the player has blocked."""
+        """Returns the names of the players whom the player has blocked."""
         answer = self._send("GET", "/v1/me/blocks")
         with understood(answer):
             return _names(answer.json()["blocks"])

@@ -99,7 +99,7 @@ def refuse_without_link(course: Course) -> None:
 
 
 def verify_link(course: Course, code: str) -> None:
-    """Checks that the game was opened by who knew the code. The signature of its key in the `open` has been verified.
+    """Checks that somebody who knew the code opened the game. The signature of its key in the `open` has been verified.
 
     Raises `TrustError`.
     """

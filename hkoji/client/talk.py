@@ -61,7 +61,7 @@ class Conversation(NamedTuple):
 
     @property
     def flawed(self) -> int:
-        """How many messages are not the word of the one who is said to have written them."""
+        """How many messages are not the word of their supposed authors."""
         return sum(each.flaw is not None for each in self.messages)
 
 

@@ -1,4 +1,4 @@
-"""`hkoji block`: whom the player does not want to play with."""
+"""`hkoji block`: the players with whom the player does not want to play."""
 
 from __future__ import annotations
 

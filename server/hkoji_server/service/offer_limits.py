@@ -12,7 +12,7 @@ _ANY_NUMBER = 10**9
 
 
 class OfferLimits(NamedTuple):
-    """How many games a player may ask for in 24 hours, and how many in the first 24 hours of a name; 0: any number."""
+    """How many games a player may ask for in 24 hours, and in the first 24 hours after registering; 0: any number."""
 
     daily: int = 50
     daily_of_new: int = 5

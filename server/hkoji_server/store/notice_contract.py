@@ -25,7 +25,7 @@ MOST_CHANNELS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A way in which a player wants to be told of events: `kind` is `webhook` or `mail`, and `target` its address.
+    """A way in which a player wants to be told of events: `kind` is such as `webhook`, `target` its address.
 
     `settings` is canonical text. Nothing but a first notice with a code is sent before the player has `confirmed` it;
     `code` is the digest of that code. `failures` is how many notices in a row were given up. Since `off`, if that is

@@ -234,7 +234,7 @@ class BeatTable(SQLModel, table=True):
 
 
 class ChannelTable(SQLModel, table=True):
-    """A way in which a player wants to be told: `kind` is `webhook` or `mail`, `target` its address."""
+    """A way in which a player wants to be told: `kind` is such as `webhook`, `target` its address."""
 
     __tablename__ = "channel"
 

@@ -1,4 +1,4 @@
-"""The offers that players have asked for lately, and an index of who has finished a game with whom."""
+"""The offers that players have asked for lately, and an index of the pairs of players who have finished a game."""
 
 from __future__ import annotations
 
