@@ -233,8 +233,8 @@ class ClientGame:
         known = self.record.require()
         if known.position.course.stage is Stage.OPEN:
             refuse_chosen_cards(known.position.course)
-            commit = self._commit_entropy(0)
             name, key, course = self._sender.player().name, self._sender.my_key(), known.position.course
+            commit = self._commit_entropy(0, course)
             body = entry_kinds.Open(commit, key, invite)
             if by_link:
                 link = link_key(own_code(self.vault, self._entropy))
@@ -275,7 +275,7 @@ class ClientGame:
             if isinstance(invite, entry_kinds.Invite) and (reason := invite.refusal(me.name, key)):
                 raise IllegalError(reason, hint=_TAKEN)
             agree(course)
-            commit = self._commit_entropy(1)
+            commit = self._commit_entropy(1, course)
             body = entry_kinds.Join(commit, key)
             if code is not None:
                 link = link_key(code)
@@ -374,9 +374,14 @@ class ClientGame:
 
     # --- the steps ------------------------------------------------------------------------------------------------
 
-    def _commit_entropy(self, seat: Seat) -> str:
+    def _commit_entropy(self, seat: Seat, course: Course) -> str:
+        """Returns the commitment of the next entry: that of one which the service has refused there, or a fresh one."""
         from hkoji.game.commitments import ENTROPY_BYTES, entropy_commit
 
+        for entry in self._sender.refused(course):
+            commitment = entry.body.get("entropy_commit")
+            if isinstance(commitment, str) and self.vault.entropy(seat, commitment) is not None:
+                return commitment
         entropy = self._entropy(ENTROPY_BYTES).hex()
         self.vault.begin(self.service.url, entropy)
         return entropy_commit(self.vault.game, seat, entropy)

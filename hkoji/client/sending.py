@@ -23,6 +23,7 @@ from hkoji.game.course import Course
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.game.summary import time_of_record
 from hkoji.game.time_control import format_duration
+from hkoji.log.entry import Entry, parse_entry
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
@@ -66,11 +67,22 @@ class EntrySender:
         return key or self.my_key()
 
     def post(self, course: Course, body: entry_kinds.EntryBody) -> None:
-        """Signs the next entry and sends it."""
+        """Signs the next entry and sends it. If the service has refused the same entry before, sends that one again."""
         player = self.player()
         seen = time_of_record(self._record.require().lines[-1])
-        draft = draft_entry(course, body, by=player.name, at=utc_now(), seen=seen)
+        # Each further text that is signed for one place could become part of the log.
+        refused = self.refused(course)
+        drafts = [
+            draft_entry(course, body, by=player.name, at=at, seen=seen)
+            for at in (*(each.at for each in refused), utc_now())
+        ]
+        texts = [each.text for each in refused]
+        draft = next((each for each in drafts if each.entry.text in texts), drafts[-1])
         self.send(draft.sign(player.signer_of(body.newcomer_key() or self.counting_key(course))))
+
+    def refused(self, course: Course) -> tuple[Entry, ...]:
+        """Returns the player's entries that were signed for the next place, and are not in the log."""
+        return tuple(parse_entry(text) for text in self._vault.signed(course.seq + 1))
 
     def send(self, submission: Submission) -> None:
         """Keeps a submission, then sends it. Without an answer it stays in the outbox for the next command."""

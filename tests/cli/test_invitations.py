@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +119,24 @@ def test_a_blocked_player_hears_it_and_can_be_unblocked(homes: Homes) -> None:
     assert homes("alice", "join", open_game).code == 0
     for line in ("block", "block alice --list", "block --list --remove", "block nobody", "block Alice!"):
         assert homes("bob", *line.split()).code == Exit.USAGE
+
+
+def test_what_was_refused_and_is_tried_again_is_signed_once(homes: Homes) -> None:
+    open_game = homes.new("bob")
+    assert homes("bob", "block", "alice").code == 0
+    for words in (("new", "--invite", "bob"), ("join", open_game)):
+        first = homes("alice", *words)
+        time.sleep(1.1)  # an entry names a second, so this one would be another
+        second = homes("alice", *words)
+        assert first.code == second.code == Exit.KEY
+        assert "blocked" in first.err
+        assert second.err == first.err
+    signed = [json.loads(each.read_text())["signed"] for each in (homes.folder / "alice").rglob("secrets.json")]
+    assert [len(texts) for game in signed for texts in game.values()] == [1, 1]
+    assert homes("bob", "block", "alice", "--remove").code == 0
+    invitation = homes.new("alice", "--invite", "bob")
+    assert homes("bob", "join", invitation).code == 0
+    assert homes("alice", "join", open_game).code == 0
 
 
 def test_whom_a_player_trusts_is_known(homes: Homes) -> None:
