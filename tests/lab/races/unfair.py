@@ -38,14 +38,19 @@ def _no_compare_and_swap_on_postgres() -> None:
     taken = ", ".join(f"{name} = excluded.{name}" for name in ("text", "sig", "receipt", "receipt_sig"))
     instead = f" ON CONFLICT (game, seq) DO UPDATE SET {taken}"
     opened, answered = "), \nopened AS", ")\n SELECT (SELECT"
-    for which, statement in postgres_statements._APPENDS.items():
+    made = postgres_statements._appends
+
+    def appends(**parts: bool) -> str:
+        statement = made(**parts)
         assert place in statement
         unfair = statement.replace(place, "")
         if opened in unfair:
             unfair = unfair.replace(answered, f" ON CONFLICT DO NOTHING{answered}").replace(opened, instead + opened)
         else:
             unfair = unfair.replace(answered, instead + answered)
-        patch.dict(postgres_statements._APPENDS, {which: unfair}).start()
+        return unfair
+
+    patch.object(postgres_statements, "_appends", appends).start()
 
 
 def _another_receipt() -> None:

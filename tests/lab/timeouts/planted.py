@@ -24,9 +24,14 @@ def _no_deadline_compared() -> None:
     assert unfair != append.ADVANCE, append.ADVANCE
     patch.object(append, "ADVANCE", unfair).start()
     compared = " AND game.deadline IS NOT DISTINCT FROM %(b_deadline)s::VARCHAR"
-    for which, statement in statements._APPENDS.items():
+    made = statements._appends
+
+    def appends(**parts: bool) -> str:
+        statement = made(**parts)
         assert compared in statement, statement
-        patch.dict(statements._APPENDS, {which: statement.replace(compared, "")}).start()
+        return statement.replace(compared, "")
+
+    patch.object(statements, "_appends", appends).start()
 
 
 def _gifts_move_nothing() -> None:

@@ -10,8 +10,7 @@ revoked. A new game takes its number, and the lock that outages exclude, in two 
 
 from __future__ import annotations
 
-import itertools
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -120,6 +119,8 @@ def _noted(moved: Any) -> Any:
     return added.on_conflict_do_update(index_elements=KEY, set_={name: added.excluded[name] for name in RENEWED})
 
 
+# When it is first used: there are 64, each takes milliseconds to make, and a process needs about a dozen.
+@cache
 def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: bool, tells: bool) -> str:
     """Returns the statement of an append, which contains only the parts that the append has."""
     names = (*PLACE, *OUTLINE) if outline else PLACE
@@ -173,10 +174,6 @@ HOLD: Final = _text(
 HOLD_HOST: Final = _text(
     select(PLAYER.c.name).where(PLAYER.c.name == bindparam("b_host")).with_for_update(key_share=True)
 )
-_APPENDS: Final = {
-    which: _appends(outline=which[0], openings=which[1], single=which[2], ends=which[3], looks=which[4], tells=which[5])
-    for which in itertools.product((False, True), repeat=6)
-}
 
 
 def append_statement(append: Append) -> str:
@@ -185,9 +182,14 @@ def append_statement(append: Append) -> str:
     By whether it has an outline, openings, and exactly one line, ends the game, sets when the keeper looks at it, and
     has notices.
     """
-    ends = append.outline and append.summary.status in OVER
-    single, looks = len(append.lines) == 1, moves_look(append)
-    return _APPENDS[append.outline, bool(append.openings), single, ends, looks, bool(append.notices)]
+    return _appends(
+        outline=append.outline,
+        openings=bool(append.openings),
+        single=len(append.lines) == 1,
+        ends=append.outline and append.summary.status in OVER,
+        looks=moves_look(append),
+        tells=bool(append.notices),
+    )
 
 
 def _adds_game() -> str:
