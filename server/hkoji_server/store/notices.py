@@ -12,6 +12,7 @@ from typing import Any, Final
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Insert,
     Select,
     bindparam,
     delete,
@@ -112,26 +113,35 @@ def add_notices(connection: Connection, notices: Sequence[NewNotice]) -> None:
     The caller's transaction holds the game, so that nobody else writes notices of it.
     """
     if notices and (found := connection.execute(wanting(), wanting_values(notices)).all()):
-        write_notices(connection, notices, found)
+        rows = outbox_rows(notices, found)
+        if rows:
+            connection.execute(writing(connection.dialect.name), rows)
 
 
-def write_notices(connection: Connection, notices: Iterable[NewNotice], channels: Iterable[Row]) -> None:
-    """Writes notices for those of the `channels`, rows of `wanting`, that want the event."""
-    rows = [
-        {**_values(each), "channel": channel, "kind": kind}
+def outbox_rows(notices: Iterable[NewNotice], channels: Iterable[Row]) -> list[dict[str, Any]]:  # Any: column values
+    """Returns the rows of notices for those of the `channels`, rows of `wanting`, that want the event."""
+    return [
+        {
+            "game": each.game,
+            "seq": each.seq,
+            "event": each.event,
+            "channel": channel,
+            "kind": kind,
+            "due": each.not_before,
+            "not_before": each.not_before,
+            "tries": 0,
+        }
         for each in notices
         for channel, kind, player, events in channels
         if player == each.player and f" {each.event} " in events
     ]
-    if rows:
-        upsert = postgresql.insert(OUTBOX) if connection.dialect.name == "postgresql" else sqlite.insert(OUTBOX)
-        renewed = {name: upsert.excluded[name] for name in RENEWED}
-        connection.execute(upsert.on_conflict_do_update(index_elements=KEY, set_=renewed), rows)
 
 
-def _values(new: NewNotice) -> dict[str, Any]:  # Any: column values
-    made = {"game": new.game, "seq": new.seq, "event": new.event}
-    return {**made, "due": new.not_before, "not_before": new.not_before, "tries": 0}
+def writing(dialect: str) -> Insert:
+    """Returns the statement that writes a row of the outbox, in place of an earlier one with its key."""
+    upsert = postgresql.insert(OUTBOX) if dialect == "postgresql" else sqlite.insert(OUTBOX)
+    renewed = {name: upsert.excluded[name] for name in RENEWED}
+    return upsert.on_conflict_do_update(index_elements=KEY, set_=renewed)
 
 
 # --- what is sent -----------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def _is_fresh() -> Any:
 
 
 def _noted(moved: Any) -> Any:
-    """Returns what writes the notices: `store.notices.write_notices` in one statement."""
+    """Returns what writes the notices: `store.notices.add_notices` in one statement."""
     given = (
         func.unnest(
             _list("t_seq", Integer), _list("t_event", Text), _list("t_player", Text), _list("t_not_before", Text)

@@ -12,7 +12,7 @@ from hkoji.messages.text import tell
 from hkoji_server.store import player_keys
 from hkoji_server.store.age import Clock, latest
 from hkoji_server.store.contract import Append, Hint, hint_of
-from hkoji_server.store.notices import wanting_values, write_notices
+from hkoji_server.store.notices import outbox_rows, wanting_values, writing
 from hkoji_server.store.sqlite.connections import DIALECT, READS, driver
 from hkoji_server.store.sqlite.writer import Work
 from hkoji_server.store.statements import (
@@ -46,6 +46,7 @@ SET_LOOK: Final = compiled(
 )
 ADD_ENTRY: Final = compiled(insert(ENTRY), DIALECT)
 ADD_OPENING: Final = compiled(insert(OPENING), DIALECT)
+ADD_NOTICE: Final = compiled(writing(DIALECT.name), DIALECT)
 FORGET: Final = compiled(delete(STATEMENT).where(STATEMENT.c.game == bindparam("b_game")), DIALECT)
 
 
@@ -90,7 +91,8 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
             execute(ADD_OPENING, opening)
         # Most players have no channel. Then this one look is all that a notice costs.
         if told and (channels := execute(READS.wanting, told).fetchall()):
-            write_notices(connection, append.notices, channels)
+            for notice in outbox_rows(append.notices, channels):
+                execute(ADD_NOTICE, notice)
         return hint_of(append)
 
     return work
