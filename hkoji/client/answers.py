@@ -167,14 +167,8 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
     if code == errors.ClockError.code and answer.status == 503:
         wait = value.get("retry_after")
         return errors.ClockError(detail, wait if type(wait) is int and wait >= 0 else 30)
-    if code == errors.RevokedError.code and answer.status == 403:
-        return _RevokedError(detail, hint=hint)
     if code == errors.TalkClosedError.code and answer.status == 409:
         return errors.TalkClosedError(shorten(str(game or ""), 32), detail)
-    if code == errors.TooManyChannelsError.code and answer.status == 409:
-        return errors.TooManyChannelsError(detail, hint=hint)
-    if code == errors.NotDeliveredError.code and answer.status == 422:
-        return _UndeliveredError(detail, hint=hint)
     kind = _BY_STATUS.get(answer.status)
     return kind(detail, hint=hint) if kind else errors.ServiceError(answer.status, detail, hint=hint)
 
@@ -218,6 +212,9 @@ class _TakenError(errors.HkojiError):
 _BY_CODE: Final[dict[tuple[int, str], type[errors.HkojiError]]] = {
     (403, errors.BlockedError.code): errors.BlockedError,
     (403, errors.NotAcceptedError.code): errors.NotAcceptedError,
+    (403, errors.RevokedError.code): _RevokedError,
+    (409, errors.TooManyChannelsError.code): errors.TooManyChannelsError,
+    (422, errors.NotDeliveredError.code): _UndeliveredError,
     (429, errors.TooManyGamesError.code): errors.TooManyGamesError,
 }
 _BY_STATUS: Final[dict[int, type[errors.HkojiError]]] = {
