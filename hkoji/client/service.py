@@ -35,7 +35,6 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.pins import KnownKeys, Pins
 from hkoji.client.requests import REPLACED, ServiceRequests, unregistered
-from hkoji.client.talk_answers import MessageAnswer, read_message, read_talk_page
 from hkoji.client.transport import MOST_BYTES, Transport, same_bytes
 from hkoji.errors import (
     ExistsError,
@@ -54,8 +53,6 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
 _PAGE: Final = "200"
-_MOST_MESSAGES: Final = 5000
-"""How many messages of a game a client reads. A service takes fewer."""
 _REPLACED_ELSEWHERE: Final = tell(
     "copy the file of the current key from the machine where you have changed it, and begin with it in a new folder: "
     "`hkoji init NAME --key FILE`; if you have not changed it, somebody else has: ask the operator"
@@ -305,38 +302,6 @@ class Service:
     def withdraw(self, game: str) -> None:
         """Asks the service to forget the player's wish to call a game off."""
         path = f"/v1/games/{game}/statements/annul"
-        self.requests.with_login(lambda token: self.requests.send("DELETE", path, token=token, game=game))
-
-    # --- talk -----------------------------------------------------------------------------------------------------
-
-    def talk(self, game: str) -> tuple[MessageAnswer, ...]:
-        """Returns all messages of a game of the player, page by page, as the service shows them."""
-        return self.requests.with_login(lambda token: self._talk(game, token))
-
-    def _talk(self, game: str, token: str) -> tuple[MessageAnswer, ...]:
-        found: list[MessageAnswer] = []
-        after: int | None = 0
-        while after is not None:
-            path = f"/v1/games/{game}/talk?after={after}"
-            answer = self.requests.send("GET", path, token=token, game=game, most=LONGEST_PAGE)
-            page, after = read_talk_page(answer, after)
-            found += page
-            with understood(answer):
-                if len(found) > _MOST_MESSAGES:
-                    raise HkojiError(tell("its list of messages does not end"))
-        return tuple(found)
-
-    def say(self, game: str, text: str, sig: str) -> MessageAnswer:
-        """Sends a signed message; sent again it is the same one. Returns it as the service keeps it."""
-        value, path = {"text": text, "sig": sig}, f"/v1/games/{game}/talk"
-        with same_bytes():
-            return read_message(
-                self.requests.with_login(lambda token: self.requests.send("POST", path, value, token, game=game))
-            )
-
-    def delete_message(self, game: str, number: int) -> None:
-        """Asks the service to delete a message of the player."""
-        path = f"/v1/games/{game}/talk/{number}"
         self.requests.with_login(lambda token: self.requests.send("DELETE", path, token=token, game=game))
 
     # --- views ----------------------------------------------------------------------------------------------------

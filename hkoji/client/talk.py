@@ -14,7 +14,7 @@ from hkoji.client.answers import REFUSALS
 from hkoji.client.files import intact, read_json, text_or_none, write_json
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
-from hkoji.client.talk_answers import MessageAnswer
+from hkoji.client.talk_requests import MessageAnswer, TalkRequests
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import HkojiError, NotFoundError, TooManyError, TrustError, UsageError
@@ -138,7 +138,7 @@ class GameTalk:
 
     def __init__(self, record: VerifiedLog, service: Service, sender: EntrySender, say: Callable[[str], None]) -> None:
         self._record: Final = record
-        self._service: Final = service
+        self._requests: Final = TalkRequests(service)
         self._sender: Final = sender
         self._say = say
         self._file: Final = TalkFile(record.vault)
@@ -201,7 +201,7 @@ class GameTalk:
                 tell("message {number} is not one of yours", number=number),
                 hint=tell("nothing was deleted; see the numbers with `hkoji talk {game}`", game=course.setup.game[:8]),
             )
-        self._service.delete_message(course.setup.game, number)
+        self._requests.delete(course.setup.game, number)
         return self._fetch(course)
 
     def mute(self, *, muted: bool) -> Conversation:
@@ -233,7 +233,7 @@ class GameTalk:
             return
         statement, sig = pending
         try:
-            answer = self._service.say(statement.game, statement.text, sig)
+            answer = self._requests.say(statement.game, statement.text, sig)
         except _CLOSED:
             self._file.set_pending(None)
             raise
@@ -255,7 +255,7 @@ class GameTalk:
     def _fetch(self, course: Course) -> Conversation:
         """Returns what the service shows, verified, and keeps what holds."""
         kept = self._file.kept
-        shown = self._service.talk(course.setup.game)
+        shown = self._requests.messages(course.setup.game)
         if not shown and course.finished and kept:
             # The service deletes all messages some time after the end. Here they stay.
             return self.kept()
