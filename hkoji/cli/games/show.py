@@ -10,7 +10,6 @@ from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, EncodedResult
 from hkoji.cli.settings import deck_for
 from hkoji.client import Client, Position
-from hkoji.client.series import SeriesPlace, kept_place
 from hkoji.game.course import Stage
 from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.game.summary import time_of_record
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from hkoji.client.game_time import GameTime
     from hkoji.client.invite_link import InviteLink
     from hkoji.client.kept_game import KeptGame
+    from hkoji.client.series import SeriesPlace
 
 
 class Beside(NamedTuple):
@@ -41,12 +41,17 @@ def show(client: Client, out: CommandOutput, game: str, *, offline: bool = False
     """Shows a game's board."""
 
     def beside(position: Position, ended: str) -> Beside:
-        from hkoji.client.links import own_link
+        course, place, link = position.course, None, None
+        if course.setup.agreement.series is not None:
+            from hkoji.client.series import kept_place
 
-        name = position.course.setup.game
+            place = kept_place(course, ended, client.kept_game)
         # The link is shown while a game of the player's own waits for whoever has it.
-        link = own_link(client, name) if position.course.stage is Stage.JOIN else None
-        return Beside(kept_place(position.course, ended, client.kept_game), client.note(name), link)
+        if course.stage is Stage.JOIN:
+            from hkoji.client.links import own_link
+
+            link = own_link(client, course.setup.game)
+        return Beside(place, client.note(course.setup.game), link)
 
     def ask() -> tuple[Position, GameTime, Beside]:
         with client.game(client.find(game)) as held:
