@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError
-from hkoji.game.time_control import DAY, TimeControl
+from hkoji.game.time_control import DAY, TimeControl, zone_offset
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import exactly, is_time
 from hkoji.messages.text import tell
@@ -114,9 +114,8 @@ class _Week(NamedTuple):
 @lru_cache(maxsize=256)
 def _week(rest: str, zone: str) -> _Week:
     counts = tuple(day not in rest for day in _WEEKDAYS)
-    sign = -1 if zone[0] == "-" else 1
     return _Week(
-        sign * (int(zone[1:3]) * 3600 + int(zone[4:6]) * 60),
+        zone_offset(zone),
         tuple(day for day in range(7) if counts[day]),
         tuple(sum(counts[:day]) * DAY for day in range(7)),
         counts,

@@ -176,12 +176,23 @@ def _find_length_fault(control: TimeControl) -> str | None:
     return None
 
 
+def is_zone(text: str) -> bool:
+    """Whether a text is a time zone: a fixed offset from UTC in quarter hours, up to 14:45."""
+    return _ZONE.fullmatch(text) is not None
+
+
+def zone_offset(zone: str) -> int:
+    """The seconds by which the clocks of a time zone are ahead of UTC."""
+    sign = -1 if zone[0] == "-" else 1
+    return sign * (int(zone[1:3]) * 3600 + int(zone[4:6]) * 60)
+
+
 def _find_rest_fault(control: TimeControl) -> str | None:
     """What is wrong with the rest days of a control, or their zone; None if nothing is."""
     rest, zone = control.rest, control.zone
     if not _REST.fullmatch(rest) or rest == _WEEK:
         return tell("rest days are digits 1 (Monday) to 7 (Sunday), sorted, and not all seven")
-    if not _ZONE.fullmatch(zone):
+    if not is_zone(zone):
         return tell("a zone is like +02:00 or -05:30, up to 14:45 in quarter hours")
     if not rest and zone != UTC_ZONE:
         return tell("without rest days the zone is +00:00")

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Self
 
 from hkoji.errors import MalformedError
 from hkoji.game.clock import format_time, parse_time
-from hkoji.game.time_control import DAY, UTC_ZONE
+from hkoji.game.time_control import DAY, UTC_ZONE, is_zone, zone_offset
 from hkoji.log.canonical import JsonValue, decode, encode
 from hkoji.log.entry import exactly
 from hkoji.messages.text import tell
@@ -29,7 +29,6 @@ AHEAD: Final = 600
 """How many seconds before the quiet hours a reminder comes that would come during them."""
 
 _TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
-_ZONE = re.compile(r"(?!-00:00)[+-](?:0[0-9]|1[0-4]):(?:00|15|30|45)")
 
 
 class Quiet(NamedTuple):
@@ -71,7 +70,7 @@ class ChannelSettings(NamedTuple):
         form, zone, listed = fields["format"], fields["zone"], fields["digest"]
         if form not in FORMATS or not isinstance(form, str):
             raise MalformedError(what, tell("format is none of {formats}", formats=", ".join(FORMATS)))
-        if not isinstance(zone, str) or not _ZONE.fullmatch(zone):
+        if not isinstance(zone, str) or not is_zone(zone):
             raise MalformedError(what, tell("zone is not an offset such as +01:00"))
         if not isinstance(listed, list) or len(listed) > MOST_DIGESTS:
             raise MalformedError(what, tell("digest is not a list of at most {most} times of day", most=MOST_DIGESTS))
@@ -126,8 +125,7 @@ class ChannelSettings(NamedTuple):
         return None if self.quiet is None else self.quiet.since(self._second_of_day(parse_time(at)))
 
     def _second_of_day(self, seconds: int) -> int:
-        sign = -1 if self.zone[0] == "-" else 1
-        return (seconds + sign * (int(self.zone[1:3]) * 3600 + int(self.zone[4:6]) * 60)) % DAY
+        return (seconds + zone_offset(self.zone)) % DAY
 
 
 def _quiet(value: JsonValue) -> Quiet:
