@@ -20,6 +20,7 @@ from hkoji.errors import (
     NotFoundError,
     TooManyChannelsError,
 )
+from hkoji.game.time_control import DAY
 from hkoji.log.canonical import JsonValue
 from hkoji.messages.text import tell
 from hkoji_server.service.channel_settings import ChannelSettings
@@ -30,7 +31,7 @@ from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.store.contract import Store
 from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel
 
-CODE_LIFETIME: Final = 24 * 3600
+CODE_LIFETIME: Final = DAY
 """Seconds in which a code must be typed."""
 _ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"
 """The characters of a code, which a person can read and type without mistaking one for another."""

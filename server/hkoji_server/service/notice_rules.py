@@ -14,6 +14,7 @@ from hkoji.game.clock import Effect, add_seconds, format_time, parse_time
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import KINDS, Lapse
 from hkoji.game.entry_kinds.time import LapseReason
+from hkoji.game.time_control import DAY
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.referee import RefereedGame
 from hkoji_server.service.channel_settings import AHEAD, LONGEST_QUIET, ChannelSettings
@@ -22,11 +23,11 @@ from hkoji_server.store.notice_contract import LeasedNotice, NewNotice
 
 TURN_WAIT: Final = 60
 """How many seconds a `turn` waits, so that a quick reply makes no notice."""
-REMINDERS: Final = {NoticeEvent.REMIND1: 24 * 3600, NoticeEvent.REMIND2: 4 * 3600}
+REMINDERS: Final = {NoticeEvent.REMIND1: DAY, NoticeEvent.REMIND2: 4 * 3600}
 """How many seconds before the deadline each reminder comes, the first one first."""
 _EARLY: Final = LONGEST_QUIET + AHEAD
 """How many seconds earlier than that a reminder is looked at, since quiet hours may make it come earlier."""
-OLDEST_NOTICE: Final = 72 * 3600
+OLDEST_NOTICE: Final = 3 * DAY
 """For how many seconds after it was due a notice is tried."""
 _OF_TURN: Final = (NoticeEvent.TURN, *REMINDERS)
 _OWED: Final = (*_OF_TURN, NoticeEvent.GIVEN)

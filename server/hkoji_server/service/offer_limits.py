@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hkoji.game.clock import add_seconds
+from hkoji.game.time_control import DAY
 from hkoji_server.store.contract import OfferQuota
-from hkoji_server.store.offers import DAY_SECONDS
 
 _ANY_NUMBER = 10**9
 
@@ -22,4 +22,4 @@ class OfferLimits(NamedTuple):
         if not self.daily and not self.daily_of_new:
             return None
         most = self.daily or _ANY_NUMBER
-        return OfferQuota(add_seconds(at, -DAY_SECONDS), most, min(most, self.daily_of_new or most))
+        return OfferQuota(add_seconds(at, -DAY), most, min(most, self.daily_of_new or most))

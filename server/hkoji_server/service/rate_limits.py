@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Final
 
 from hkoji.errors import TooManyError
+from hkoji.game.time_control import DAY
 from hkoji.messages.text import tell
 from hkoji_server.store.rates import Rate, Rates
 
@@ -24,7 +25,7 @@ POSTS: Final = Rate(60, 3600)
 """The notices that a channel gets."""
 TESTS: Final = Rate(10, 3600)
 """The first notices and tests of all channels that a player has, or has had."""
-CODES: Final = Rate(5, 24 * 3600)
+CODES: Final = Rate(5, DAY)
 """The codes that may be tried for a channel."""
 _IPV6_HOST: Final = 64
 """The holder of one IPv6 address usually has the network of this prefix length."""

@@ -6,11 +6,11 @@ learns of it, not even that there is any.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Final
 
 from hkoji.errors import BlockedError, ForbiddenError, MalformedError, NotFoundError, TalkClosedError
 from hkoji.game.course import Course
+from hkoji.game.time_control import DAY
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.talk import parse_talk
@@ -22,10 +22,9 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.player_keys import verify_not_revoked
 from hkoji_server.store.talk_contract import KeptMessage, NewMessage
 
-_DAY: Final = timedelta(days=1) // timedelta(seconds=1)
-WRITTEN: Final = 7 * _DAY
+WRITTEN: Final = 7 * DAY
 """How many seconds after the end of a game its players can still write."""
-KEPT: Final = 90 * _DAY
+KEPT: Final = 90 * DAY
 """How many seconds after the end of a game its messages are deleted."""
 
 
@@ -65,7 +64,7 @@ class Talk:
                 tell("{name} does not want messages from you", name=other), hint=tell("nothing was sent")
             )
         new = NewMessage(game, player, other, text, encode_base64(blob), self._sources.at())
-        return await self._store.add_message(new, self._sources.at(-_DAY))
+        return await self._store.add_message(new, self._sources.at(-DAY))
 
     async def heard(self, game: str, player: str, after: int, limit: int) -> tuple[KeptMessage, ...]:
         """Returns messages of a game with numbers greater than `after`. Raises `NotFoundError` as `say` does."""

@@ -29,6 +29,7 @@ from sqlalchemy import (
 )
 
 from hkoji.game.course import OVER
+from hkoji.game.time_control import DAY
 from hkoji_server.store.contract import GameSummary, OpenFilter, Query, Speed
 from hkoji_server.store.json_columns import JsonField
 from hkoji_server.store.tables import BLOCK, GAME
@@ -56,8 +57,8 @@ _PLACE: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status
 _NEVER: Final = "9999-12-31T23:59:59Z"
 """Stands for no deadline, in the order of deadlines."""
 _JOINER: Final[ColumnElement[Any]] = bindparam("b_joiner", type_=Text)
-_DAY: Final[ColumnElement[int]] = literal_column(str(24 * 3600))
-_MONTH: Final[ColumnElement[int]] = literal_column(str(31 * 24 * 3600))
+_DAY: Final[ColumnElement[int]] = literal_column(str(DAY))
+_MONTH: Final[ColumnElement[int]] = literal_column(str(31 * DAY))
 _NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
 
 

@@ -6,17 +6,16 @@ PostgreSQL it holds the player's row.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Delete, Insert, Select, bindparam, delete, func, insert, select
 
 from hkoji.errors import TooManyGamesError
 from hkoji.game.clock import add_seconds
+from hkoji.game.time_control import DAY
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import NewGame, OfferQuota
 from hkoji_server.store.tables import OFFER, PLAYER
-
-DAY_SECONDS: Final = 24 * 3600
 
 
 class CountedOffers(NamedTuple):
@@ -68,5 +67,5 @@ def verify_may_offer(player: str, quota: OfferQuota, counted: CountedOffers) -> 
             name=player,
             limit=limit,
         ),
-        hint=tell("nothing was created; ask again after {time}", time=add_seconds(first, DAY_SECONDS)),
+        hint=tell("nothing was created; ask again after {time}", time=add_seconds(first, DAY)),
     )
