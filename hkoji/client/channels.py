@@ -9,6 +9,7 @@ from hkoji.client.answers import read_text, understood
 from hkoji.client.service import Service
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import NotFoundError, UsageError
+from hkoji.log.canonical import is_hex
 from hkoji.messages.text import tell
 
 _ID_DIGITS: Final = 16
@@ -93,7 +94,7 @@ def _read_texts(value: object) -> list[str]:
 def _read(value: Any) -> PlayerChannel:  # Any: JSON
     """Reads a channel. Raises `KeyError`, `TypeError` or `ValueError` for another form."""
     channel, failures, settings = read_text(value["id"]), value["failures"], value["settings"]
-    if len(channel) != _ID_DIGITS or channel.strip("0123456789abcdef"):
+    if not is_hex(channel, _ID_DIGITS):
         raise ValueError("the id of a channel is 16 hex digits")  # it becomes part of an address
     if type(failures) is not int:
         raise TypeError("a channel")

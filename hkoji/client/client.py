@@ -36,6 +36,7 @@ from hkoji.game.clock import add_seconds
 from hkoji.game.course import OVER
 from hkoji.game.position import Position
 from hkoji.game.submission import Submission
+from hkoji.log.canonical import begins_hex
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
@@ -206,7 +207,7 @@ class Client:
         Raises `NotFoundError` or `UsageError`.
         """
         wanted = prefix.lower()
-        if not wanted or wanted.strip("0123456789abcdef") or len(wanted) > 32:
+        if not begins_hex(wanted, 32):
             raise NotFoundError(
                 tell("game"),
                 prefix,

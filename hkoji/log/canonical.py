@@ -129,6 +129,11 @@ def is_hex(value: JsonValue, digits: int) -> bool:
     return isinstance(value, str) and len(value) == digits and _HEX.fullmatch(value) is not None
 
 
+def begins_hex(text: str, digits: int) -> bool:
+    """Whether a text is at least one and at most `digits` lower case hex digits: the first ones of an id."""
+    return 0 < len(text) <= digits and _HEX.fullmatch(text) is not None
+
+
 def encode_base64(data: bytes) -> str:
     """Padded base64 (RFC 4648, section 4)."""
     return b2a_base64(data, newline=False).decode("ascii")

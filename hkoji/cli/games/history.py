@@ -11,6 +11,7 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import HkojiError, NotFoundError, UsageError
 from hkoji.game.course import OVER
+from hkoji.log.canonical import begins_hex
 from hkoji.log.entry import is_name
 from hkoji.messages.text import Text, shorten, tell
 
@@ -110,7 +111,7 @@ def _score_line(name: str, every: Tally, rated: Tally) -> str:
 def games_of_series(client: Client, out: CommandOutput, prefix: str, *, offline: bool) -> None:
     """Lists the games of a series in their order, and the score, which is counted from their logs."""
     wanted = prefix.lower()
-    if not wanted or wanted.strip("0123456789abcdef") or len(wanted) > _SERIES_DIGITS:
+    if not begins_hex(wanted, _SERIES_DIGITS):
         raise _no_series(prefix)
 
     def show(found: Sequence[Summary]) -> None:
