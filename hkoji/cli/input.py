@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.terminal import read_secret
-from hkoji.errors import CancelledError, OtherOriginError, StorageError, UsageError
+from hkoji.errors import CancelledError, MalformedError, OtherOriginError, StorageError, UsageError
 from hkoji.messages.text import tell
 
 _T = TypeVar("_T")
@@ -32,6 +32,23 @@ def read_input(out: CommandOutput, file: str, limit: int | None = None) -> bytes
     except OSError as error:
         reason = tell("cannot read {file}: {reason}", file=file, reason=error.strerror)
         raise StorageError(reason, hint=tell("give a file, or - for standard input")) from error
+
+
+def read_words(out: CommandOutput, words: Sequence[str], most: int, what: str, *, hint: str) -> str:
+    """Returns typed words as one text; for `-` alone the text on standard input, in which each line ends in LF.
+
+    The line end at its end is no part of it. Of a text of more than `most` bytes it returns more than that, but perhaps
+    not all. Raises `MalformedError` with the name `what` for what is not UTF-8.
+    """
+    if list(words) != ["-"]:
+        return " ".join(words)
+    longest = 2 * (most + 1)  # that many bytes may be `most` and a last line end, if all of them are CR and LF
+    data = read_input(out, "-", longest)
+    try:
+        text = data.decode(errors="ignore" if len(data) > longest else "strict")  # the last character may be cut
+    except UnicodeDecodeError:
+        raise MalformedError(what, tell("it is not UTF-8"), hint=hint) from None
+    return text.replace("\r\n", "\n").removesuffix("\n")
 
 
 def read_code(out: CommandOutput) -> str:

@@ -46,6 +46,14 @@ def test_a_note_is_kept_here_and_nothing_is_sent(service: MemoryService, alice: 
     assert len(service.requests) == asked
 
 
+def test_no_part_of_a_note_from_standard_input_is_kept_for_the_whole(alice: Shell, game: str) -> None:
+    for text in ("x" * 65_536 + "\nrest", "x\r\n" * 65_536, "x" * 65_537):
+        assert alice("note", game, "-", stdin=text).code == 1
+    assert alice("note", game, "--json").json["note"] is None
+    assert alice("note", game, "-", stdin="x" * 65_534 + "\r\ny\r\n").code == 0
+    assert alice("note", game, "--json").json["note"] == "x" * 65_534 + "\ny"
+
+
 def test_show_has_the_note_of_its_player(alice: Shell, bob: Shell, game: str) -> None:
     assert "note" not in alice("show", game, "--json").json
     assert alice("note", game, "-", stdin="look\x1b[2J out\nfor E").code == 0

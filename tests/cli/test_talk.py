@@ -133,6 +133,22 @@ def test_a_message_from_standard_input(alice: TimedPlayer, bob: TimedPlayer, gam
     assert len(bob("talk", game, "--json").json["messages"]) == 1
 
 
+def test_no_part_of_a_message_from_standard_input_is_sent_for_the_whole(
+    alice: TimedPlayer, bob: TimedPlayer, game: str
+) -> None:
+    from tests.support.shell import run
+
+    # Line ends of two bytes count as one, so what is read is longer than what is said.
+    assert run("talk", game, "-", seat=alice, stdin="line\r\n" * 170).code == 0
+    (said,) = states(bob("talk", game, "--json"))
+    assert said[3] == "line\n" * 169 + "line"
+    for text in ("line\r\n" * 250, "x" * 1000 + "\n" + "rest", "x" * 1000 + "\r\n" * 2000, "ä" * 1500):
+        done = run("talk", game, "-", seat=alice, stdin=text)
+        assert done.code == 5, text
+        assert "UTF-8" not in done.err
+    assert len(bob("talk", game, "--json").json["messages"]) == 1
+
+
 def test_a_message_cannot_steer_the_terminal_or_look_like_another_one(
     alice: TimedPlayer, bob: TimedPlayer, game: str
 ) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hkoji.cli.input import read_input
+from hkoji.cli.input import read_words
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
 from hkoji.client.notes import MAX_NOTE_BYTES, GameNote
-from hkoji.errors import MalformedError, UsageError
+from hkoji.errors import UsageError
 from hkoji.messages.text import printable, tell
 
 
@@ -38,7 +38,7 @@ def note(
             kept.delete()
             text = None
         elif words:
-            typed = _typed(out, list(words))
+            typed = read_words(out, words, MAX_NOTE_BYTES, tell("note"), hint=tell("nothing was changed"))
             text = kept.replace(typed) if replace else kept.add(typed)
         else:
             text = kept.text()
@@ -56,13 +56,3 @@ def note(
 def note_lines(text: str) -> list[str]:
     """Returns a note in lines that can be shown."""
     return [printable(line, "\t") for line in text.split("\n")]
-
-
-def _typed(out: CommandOutput, words: list[str]) -> str:
-    if words != ["-"]:
-        return " ".join(words)
-    data = read_input(out, "-", MAX_NOTE_BYTES)
-    try:
-        return data.decode().removesuffix("\n")
-    except UnicodeDecodeError:
-        raise MalformedError(tell("note"), tell("it is not UTF-8"), hint=tell("nothing was changed")) from None

@@ -8,11 +8,11 @@ from unicodedata import east_asian_width
 
 from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.games.time_text import local_time
-from hkoji.cli.input import read_input
+from hkoji.cli.input import read_words
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
-from hkoji.errors import MalformedError, TrustError, UsageError
+from hkoji.errors import TrustError, UsageError
 from hkoji.log.talk import MAX_WORDS_BYTES
 from hkoji.messages.text import plural, printable, tell
 
@@ -32,7 +32,7 @@ def talk(client: Client, out: CommandOutput, game: str, words: Sequence[str] | N
         return
     if offline:
         raise UsageError(tell("a message cannot be sent with --offline"), hint=tell("nothing was sent; leave it out"))
-    text = _typed(out, list(words))
+    text = read_words(out, words, MAX_WORDS_BYTES, tell("message"), hint=tell("nothing was sent"))
     full = client.find(game)
     with client.game(full) as held:
         held.current()
@@ -78,17 +78,6 @@ def _show(client: Client, out: CommandOutput, game: str, *, offline: bool) -> No
         return [kept]
 
     ask_or_keep(out, ask, lambda found: _result(out, *found), show_kept, offline=offline)
-
-
-def _typed(out: CommandOutput, words: list[str]) -> str:
-    """Returns what is to be said. A line end at the end of standard input is no part of it."""
-    if words != ["-"]:
-        return " ".join(words)
-    data = read_input(out, "-", MAX_WORDS_BYTES + 2)
-    try:
-        return data.decode().replace("\r\n", "\n").removesuffix("\n")
-    except UnicodeDecodeError:
-        raise MalformedError(tell("message"), tell("it is not UTF-8"), hint=tell("nothing was sent")) from None
 
 
 def _result(
