@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import chain
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import structlog
 
@@ -49,9 +49,9 @@ _FIRST_PAUSE: Final = 30
 _LONGEST_PAUSE: Final = 6 * 3600
 _JITTER: Final = 0.2
 
-Count = Callable[[str, str], None]
-"""A function that is called with the event of a notice and what has become of it: one of `OUTCOMES`."""
-OUTCOMES: Final = ("sent", "failed", "put off", "stale", "given up")
+Outcome = Literal["sent", "failed", "put off", "stale", "given up"]
+Count = Callable[[str, Outcome], None]
+"""A function that is called with the event of a notice and what has become of it."""
 
 
 def _nothing(*_: object) -> None:
