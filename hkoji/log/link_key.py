@@ -64,17 +64,12 @@ def make_link_statement(*, entropy_commit: str, game: str, key: PublicKey, name:
     return parse_link_statement(encode(value))
 
 
-def read_code(text: str) -> str:
-    """Reads the code of a link, exactly 32 lower case hex digits. Raises `MalformedError`, which does not repeat it."""
-    if not is_hex(text, CODE_DIGITS):
+def link_key(code: str) -> PrivateKey:
+    """The key of a link, from its code: exactly 32 lower case hex digits. Raises `MalformedError`, without the code."""
+    if not is_hex(code, CODE_DIGITS):
         raise MalformedError(
             tell("the code of a link"), tell("it is not {digits} lower case hex digits", digits=CODE_DIGITS)
         )
-    return text
-
-
-def link_key(code: str) -> PrivateKey:
-    """The key of a link, from its code. Raises `MalformedError` for another text than `read_code` takes."""
     from hkoji.log.private_key import PrivateKey
 
-    return PrivateKey.from_seed(sha256(f"hkoji.link.v1\n{read_code(code)}\n".encode("ascii")).digest())
+    return PrivateKey.from_seed(sha256(f"hkoji.link.v1\n{code}\n".encode("ascii")).digest())
