@@ -175,7 +175,6 @@ def listing(client: Client, out: CommandOutput, games: Sequence[dict[str, Any]],
 
 def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
     """Returns the cells of a game by the names of the columns."""
-    from hkoji.cli.games.result_words import result_words
     from hkoji.client.game_time import listed_time
 
     time, me = listed_time(game), client.identity.name
@@ -195,7 +194,7 @@ def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
         "reserve": reserve_text(time),
         "call off": _asked(game["annul"], me),
         "updated": local_time(game["updated"])[:_MINUTES] if game["updated"] else "",
-        "result": translate(result_words(client, game)),
+        "result": translate(_result(game, me)),
     }
 
 
@@ -214,3 +213,28 @@ def _paragraph(row: dict[str, str], columns: list[str]) -> str:
     """Returns a game for a terminal that is too narrow for the table."""
     told = ", ".join(f"{translate(_COLUMNS[name])} {row[name]}" for name in columns[1:] if row[name])
     return f"{row['game']}\n  {told}"
+
+
+def _result(game: dict[str, Any], me: str) -> str:  # Any: JSON
+    """Returns how a game ended: `won by charm`, `lost on time`, `declined: later`.
+
+    It is empty for one that goes on, and for one that was cancelled in a way that its status says.
+    """
+    if game["result"] is None:
+        return ""
+    from hkoji.game.result_text import lapse_text, own_result_text, result_text
+
+    if lapse := game.get("lapse"):
+        return lapse_text(lapse["reason"], lapse["why"])
+    if game["status"] == "cancelled":
+        return tell("called off by agreement") if game["guest"] is not None else ""
+    from hkoji.rules.events import Outcome
+    from hkoji.rules.registry import RULESETS
+
+    outcome = Outcome(game["result"]["reason"], game["result"]["winner"])
+    players, name = (game["host"], game["guest"]), game["ruleset"]["name"]
+    winner = None if outcome.winner is None else players[outcome.winner]
+    reasons = RULESETS[name].reasons if name in RULESETS else {}
+    if me in players and winner is not None:
+        return own_result_text(outcome, reasons, won=winner == me)
+    return result_text(outcome, reasons, winner)
