@@ -26,15 +26,11 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists
 
 # --- games ------------------------------------------------------------------------------------------------------------
 
-Game = Annotated[
-    str,
-    typer.Argument(
-        metavar="GAME",
-        help="The game's id or its first characters.",
-        show_default=False,
-        autocompletion=completion.games,
-    ),
-]
+_GAME = typer.Argument(
+    metavar="GAME", help="The game's id or its first characters.", show_default=False, autocompletion=completion.games
+)
+Game = Annotated[str, _GAME]
+OptionalGame = Annotated[str | None, _GAME]
 Notation = Annotated[
     list[str], typer.Argument(metavar="NOTATION", help="A move: 3BCC, -C, 1e, gift b c c …", show_default=False)
 ]

@@ -18,6 +18,7 @@ from hkoji.cli.commands.arguments import (
     MoreOptions,
     Notation,
     Offline,
+    OptionalGame,
     Origin,
     Plain,
     Rest,
@@ -307,15 +308,7 @@ def wait(
     "hkoji watch --all --exec -- sh -c 'cat >> log'"
 )
 def watch(
-    game: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="GAME",
-            help="The game's id or its first characters.",
-            show_default=False,
-            autocompletion=completion.games,
-        ),
-    ] = None,
+    game: OptionalGame = None,
     rest: Annotated[
         list[str] | None,
         typer.Argument(metavar="-- CMD", help="With --exec: a command and its arguments.", show_default=False),
@@ -350,15 +343,7 @@ def watch(
     epilog="Examples: printf '3* : -G -F -E\\n** : only\\n' | hkoji plan 2714 - --yes; hkoji plan 2714 --try '3BCC +D'"
 )
 def plan(
-    game: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="GAME",
-            help="The game's id or its first characters.",
-            show_default=False,
-            autocompletion=completion.games,
-        ),
-    ] = None,
+    game: OptionalGame = None,
     file: Annotated[
         str | None,
         typer.Argument(metavar="FILE", help="A new plan; - for standard input.", show_default=False),
