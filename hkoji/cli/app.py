@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 
 from hkoji import __version__
 from hkoji.cli import completion
-from hkoji.cli.commands import games, host, identity, play, study
+from hkoji.cli.commands import games, host, identity, one_game, play, study
 from hkoji.cli.help import translated_help
 from hkoji.cli.language import current, translate
 from hkoji.cli.usage_errors import as_message
@@ -23,9 +23,19 @@ from hkoji.messages.text import Text, tell
 
 NAME: Final = "hkoji"
 
+
+def _together(*parts: typer.Typer) -> typer.Typer:
+    """Returns one group of the commands that several modules declare, in their order."""
+    made = typer.Typer()
+    for part in parts:
+        made.registered_commands += part.registered_commands
+        made.registered_groups += part.registered_groups
+    return made
+
+
 GROUPS: Final[tuple[tuple[Text, typer.Typer], ...]] = (
     (tell("Play"), play.commands),
-    (tell("Your games"), games.commands),
+    (tell("Your games"), _together(games.commands, one_game.commands)),
     (tell("Identity and settings"), identity.commands),
     (tell("Check and study"), study.commands),
     (tell("Host a service"), host.commands),
