@@ -17,24 +17,18 @@ from hkoji.cli.exits import Exit
 from hkoji.client.transport import HttpAnswer
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
-from tests.support.receiver import Received, Receiver, answers, receiver
+from tests.support.receiver import Received, Receiver, answers, hook
 from tests.support.service import Player, serving
 from tests.support.shell import Done
 from tests.support.timed_players import TimedPlayer, TimedWorld, alice, bob, timed_game, timed_world
 
-__all__ = ["alice", "bob"]
+__all__ = ["alice", "bob", "hook"]
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[TimedWorld]:
     with patch.object(notice_delivery, "NOTICE_PACE", 0.02), timed_world(tmp_path, webhook_private=True) as world:
         yield world
-
-
-@pytest.fixture
-def hook() -> Iterator[Receiver]:
-    with receiver() as running:
-        yield running
 
 
 def address(hook: Receiver) -> str:

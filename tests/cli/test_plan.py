@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -16,6 +15,7 @@ import pytest
 from hkoji.client import Home
 from hkoji.client.vault import Vault
 from hkoji.log.line import parse_log
+from tests.support.conditions import until
 from tests.support.home_shell import HomeShell, begin, open_and_join
 from tests.support.memory_service import MemoryService, play_on
 from tests.support.memory_service import begin as begin_here
@@ -219,13 +219,6 @@ def test_a_watching_client_answers_at_once_and_the_plan_is_gone_later(running: S
         said = watching.communicate()[1]
     assert "entry 8 is made" in said
     assert "Traceback" not in said
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 POINTS = [

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,6 +28,7 @@ from hkoji.plans.trial import try_plan
 from hkoji.plans.warnings import plan_warnings
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.at_the_same_time import at_the_same_time
+from tests.support.conditions import until
 from tests.support.memory_service import AT, URL, LocalPlayer, MemoryService, begin, play_on
 from tests.support.rules import GAMES
 
@@ -383,13 +382,6 @@ def test_a_thread_plays_when_it_is_told_of_an_entry(
         until(lambda: bool(found))
     assert [move.seq for move in found[0].made] == [6]
     assert [seq for seq, _ in moves(service, game)] == [5, 6]
-
-
-def until(true: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_two_runs_at_the_same_time_make_one_move(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:

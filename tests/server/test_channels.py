@@ -16,9 +16,11 @@ from hkoji_server.service.notice import EVENTS
 from hkoji_server.service.rate_limits import CODES, TESTS
 
 from hkoji.cli.commands import arguments
-from tests.support.receiver import Receiver, answers, receiver
+from tests.support.receiver import Receiver, answers, hook, receiver
 from tests.support.service import Answer, Player
 from tests.support.service_in_process import Inside, inside
+
+__all__ = ["hook"]
 
 PATH = "/v1/me/channels"
 SETTINGS: dict[str, Any] = {"digest": [], "format": "json", "quiet": None, "zone": "+00:00"}  # Any: JSON
@@ -29,12 +31,6 @@ SECRET = "T0KEN-in-the-path"
 def service(tmp_path: Path) -> Iterator[Inside]:
     with inside(tmp_path / "data", webhook_private=True) as service:
         yield service
-
-
-@pytest.fixture
-def hook() -> Iterator[Receiver]:
-    with receiver() as running:
-        yield running
 
 
 def address(hook: Receiver, path: str = SECRET) -> str:

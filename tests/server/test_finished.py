@@ -15,7 +15,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import format_time, parse_time
 from hkoji.game.time_control import TimeControl
-from tests.support.service import Player, begin, play, two_players
+from tests.support.service import Player, begin, play
 from tests.support.service_in_process import Inside
 from tests.support.timed_games import (
     AN_HOUR,
@@ -34,11 +34,6 @@ __all__ = ["service"]
 
 LATE = 120
 """How many seconds after its end a game is listed at the latest, if nothing is being written."""
-
-
-@pytest.fixture
-def players(service: Inside) -> tuple[Player, Player]:
-    return two_players(service)
 
 
 def asked(service: Inside, **query: Any) -> dict[str, Any]:  # Any: JSON

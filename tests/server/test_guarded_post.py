@@ -8,7 +8,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from unittest.mock import patch
@@ -28,7 +28,9 @@ from hypothesis import strategies as st
 
 from hkoji.errors import MalformedError, NotDeliveredError
 from tests.support.loops import run
-from tests.support.receiver import Receiver, answers, certified, receiver
+from tests.support.receiver import Receiver, answers, certified, hook, receiver
+
+__all__ = ["hook"]
 
 NAME = "hook.example"
 PUBLIC = "93.184.215.14"
@@ -44,12 +46,6 @@ class Resolver:
     async def __call__(self, host: str, port: int) -> Sequence[str]:
         self.asked.append(host)
         return self.found.pop(0) if len(self.found) > 1 else self.found[0]
-
-
-@pytest.fixture
-def hook() -> Iterator[Receiver]:
-    with receiver() as running:
-        yield running
 
 
 def post(poster: GuardedPoster, url: str, body: bytes = b"{}") -> PostAnswer:

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -106,6 +107,13 @@ def receiver(context: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> 
             kept.released.set()
             server.shutdown()
             thread.join()
+
+
+@pytest.fixture
+def hook() -> Iterator[Receiver]:
+    """A receiver without TLS."""
+    with receiver() as running:
+        yield running
 
 
 def certified(folder: Path, *names: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
