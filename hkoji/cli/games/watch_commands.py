@@ -167,12 +167,11 @@ def run_quietly(words: Sequence[str], say: Say) -> None:
 
 def _notifier() -> str:
     """Returns the program that shows notifications here. Raises `UsageError` if there is none."""
-    names = ("osascript",) if sys.platform == "darwin" else ("notify-send",)
-    for name in names:
-        found = shutil.which(name)
-        if found:
-            return found
-    raise UsageError(
-        tell("{program} is not here, so no notifications can be shown", program=names[0]),
-        hint=tell("install it, or run a program of your own with --exec"),
-    )
+    name = "osascript" if sys.platform == "darwin" else "notify-send"
+    found = shutil.which(name)
+    if found is None:
+        raise UsageError(
+            tell("{program} is not here, so no notifications can be shown", program=name),
+            hint=tell("install it, or run a program of your own with --exec"),
+        )
+    return found

@@ -119,7 +119,7 @@ class WorkersMetrics:
         return _serve(bind, port, registry)
 
     def forget(self, pid: int) -> None:
-        """Removes what belongs to a living worker of a dead one; its counts stay."""
+        """Removes those figures of a dead worker that hold only while it lives; its counts stay."""
         from prometheus_client.multiprocess import mark_process_dead
 
         mark_process_dead(pid, self._folder)  # type: ignore[no-untyped-call] # the library's

@@ -1,4 +1,4 @@
-"""The part of the store's contract that is about talk: the messages of the two players of a game, and blocks.
+"""The part of the store's contract that is about talk: the messages of the two players of a game.
 
 docs/spec/http.md, "Talk". Messages stand beside the log: no append reads or changes them.
 
@@ -48,7 +48,7 @@ class NewMessage:
 
 
 class TalkStore(Protocol):
-    """The methods of a store that are about talk and blocks."""
+    """The methods of a store that are about talk."""
 
     async def add_message(self, new: NewMessage, since: str) -> tuple[KeptMessage, bool]:
         """Keeps a message under the next number of its game, with a notice for its reader. Returns it, and True.
