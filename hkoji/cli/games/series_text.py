@@ -9,6 +9,7 @@ from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from hkoji.client.series import SeriesPlace
+    from hkoji.game.agreement import Series
     from hkoji.game.rematch import SeriesScore
 
 SHORT = 8
@@ -23,12 +24,17 @@ def standing_text(standing: SeriesScore) -> str:
     return scores
 
 
+def place_line(series: Series) -> str:
+    """Returns a game's place in its series as a sentence, without the score."""
+    return _("Game {number} of {games} of series {id}.", **_values(series))
+
+
 def series_line(place: SeriesPlace) -> str:
     """Returns a game's place in its series as a sentence, with the score if that is known here."""
     series, standing = place.series, place.standing
-    given = {"number": series.number, "games": series.games, "id": series.id[:SHORT]}
     if standing is None:
-        return _("Game {number} of {games} of series {id}.", **given)
+        return place_line(series)
+    given = _values(series)
     score = translate(standing_text(standing))
     if not standing.over:
         return _("Game {number} of {games} of series {id}: {score}.", **given, score=score)
@@ -40,3 +46,7 @@ def series_line(place: SeriesPlace) -> str:
         score=score,
         name=standing.winner,
     )
+
+
+def _values(series: Series) -> dict[str, str | int]:
+    return {"number": series.number, "games": series.games, "id": series.id[:SHORT]}

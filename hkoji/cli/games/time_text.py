@@ -75,8 +75,9 @@ def agreement_lines(agreement: Agreement) -> list[str]:
     if agreement.clock is not None:
         lines.append(_("The game is rated.") if agreement.rated else _("The game is not rated."))
     if agreement.series is not None:
-        number, games, short = agreement.series.number, agreement.series.games, agreement.series.id[:8]
-        lines.append(_("Game {number} of {games} of series {id}.", number=number, games=games, id=short))
+        from hkoji.cli.games.series_text import place_line
+
+        lines.append(place_line(agreement.series))
     return lines
 
 
