@@ -135,8 +135,7 @@ async def every_method_of_notices(store: Store) -> None:
     for name in ("a", "b", "c", "d"):
         events = ("turn", "given", "failing")
         await store.add_channel(Channel(name, "bob", "webhook", "https://x", events, "{}", AT, code="code"))
-    await store.set_channel_code("bob", "a", "other")
-    await store.confirm_channel("bob", "a", "other", AT)
+    await store.confirm_channel("bob", "a", "code", AT)
     await store.confirm_channel("bob", "b", "code", AT)
     told = tuple(NewNotice(table.game, seq, "turn", "bob", AT) for seq in range(4))
     append = append_of(table, 0, (table.lines[1],))

@@ -100,9 +100,6 @@ class NoticeStore(Protocol):
         Returns False, and changes nothing, if there is no such channel, or it does not wait for that code.
         """
 
-    async def set_channel_code(self, player: str, channel: str, digest: str) -> bool:
-        """Sets another code for a channel that is not confirmed. Returns False if there is none."""
-
     async def reset_channel(self, player: str, channel: str) -> bool:
         """Forgets the failures of a player's channel, and sends to it again. Returns False if there is none."""
 

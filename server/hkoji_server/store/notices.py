@@ -68,12 +68,6 @@ def confirm_channel(connection: Connection, player: str, channel: str, digest: s
     return connection.execute(update(CHANNEL).where(*waits).values(confirmed=at, code=None)).rowcount == 1
 
 
-def set_channel_code(connection: Connection, player: str, channel: str, digest: str) -> bool:
-    """Sets another code: see `NoticeStore.set_channel_code`."""
-    waits = (*_own(player, channel), CHANNEL.c.confirmed.is_(None))
-    return connection.execute(update(CHANNEL).where(*waits).values(code=digest)).rowcount == 1
-
-
 def reset_channel(connection: Connection, player: str, channel: str) -> bool:
     """Lets a channel work again: see `NoticeStore.reset_channel`."""
     return connection.execute(update(CHANNEL).where(*_own(player, channel)).values(failures=0, off=None)).rowcount == 1

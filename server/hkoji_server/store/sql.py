@@ -333,9 +333,6 @@ class SqlStore(Store):
     async def confirm_channel(self, player: str, channel: str, digest: str, at: str) -> bool:
         return await self._holding(lambda connection: outbox.confirm_channel(connection, player, channel, digest, at))
 
-    async def set_channel_code(self, player: str, channel: str, digest: str) -> bool:
-        return await self._holding(lambda connection: outbox.set_channel_code(connection, player, channel, digest))
-
     async def reset_channel(self, player: str, channel: str) -> bool:
         return await self._holding(lambda connection: outbox.reset_channel(connection, player, channel))
 
