@@ -74,9 +74,9 @@ def enrol(client: Client, link: InviteLink, origin: str, code: str | None = None
     operator's. Raises what `Service.register` raises.
     """
     service = client.service(link.server)
-    if service.registered:
-        return False
-    service.register(origin, code)
+    if missing := not service.registered:
+        service.register(origin, code)
+    # Also if an earlier command registered the player and broke off before it noted that.
     if "server" not in client.home.config():
         client.home.update_config(server=service.url)
-    return True
+    return missing

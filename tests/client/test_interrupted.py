@@ -14,12 +14,17 @@ from unittest.mock import patch
 import pytest
 
 from hkoji.client import files, kept_evidence, vault
+from hkoji.client.identity import create
+from hkoji.client.invite_link import InviteLink
+from hkoji.client.links import enrol, introduce, own_link
+from hkoji.client.pins import KeyStanding
 from hkoji.client.vault import Vault
 from hkoji.errors import ConflictError, HkojiError, NetworkError, NotYourTurnError, ServiceError
 from hkoji.game.course import Stage
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
+from tests.support.adversary import key_of
 from tests.support.memory_service import URL, LocalPlayer, MemoryService, begin, play_on, registered
 
 WRITE, APPEND = files.write_file, files.append_lines
@@ -146,6 +151,40 @@ def test_join(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> N
         assert not _outbox(bob.folder(game))
         assert alice.position(game).course.stage is Stage.PLAY  # and the game goes on
     assert count >= 20
+
+
+def test_join_by_link(alice: LocalPlayer, service: MemoryService, tmp_path: Path) -> None:
+    """A guest who had registered nowhere has the service afterwards, and knows the host and it by the link."""
+    guests, links = list[LocalPlayer](), list[InviteLink]()
+
+    def prepare() -> None:
+        number = len(guests)
+        link = own_link(alice.client, alice.client.new(Hanamikoji(), by_link=True).course.setup.game)
+        assert link is not None
+        guests.append(LocalPlayer(service, f"dora{number}", tmp_path / f"dora{number}"))
+        create(guests[-1].client.home, f"dora{number}", None, number.to_bytes(32, "big"))
+        links.append(link)
+
+    def join() -> None:
+        client, link = guests[-1].client, links[-1]
+        about = introduce(client, link)
+        with client.game(link.game) as held:
+            held.join(lambda _: (enrol(client, link, about.origin), None)[1], link.code)
+
+    count = 0
+    for _ in breaks(service, prepare, join):
+        count += 1
+        dora, game = guests[-1], links[-1].game
+        join()
+        assert dora.client.home.config()["server"] == URL
+        pins = dora.client.service(URL).pins
+        assert pins.server_key is not None
+        assert pins.standing("server", pins.server_key) is KeyStanding.LINK
+        assert pins.standing("alice", key_of(alice).public) is KeyStanding.LINK
+        for kind in ("join", "seed"):
+            assert len(entries(service, game, kind)) == 1
+        assert alice.position(game).course.stage is Stage.PLAY
+    assert count >= 60
 
 
 @pytest.mark.parametrize("action", ["1", "2", "3"])
