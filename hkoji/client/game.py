@@ -35,6 +35,7 @@ from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import Position, action_of
 from hkoji.game.submission import Submission, draft_move
 from hkoji.game.summary import time_of_record
+from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.log.link_key import link_key
 from hkoji.log.public_key import PublicKey
@@ -264,6 +265,8 @@ class ClientGame:
                     hint=tell("see it with `hkoji show {game}`", game=course.setup.game[:8]),
                 )
             raise IllegalError(tell("you host this game; somebody else has to join it"), hint=tell("nothing was sent"))
+        if code is not None:  # the game may have been known here before the link was
+            self.service.pins.introduce(SERVER_NAME, course.setup.server_key)
         if known.seat is None:
             if course.stage is not Stage.JOIN:
                 hint = _TAKEN if code is None else _USED

@@ -122,6 +122,18 @@ def test_a_game_without_link_has_none(alice: HomeShell) -> None:
     assert "link" not in alice.json("show", made["game"])
 
 
+def test_a_link_introduces_the_service_of_a_game_that_was_seen_before(
+    service: Service, alice: HomeShell, tmp_path: Path
+) -> None:
+    made, bob = alice.json("new", "--link"), arrive(service, tmp_path / "b", f"bob{next(_NUMBER)}")
+    bob.run("show", made["game"])
+    assert set(standing(bob).values()) == {"seen"}
+    bob.run("join", made["link"])
+    assert set(standing(bob).values()) == {"link"}
+    alice.fails(Exit.MOVE, "join", made["link"])
+    assert standing(alice)["server"] == "seen"  # an own link introduces nobody
+
+
 def test_a_second_home_of_the_host_finds_the_game_and_has_no_link(service: Service, alice: HomeShell) -> None:
     game = alice.json("new", "--link")["game"]
     other = second_home(service, alice)
