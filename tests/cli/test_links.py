@@ -65,6 +65,7 @@ def test_two_friends_and_a_link(service: Service, alice: HomeShell, dora: HomeSh
     assert (own["game"], own["by_link"], own["invite"]) == (game, True, None)
 
     done = dora.run("join", made.stdout.strip())  # the whole line, as it was printed
+    assert "you play at" not in done.stderr
     assert f"{guest} is registered at {service.url} now" in done.stderr
     assert f"{host} has opened the game by this link" in done.stderr
     assert "Rules: hanamikoji, with first=host, max_rounds=0, tiebreak=geisha." in done.stderr
@@ -204,8 +205,12 @@ def test_the_default_service_stays(alice: HomeShell, tmp_path: Path) -> None:
         host.run("register", "--server", other.url, "--code", code)
         link = host.json("new", "--link")["link"]
         assert "only with a code" in alice.run("join", link, code=Exit.KEY).stderr
-        game = json.loads(alice.run("join", link, "--code", "-", "--json", stdin=code).stdout)["game"]
+        joined = alice.run("join", link, "--code", "-", "--json", stdin=code)
+        game = json.loads(joined.stdout)["game"]
         assert alice.json("whoami")["server"] == own
+        assert game not in alice.run("games", "--json").stdout
+        assert f"you play at {own}" in joined.stderr  # the clock runs in a game that is in no list
+        assert f"hkoji register --server {other.url}" in joined.stderr
         assert alice.json("show", game)["host"] == "henry"
         host.run("show", game)
         assert {each["server"] for each in alice.json("keys")} == {own, other.url}

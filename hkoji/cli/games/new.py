@@ -242,6 +242,16 @@ def _join_by_link(client: Client, out: CommandOutput, link: InviteLink, terms: J
         position = held.join(agree_and_enrol, link.code)
         time = held.time.kept()
     _show_joined(out, position, time)
+    if client.server != link.server:  # it has a clock, and no list would show it
+        out.say(
+            tell(
+                "The game is at {url}, and you play at {server}: `hkoji games` and `hkoji next` do not list it. To "
+                "change that: {command}",
+                url=link.server,
+                server=client.server,
+                command=f"hkoji register --server {link.server}",
+            )
+        )
 
 
 def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
