@@ -87,8 +87,8 @@ def parse:
             server_key: $key},
         open: {
             entropy_commit: $hash,
-            invite: (if .invite == null then "null" elif .invite | objects | has("link") then {link: $key, sig: $sig}
-                else {key: "null|\($key)", name: $name} end),
+            invite: (if .invite == null then "null" elif .invite | type == "object" and has("link")
+                then {link: $key, sig: $sig} else {key: "null|\($key)", name: $name} end),
             key: $key},
         join: {entropy_commit: $hash, key: $key, "link_sig?": $sig},
         seed: {entropy: $hash},

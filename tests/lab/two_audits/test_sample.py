@@ -20,6 +20,7 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import parse_log
 from hkoji.log.private_key import PrivateKey
+from tests.lab.two_audits.damaged_links import linked
 from tests.lab.two_audits.damaged_logs import BYTES, FORGERIES, Case, cases, golden, tables
 from tests.support.drafts import Draft, draft, pins, seal
 from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, run, tools
@@ -52,6 +53,17 @@ def test_it_agrees_on_every_fourth_sort_of_damage(tmp_path: Path) -> None:
     logs = list(cases(random.Random(3)))
     assert len(logs) == len(BYTES) + len(FORGERIES) + 1
     assert _differences(logs[::4], tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", ["open", "move"])
+@pytest.mark.parametrize("invite", ["link", 1, True, [], [{"link": 1}], {}])
+def test_an_invite_of_another_type_is_found_also_in_the_last_entry(kind: str, invite: object, tmp_path: Path) -> None:
+    drafts = draft(linked())
+    number = next(seq for seq, it in enumerate(drafts) if it.kind == kind)
+    drafts[number].body["invite"], drafts[number].linker = invite, None
+    case = Case(f"{invite!r} in a {kind}", seal(drafts[: number + 1]), NOBODY)
+    assert by_hkoji(case.log, NOBODY).exit != 0
+    assert _differences([case], tmp_path) == []
 
 
 def test_a_second_key_that_is_refused_takes_nothing_from_the_first(tmp_path: Path) -> None:
