@@ -19,6 +19,8 @@ from hkoji.messages.text import shorten, tell
 
 LONGEST_LINK: Final = 2048
 _COMMAND: Final = re.compile(r"hkoji\s+join\s+(.*)", re.DOTALL)
+_ESCAPED_MARK: Final = "%23"
+"""A `#` as some mail programs write it. What follows may be the code, which no error repeats."""
 _QUOTES: Final = "'\"<>‘’“”"
 """What may stand around a link: quotes, also those into which mail programs turn them."""
 _AGAIN: Final = tell("nothing was sent; copy the whole link, as your friend has sent it")
@@ -64,7 +66,7 @@ def read_invite_link(text: str) -> InviteLink:
     server, way, game = address.rpartition("/i/")
     if len(line) > LONGEST_LINK or not way:
         raise UsageError(
-            tell("{text!r} is not the link of an invitation", text=shorten(address)),
+            tell("{text!r} is not the link of an invitation", text=shorten(address.partition(_ESCAPED_MARK)[0])),
             hint=tell("a link looks like https://hanamikoji.example/i/2714…#5b0e…; {hint}", hint=_AGAIN),
         )
     if not is_hex(game, 32):
