@@ -11,12 +11,14 @@ from contextlib import suppress
 
 from hkoji.client.answers import ServiceDescription
 from hkoji.client.client import Client
+from hkoji.client.identity import Identity
 from hkoji.client.invite_link import InviteLink, verify_link
 from hkoji.client.kept_evidence import Refusals
 from hkoji.client.line_checks import verify_game, verify_lines
 from hkoji.client.transport import parse_url
 from hkoji.client.vault import Vault
 from hkoji.errors import UsageError
+from hkoji.game.course import Course
 from hkoji.game.replay import replay
 from hkoji.game.view import require_whole
 from hkoji.messages.text import tell
@@ -40,7 +42,8 @@ def introduce(client: Client, link: InviteLink, origin: str | None = None) -> Se
     """Verifies and keeps the game of a link, and pins the keys in it. Signs nothing, and sends no more than the id.
 
     `origin` is the service's, if the user has confirmed it. Raises what `Service.meet` raises, `LoginError` if there
-    is no player here, `NotFoundError`, and `TrustError` if the game was not opened by this link.
+    is no player here, `NotFoundError`, `UsageError` if the host has the player's name, and `TrustError` if the game was
+    not opened by this link.
     """
     _ = client.identity
     service = client.service(link.server)
@@ -59,12 +62,26 @@ def introduce(client: Client, link: InviteLink, origin: str | None = None) -> Se
             verify_lines(result, lines, len(lines), about.key)
             course = result.steps[-1].course
             verify_link(course, link.code)
+            if not service.registered:
+                _refuse_namesake(client.identity, course)
             service.pins.pin_server(about.key, by_link=True)
             service.known_keys.meet(course.setup, client.identity.name)
             vault.begin(service.url)
             # Whoever joins asks for the log once more. Another one would be kept if this one were not.
             vault.append(lines)
     return about
+
+
+def _refuse_namesake(me: Identity, course: Course) -> None:
+    """Raises `UsageError` if the host has the player's name, but no key that is here.
+
+    The player cannot be registered by that name, and the host's key would be taken for one that the player has lost.
+    """
+    if course.setup.names[0] == me.name and not any(map(me.signs_for, course.setup.all_keys(0))):
+        raise UsageError(
+            tell("the host of the game is called {name}, like you", name=me.name),
+            hint=tell("nothing was sent; choose another name with `hkoji init NAME`"),
+        )
 
 
 def enrol(client: Client, link: InviteLink, origin: str, code: str | None = None) -> bool:

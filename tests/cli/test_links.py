@@ -196,6 +196,20 @@ def test_a_link_needs_a_player(alice: HomeShell, tmp_path: Path) -> None:
     assert not nobody.home.exists() or list(nobody.home.iterdir()) == []
 
 
+def test_a_guest_with_the_hosts_name_chooses_another(service: Service, alice: HomeShell, tmp_path: Path) -> None:
+    link, name = alice.json("new", "--link")["link"], alice.json("whoami")["name"]
+    other = HomeShell(tmp_path / "other")
+    other.run("init", name)
+    told = other.fails(Exit.USAGE, "join", link)
+    assert f"the host of the game is called {name}, like you" in told
+    assert "hkoji init NAME" in told
+    assert not (other.home / "pins.json").exists()
+    other.run("init", f"{name}-2")
+    other.run("join", link)
+    again = second_home(service, alice)
+    assert "you host this game" in again.fails(Exit.MOVE, "join", alice.json("new", "--link")["link"])
+
+
 def test_the_default_service_stays(alice: HomeShell, tmp_path: Path) -> None:
     with serving(tmp_path / "data", forked=True, settings={"registration": "code"}) as other:
         own = alice.json("whoami")["server"]
