@@ -212,11 +212,12 @@ def watch_all(client: Client) -> Generator[WatchedEntry, None, None]:
         try:
             signs = watched.signs() if able else iter(("",))
             for game in signs:
-                happened = list(watched.look(game))
-                link.found()
-                if happened:
+                # Each is passed on before the next game is asked for: that may fail, and none is told a second time.
+                for happened in watched.look(game):
+                    link.found()
                     link.pauses.begin()
-                yield from happened
+                    yield happened
+                link.found()
             link.pauses.since(began)
             link.pauses.again()
         except _AWAY as error:

@@ -16,7 +16,7 @@ from hkoji.client.transport import LONGEST_LINE, HttpAnswer, Transport
 from hkoji.client.watching import WatchedEntry, wait, watch_all, watch_game
 from hkoji.errors import CancelledError, NetworkError, ServiceError, TrustError, UsageError
 from hkoji.log.line import Line, format_line
-from tests.support.memory_service import LocalPlayer, LocalTransport, MemoryService, begin, play_on
+from tests.support.memory_service import URL, LocalPlayer, LocalTransport, MemoryService, begin, play_on
 
 Lie = Callable[[list[bytes]], list[bytes]]
 """The service's change to the blocks of a stream."""
@@ -203,6 +203,39 @@ def test_all_games_are_watched_and_new_ones_from_their_beginning(
         games[0]: list(range(first, len(service.games[games[0]].lines))),
         games[1]: list(range(len(service.games[games[1]].lines))),
     }
+
+
+def test_what_one_game_brings_is_told_though_the_next_cannot_be_read(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    games = [begin(alice, bob) for _ in range(2)]
+    first = {game: len(service.games[game].lines) for game in games}
+    asked: list[str] = []
+
+    def fail_at_the_second(_method: str, path: str) -> None:
+        asked.extend(game for game in games if game in path and game not in asked)
+        if len(asked) == 2:
+            service.before = lambda *_: None
+            raise NetworkError(URL, "it broke")
+
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 1:
+            for game in games:
+                play_on((alice, bob), game, 1)
+            service.before = fail_at_the_second
+        elif len(pauses) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("hkoji.client.watching.time.sleep", sleep)
+    found: dict[str, list[int]] = {}
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012 # earlier output counts too
+        for each in watch_all(watching(alice, Stream(service, LIES["nothing"]))):
+            found.setdefault(each.position.game, []).append(each.seq)
+    assert len(asked) == 2
+    assert found == {game: [first[game]] for game in games}
 
 
 def test_a_place_that_is_not_there_yet_is_refused(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
