@@ -136,15 +136,18 @@ class ClientGame:
         try:
             return self._settled()
         except ConflictError as error:  # another home of the player has been faster
-            before = self.record.require().position.course.head
-            position = self.record.refresh().position
-            if position.course.head == before:
-                # Nothing was faster. Silence would cost the player the game: the clock runs.
-                raise TrustError(
-                    tell("the service refuses what follows entry {seq}, and shows no later one", seq=error.seq),
-                    hint=tell("nothing was changed; try again, or compare your log with your opponent's"),
-                ) from error
-            return position
+            return self.moved_on(self.record.require().position.course.head, error)
+
+    def moved_on(self, head: str, error: ConflictError) -> Position:
+        """Returns the game after a refusal because it has moved on from `head`. Raises `TrustError` if it has not."""
+        position = self.record.refresh().position
+        if position.course.head == head:
+            # Nothing was faster. Silence would cost the player the game: the clock runs.
+            raise TrustError(
+                tell("the service refuses what follows entry {seq}, and shows no later one", seq=error.seq),
+                hint=tell("nothing was changed; try again, or compare your log with your opponent's"),
+            ) from error
+        return position
 
     def _settled(self) -> Position:
         known = self._bring_key(self.record.refresh())

@@ -131,7 +131,7 @@ class PlanRunner:
                 if not found.made and found.error is None:
                     return found._replace(made=tuple(made), ended=ended)
                 made += found.made
-                fetch = found.error is not None
+                fetch = False  # what has come meanwhile is kept here
         except HkojiError as error:
             return PlanRun(game, tuple(made), ended=ended, error=error)
         return PlanRun(game, tuple(made), ended=ended)
@@ -159,6 +159,7 @@ class PlanRunner:
             try:
                 seq = held.move(choice.action, head=position.course.head, note=note).seq
             except ConflictError as error:
+                held.moved_on(position.course.head, error)
                 return PlanRun(game, ended=ended, error=error)
             return PlanRun(game, (PlannedMove(seq, choice.action, choice.line or None),), ended=ended)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hkoji.client.plan_files import DueReply, PlanFiles, planned_games
 from hkoji.client.plan_runner import USUAL_DELAY, Delay, PlanRun, PlanRunner, parse_delay
 from hkoji.client.plan_thread import PlanThread
+from hkoji.client.transport import HttpAnswer
 from hkoji.errors import (
     ConflictError,
     HkojiError,
@@ -17,6 +19,7 @@ from hkoji.errors import (
     IllegalError,
     NetworkError,
     StorageError,
+    TrustError,
     UsageError,
 )
 from hkoji.game.agreement import Agreement
@@ -163,6 +166,36 @@ def test_a_move_is_made_only_after_the_head_that_it_names(
     with alice.client.game(game) as held, pytest.raises(IllegalActionError):
         held.move("4AABB", head=held.stored().course.head, note=noted.append)
     assert noted == []
+
+
+def test_a_service_that_refuses_for_no_reason_is_told_and_gets_one_entry(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
+    """It says that the game has moved on, and it has not. Silence would cost the player the game."""
+    game = begin(alice, bob)
+    armed = arm(bob, game, "** : -G -F -E -D -C -B -A")
+    offer(alice, game)
+    refereed, lines = service.games[game].refereed, list(service.games[game].lines)
+    last = lines[-1].entry
+
+    def refuse(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
+        if not path.endswith("/entries"):
+            return answer
+        service.games[game].refereed, service.games[game].lines = refereed, list(lines)
+        problem = {"code": "conflict", "game": game, "seq": last.seq, "head": last.head, "detail": "no", "status": 409}
+        return HttpAnswer(409, json.dumps(problem).encode())
+
+    service.tamper = refuse
+    asked = len(service.requests)
+    (done,) = run(bob)
+    assert [path for method, path in service.requests[asked:] if method == "POST"] == [f"/v1/games/{game}/entries"]
+    assert isinstance(done.error, TrustError)
+    assert "refuses what follows entry 5" in str(done.error)
+    kept = files(bob, game).read(Hanamikoji())
+    assert kept is not None
+    assert (kept.head, len(kept.made)) == (armed.head, 1)
+    service.tamper = lambda _method, _path, answer: answer
+    assert [move.seq for move in run(bob)[0].made] == [6]
 
 
 # --- time -------------------------------------------------------------------------------------------------------------
