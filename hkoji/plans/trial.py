@@ -53,6 +53,8 @@ def try_plan(armed: ArmedPlan, position: Position, words: Sequence[str]) -> Plan
             state = state.apply(DECISION_KINDS[state.due](seat, choice.action))
         elif state.due is Due.DRAW and state.actor is not None and state.actor != seat:
             state = state.apply(Draw(state.actor, UNKNOWN))
+        elif not left and state.due is Due.REVEAL:
+            return PlanTrial(tuple(moves), tuple(seen), tell("the round is over"))
         elif not left:
             ended = None if can_follow(armed.plan, seen) else tell("no line fits what has happened")
             return PlanTrial(tuple(moves), tuple(seen), ended)

@@ -452,3 +452,25 @@ def test_a_trial_says_what_cannot_happen(alice: LocalPlayer, bob: LocalPlayer) -
         with pytest.raises(error):
             try_plan(armed, position, words)
     assert stand(armed, bob.position(game)).ended is None
+
+
+@pytest.mark.parametrize("game", GAMES[:2], ids=[game.name for game in GAMES[:2]])
+def test_a_trial_ends_with_the_round_as_the_plan_does(alice: LocalPlayer, bob: LocalPlayer, game: Any) -> None:
+    """The last move of a round is the plan's own for one player, and seen by the other."""
+    id_ = begin(alice, bob, game.rulesets[0])
+    while True:
+        before = [(player, player.position(id_)) for player in (alice, bob)]
+        mover, action = next((player, position.legal[0]) for player, position in before if position.legal)
+        mover.move(id_, action)
+        after = bob.position(id_)
+        if after.course.state.round > 1 or after.over:
+            break
+    ruleset = after.course.setup.ruleset
+    for player, position in before:
+        seq, text = position.course.seq, f"** : {action if player is mover else 'only'}"
+        armed = ArmedPlan(parse_plan(text, ruleset), seq, position.course.head, 1)
+        trial = try_plan(armed, position, [] if player is mover else [ruleset.public(action)])
+        assert [each.choice.action for each in trial.moves] == ([action] if player is mover else [])
+        made = armed._replace(made=(after.replay.steps[seq + 1].entry.head,))
+        assert trial.ended == "the round is over"
+        assert stand(made, player.position(id_)).ended == ("the game is over" if after.over else "the round is over")
