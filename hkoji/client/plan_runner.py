@@ -181,17 +181,19 @@ class PlanRunner:
     def _due(self, held: ClientGame, files: PlanFiles, position: Position) -> str:
         """Returns when the player's next entry is to be made, which is drawn once for each head.
 
-        At least half of the time that is left on the clock stays. All that counts here is public.
+        At least half of the time that is left on the clock stays, and if the clock is short, the least delay is no more
+        than a quarter. All that counts here is public.
         """
         head, now = position.course.head, self._now()
-        left, most = held.time.kept().reading.left(now), self._delay.most
-        if left is not None:
-            most = min(most, max(0, left) // 2)
+        left, (least, most) = held.time.kept().reading.left(now), self._delay
+        if left is not None and left // 2 < most:
+            most = max(0, left) // 2
+            least = min(least, most // 2)  # a reply after exactly half of the time would show that it was planned
         kept = files.due()
         if kept is not None and kept.head == head:
             due = min(kept.due, add_seconds(now, most))
         else:
-            due = add_seconds(now, self._chance.randint(min(self._delay.least, most), most))
+            due = add_seconds(now, self._chance.randint(least, most))
         if kept != (head, due):
             files.set_due(DueReply(head, due))
         return due
