@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hkoji.errors import NotationError
 from hkoji.game.course import Stage
+from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.messages.text import tell
@@ -101,7 +102,9 @@ def stand(armed: ArmedPlan, position: Position) -> PlanStanding:
         return PlanStanding((), ended=tell("the log here is not the one for which it was made"))
     since, name = steps[armed.seq + 1 :], position.course.setup.names[seat]
     for step in since:
-        if step.entry.by == name and step.entry.head not in armed.made:
+        # A new key comes into the game by itself, with the first look at the player's turn.
+        own = step.entry.by == name and not isinstance(step.body, Rekey)
+        if own and step.entry.head not in armed.made:
             return PlanStanding((), ended=tell("you have made entry {seq} yourself", seq=step.entry.seq))
     if position.over or position.course.stage is not Stage.PLAY:
         return PlanStanding((), ended=tell("the game is over"))

@@ -17,6 +17,8 @@ from hkoji.audit.log_audit import audit
 from hkoji.client import Home, files, identity, key_changes, vault
 from hkoji.client.identity import load
 from hkoji.client.pins import KnownKeys, Pins
+from hkoji.client.plan_files import PlanFiles
+from hkoji.client.plan_runner import Delay, PlanRunner
 from hkoji.client.service import Service
 from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, NetworkError, TrustError, UsageError
 from hkoji.game import entry_kinds
@@ -24,6 +26,8 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
+from hkoji.plans.grammar import parse_plan
+from hkoji.plans.standing import ArmedPlan
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived, hall
 from tests.support.service_in_process import inside
@@ -234,6 +238,23 @@ def test_a_signed_move_that_waits_is_not_spoilt_by_a_new_key(hall: Hall, alice: 
     assert hall.lines(game)[-1].entry.text == submission.entry.text
     play((alice, bob), game)
     assert kinds(hall, game).count("rekey") == 1
+
+
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_new_key_does_not_end_a_plan(hall: Hall, alice: HallPlayer, bob: HallPlayer, looked: bool) -> None:
+    """The client brings it into the game on its own, with the first look at the player's turn."""
+    game = begin(alice, bob)
+    position = bob.position(game)
+    course, plan = position.course, parse_plan("** : -G -F -E -D -C -B -A", position.course.setup.ruleset)
+    PlanFiles(bob.folder(game)).write(ArmedPlan(plan, course.seq, course.head, course.state.round))
+    bob.client.keys.rekey(None)
+    offered = next(each for each in alice.position(game).legal if each[0] == "3")
+    alice.move(game, offered)
+    if looked:
+        bob.position(game)
+    (done,) = PlanRunner(bob.client, delay=Delay(0, 0)).run()
+    assert kinds(hall, game)[-3:] == ["move", "rekey", "move"]
+    assert [move.action for move in done.made] == ["-" + max(offered[1:])]
 
 
 def test_at_several_services_each_knows_its_own_key(tmp_path: Path) -> None:
