@@ -29,6 +29,7 @@ _MOST_LINES: Final = 200
 _MOST_WORDS: Final = 64
 _LONGEST_WORD: Final = 32
 _WORD = re.compile(r"\S+")
+_LINE_END = re.compile(r"\r\n?|\n")
 _SIGNS: Final = "+->!^"
 _WILD: Final = "?*"
 
@@ -67,7 +68,8 @@ def format_plan(plan: Plan) -> str:
 def parse_plan(text: str, ruleset: Ruleset) -> Plan:
     """Reads a plan for a game. Raises `PlanTextError`, which names line and column."""
     lines = []
-    rows = text.splitlines()
+    # Not `splitlines`: it ends lines, and so comments, also at signs at which no editor does.
+    rows = _LINE_END.split(text.removesuffix("\n"))
     if len(text.encode()) > MAX_PLAN_BYTES or len(rows) > _MOST_LINES:
         raise PlanTextError(
             1,

@@ -49,6 +49,12 @@ def test_input_may_be_loose(typed: str, canonical: str | None) -> None:
         assert format_plan(parse_plan(typed, HANAMIKOJI)) == f"{canonical}\n".replace("4ABCD", "4ACBD")
 
 
+@pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1e"])
+def test_a_comment_goes_on_to_the_end_of_the_line(sign: str) -> None:
+    plan = parse_plan(f"3* : -G # mine{sign}** : -A\r\n4* : only\r\n", Hanamikoji())
+    assert [(line.text, line.number) for line in plan.lines] == [("3* : -G", 1), ("4* : only", 2)]
+
+
 @every_game
 @fewer
 @given(data=st.data())
