@@ -343,6 +343,31 @@ def test_a_digest_has_all_that_waits(service: Told) -> None:
     assert len(service.courier.sent) == 1
 
 
+def test_a_digest_for_a_receiver_of_single_notices_sends_none_again_that_has_arrived(service: Told) -> None:
+    """The receiver takes one notice, is too slow for the next one, and later asks to wait."""
+    players = two_players(service.service)
+    settings = NO_SETTINGS.replace('"digest":[]', '"digest":["18:00"]')
+    service.add("bob", events=("joined",), settings=settings)
+    service.courier.together = False
+    for _ in range(4):
+        players[0].join(players[1].new())
+
+    async def take() -> None:
+        return
+
+    service.courier.deeds.append(take)
+    service.courier.fail(TimeoutError())
+    service.courier.deeds.append(take)
+    service.courier.fail(Later(60))
+    assert service.deliver(6 * HOUR) == ["joined"] * 2
+    assert service.deliver(HOUR) == ["joined"] * 2
+    assert service.deliver(HOUR) == ["joined"] * 2
+    assert all(len(notices) == 1 for _, notices in service.courier.sent)
+    ids = [notices[0].id for _, notices in service.courier.sent]
+    assert len(set(ids)) == 4  # only the two that were not taken have come twice
+    assert service.waiting() is None
+
+
 def test_nothing_is_sent_in_quiet_hours(service: Told) -> None:
     players = two_players(service.service)
     quiet = NO_SETTINGS.replace('"quiet":null', '"quiet":{"from":"11:00","until":"13:00"}')

@@ -30,6 +30,7 @@ class NotingCourier:
     sent: list[tuple[str, tuple[Notice, ...]]] = field(default_factory=list)
     """The channel and the notices of each call."""
     deeds: list[Deed] = field(default_factory=list)
+    together: bool = True
 
     async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
         """Notes the notices."""

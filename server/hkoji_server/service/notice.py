@@ -103,8 +103,12 @@ class Gone(Never):
 class Courier(Protocol):
     """Sends notices through channels of one kind."""
 
+    @property
+    def together(self) -> bool:
+        """Whether what waits for a digest time is one message. If it is not, each notice is sent by itself."""
+
     async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        """Sends notices to the target of a channel; several only if the channel has digest times.
+        """Sends notices to the target of a channel; several only if they go `together`.
 
         When it returns, the receiver has all of them. It may be called again with the same notices. Raises `Later`,
         `Never`, `Gone`, or any other exception if they have to be sent again. It is cancelled after a minute.

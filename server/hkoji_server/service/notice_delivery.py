@@ -155,12 +155,13 @@ class NoticeDelivery:
             return None
         settings = ChannelSettings.parse(channel.settings)
         courier = self.couriers[channel.kind]
+        together = bool(settings.digest) and courier.together
         ready = await self._judged(channel, settings, leased)
-        if settings.digest and ready:
+        if together and ready:
             now = await self._time.now()
             more = await self._store.lease_channel(name, now, until, _MOST_TOGETHER - len(ready))
             ready += await self._judged(channel, settings, more)
-        groups = [ready] if settings.digest and ready else [[each] for each in ready]
+        groups = [ready] if together and ready else [[each] for each in ready]
         group: Sequence[_Ready] | None = None
         while groups:
             if self._ending:

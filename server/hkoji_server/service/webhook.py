@@ -99,6 +99,7 @@ class WebhookCourier:
     """Posts notices to webhooks. `origin` is that of the service."""
 
     formats: Final = FORMATS
+    together: Final = False
 
     def __init__(
         self, poster: GuardedPoster, signer: Signer, sources: ClockAndEntropy, limits: RateLimits, *, origin: str

@@ -34,6 +34,8 @@ _SHORT: Final = {"NOTICE_PACE": 0.2, "LEASE": 3, "SEND_SECONDS": 1, "_FIRST_PAUS
 class KilledCourier:
     """Sends ids to a receiver at `port`. Before and after each it kills its process with a probability."""
 
+    together = False
+
     def __init__(self, port: int, kills: float) -> None:
         self._port = port
         self._kills = kills
