@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,6 +93,26 @@ def test_reminders_come_before_the_deadline_and_no_more_after_the_move(service: 
     assert found == [("remind1", 48), ("remind2", 68)]
     assert service.waiting() is None
     assert other.name in {notices[0].player for _, notices in service.courier.sent}
+
+
+def test_nothing_is_sent_that_became_stale_while_the_one_before_it_was_sent(service: Told) -> None:
+    """Two turns are leased together. While the first one is sent, the player moves in the other game."""
+    players = two_players(service.service)
+    service.add("bob", events=("turn",))
+    games = [begin(*players) for _ in range(2)]
+    for game in games:
+        while players[0].course(game).actor == 0:
+            players[0].send(move_of(players[0], game))
+        service.service.clock.pass_by(1)
+    reply = move_of(players[1], games[1])
+
+    async def move() -> None:
+        path, body = f"/v1/games/{games[1]}/entries", json.dumps(reply.to_json()).encode()
+        assert (await service.service._answer("POST", path, body, None)).status == 201
+
+    service.courier.deeds.append(move)
+    assert service.deliver(TURN_WAIT) == ["turn"]
+    assert service.waiting() is None
 
 
 def test_a_channel_that_is_removed_during_delivery_gets_no_more(service: Told) -> None:

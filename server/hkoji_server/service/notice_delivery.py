@@ -156,42 +156,46 @@ class NoticeDelivery:
         settings = ChannelSettings.parse(channel.settings)
         courier = self.couriers[channel.kind]
         together = bool(settings.digest) and courier.together
-        ready = await self._judged(channel, settings, leased)
-        if together and ready:
-            now = await self._time.now()
-            more = await self._store.lease_channel(name, now, until, _MOST_TOGETHER - len(ready))
-            ready += await self._judged(channel, settings, more)
-        groups = [ready] if together and ready else [[each] for each in ready]
-        group: Sequence[_Ready] | None = None
+        groups: list[Sequence[LeasedNotice]] = [leased] if together else [[each] for each in leased]
+        first = True
         while groups:
             if self._ending:
                 return await self._put_off(groups, 0)
             if self._sources.elapsed() - began > LEASE - SEND_SECONDS:
                 return None
             # It may have been removed since, or turned off by another process, while the last one was sent.
-            if group is not None and not await self._still_works(name):
+            if not first and not await self._still_works(name):
                 for left in chain.from_iterable(groups):
-                    await self._drop(left.leased)
+                    await self._drop(left)
                 return None
-            group = groups[0]
+            first = False
+            # Only now, because what a notice tells may have ended while the last one was sent.
+            ready = await self._judged(channel, settings, groups[0])
+            if together and ready:
+                now = await self._time.now()
+                more = await self._store.lease_channel(name, now, until, _MOST_TOGETHER - len(ready))
+                ready += await self._judged(channel, settings, more)
+            groups = groups[1:]
+            if not ready:
+                continue
+            group = [each.leased for each in ready]
             try:
                 async with asyncio.timeout(SEND_SECONDS):
-                    await courier.send(channel, [each.notice for each in group])
+                    await courier.send(channel, [each.notice for each in ready])
             except Later as later:
-                return await self._put_off(groups, max(1, round(later.seconds)))
+                return await self._put_off([group, *groups], max(1, round(later.seconds)))
             except Never as never:
                 log.warning("a receiver refuses notices", channel=name, reason=never.reason)
                 most = 1 if isinstance(never, Gone) else MOST_FAILURES
-                if await self._give_up([each.leased for each in group], most):
+                if await self._give_up(group, most):
                     return None
             except Exception as error:  # a courier may fail in any way
                 log.info("could not send a notice", channel=name, reason=type(error).__name__)
-                return await self._fail(groups)
+                return await self._fail([group, *groups])
             else:
-                for leased_one, _ in group:
-                    await self._store.delete_notice(leased_one, sent=True)
-                    self._count(leased_one.event, "sent")
-            groups = groups[1:]
+                for each in group:
+                    await self._store.delete_notice(each, sent=True)
+                    self._count(each.event, "sent")
         return None
 
     async def _still_works(self, name: str) -> bool:
@@ -277,19 +281,18 @@ class NoticeDelivery:
             log.warning("gave a channel up", channel=group[0].channel)
         return off
 
-    async def _fail(self, groups: Sequence[Sequence[_Ready]]) -> None:
+    async def _fail(self, groups: Sequence[Sequence[LeasedNotice]]) -> None:
         """Puts off the first of the groups, which could not be sent, and all after it, which would not fare better."""
-        tries = groups[0][0].leased.tries - 1
+        tries = groups[0][0].tries - 1
         seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(tries, 16))
         for each in groups[0]:
-            self._count(each.leased.event, "failed")
+            self._count(each.event, "failed")
         await self._put_off(groups, round(seconds * self._chance.uniform(1 - _JITTER, 1 + _JITTER)))
 
-    async def _put_off(self, groups: Sequence[Sequence[_Ready]], seconds: int) -> None:
+    async def _put_off(self, groups: Sequence[Sequence[LeasedNotice]], seconds: int) -> None:
         at = add_seconds(await self._time.now(), seconds)
-        for group in groups:
-            for each in group:
-                await self._store.put_off_notice(each.leased, at, anew=False)
+        for each in chain.from_iterable(groups):
+            await self._store.put_off_notice(each, at, anew=False)
 
 
 async def deliver_at_intervals(
