@@ -13,6 +13,7 @@ from hkoji_server.service.notice_rules import (
     SEND,
     TURN_WAIT,
     ToldGame,
+    Verdict,
     judge,
     notice_of_annul,
     notices_of,
@@ -400,6 +401,23 @@ def test_an_invitation_is_dropped_when_it_is_over() -> None:
     assert judge(leased, "bob", game, NO_LATER, later(AT, HOUR + 1)) == DROP
     table.join()
     assert judge(leased, "bob", game._replace(course=table.course, later=("join",)), NO_LATER, AT) == DROP
+
+
+@pytest.mark.parametrize("event", ["turn", "given", "annul", "invited"])
+def test_what_ends_before_the_next_digest_time_is_told_at_once(event: str) -> None:
+    player, game = owed_game(later(AT, HOUR))
+    game = game._replace(wishes=("alice", "bob"))
+    if event == "invited":
+        table = ToldTable(agreement=Agreement(CONTROLS[1], later(AT, HOUR)))
+        table.open(Invite("bob", None))
+        player, game = "bob", game._replace(course=table.course)
+
+    def judged(wait: int) -> Verdict:
+        chosen = ChannelSettings(digest=((parse_time(AT) + wait) % DAY,))
+        return judge(lease(event, AT), player, game, chosen, AT)
+
+    assert judged(HOUR) == Verdict(at=later(AT, HOUR), anew=True)
+    assert judged(HOUR + 60) == SEND
 
 
 def test_a_wish_that_was_taken_back_is_dropped() -> None:

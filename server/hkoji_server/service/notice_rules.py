@@ -181,5 +181,5 @@ def _with_digest(event: NoticeEvent, due: str, game: ToldGame, settings: Channel
     if event is NoticeEvent.FAILING:
         return due
     at = settings.next_digest(due)
-    late = game.deadline is not None and at > game.deadline and (event in _OWED or event is NoticeEvent.ANNUL)
+    late = game.deadline is not None and at > game.deadline and event.has_deadline
     return due if late else at
