@@ -143,6 +143,9 @@ def test_a_gift_puts_off_reminders_and_tells_the_one_who_got_it(service: Told) -
     assert service.courier.sent[-1][0] == f"of-{other.name}"
     assert state(mover, game, a_gift(mover, game, 2 * DAY)).status == 201
     assert service.deliver() == ["given"]
+    first, second = (notices[0] for _, notices in service.courier.sent[-2:])
+    assert first.id == second.id
+    assert (first.deadline or "") < (second.deadline or "")  # by which receivers know that it is news
     assert service.deliver(DAY + HOUR) == []  # the first reminder would have come by now
     assert service.deliver(2 * DAY) == ["remind1"]
     assert state(mover, game, a_gift(mover, game, 2 * DAY)).status == 200
