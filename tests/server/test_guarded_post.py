@@ -6,6 +6,8 @@ import asyncio
 import ipaddress
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -344,6 +346,24 @@ def test_a_name_server_that_never_answers_keeps_no_thread_of_the_event_loop() ->
 
     with patch.object(socket, "getaddrinfo", never):
         assert run(work()) == "done"
+
+
+_ENDS = f"""
+import asyncio, socket, time
+from hkoji.errors import NotDeliveredError
+from hkoji_server.service.guarded_post import GuardedPoster, parse_webhook_url
+
+socket.getaddrinfo = lambda *_, **__: time.sleep(60)
+try:
+    asyncio.run(GuardedPoster(longest=0.05).post(parse_webhook_url("https://{NAME}/"), b"", {{}}))
+except NotDeliveredError:
+    print("left")
+"""
+
+
+def test_a_name_server_that_never_answers_does_not_hold_up_the_end_of_the_process() -> None:
+    done = subprocess.run([sys.executable, "-c", _ENDS], check=True, capture_output=True, text=True, timeout=30)
+    assert done.stdout == "left\n"
 
 
 @pytest.mark.parametrize(

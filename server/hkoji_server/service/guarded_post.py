@@ -17,9 +17,10 @@ import ipaddress
 import re
 import socket
 import ssl
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
+from contextlib import suppress
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import h11
@@ -38,8 +39,9 @@ _MOST_ADDRESSES: Final = 4
 _LONGEST_CONNECT: Final = 3.0
 """Seconds for the connection to each of them."""
 _LONGEST_CLOSE: Final = 1.0
-_RESOLVING: Final = ThreadPoolExecutor(16, "hkoji-resolves")
-"""Asks for the addresses of names. It has no threads before there is a question."""
+_ASKING: Final = threading.BoundedSemaphore(16)
+"""A place for each name whose addresses are asked for."""
+_FREE_PAUSE: Final = 0.05
 
 _PORTS: Final = {"http": 80, "https": 443}
 _LABEL: Final = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
@@ -162,10 +164,33 @@ def is_public(text: str) -> bool:
 async def resolve(host: str, port: int) -> Sequence[str]:
     """Returns the IP addresses that the system has for a host. Raises `OSError`."""
     # A name server may let a question wait, and a thread that asks cannot be ended. Those of the event loop are few,
-    # and the store needs them.
-    asked = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    found = await asyncio.get_running_loop().run_in_executor(_RESOLVING, asked)
-    return [str(address[0]) for *_, address in found]
+    # and the store needs them; and a process that ends would wait for those of a pool.
+    while not _ASKING.acquire(blocking=False):
+        await asyncio.sleep(_FREE_PAUSE)
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[Sequence[str]] = loop.create_future()
+
+    def settle(found: Sequence[str] | Exception) -> None:
+        if answered.done():  # it was not waited for
+            return
+        if isinstance(found, Exception):
+            answered.set_exception(found)
+        else:
+            answered.set_result(found)
+
+    def ask() -> None:
+        found: Sequence[str] | Exception
+        try:
+            told = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = [str(address[0]) for *_, address in told]
+        except Exception as error:  # raised where the answer is awaited
+            found = error
+        _ASKING.release()
+        with suppress(RuntimeError):  # the event loop has ended
+            loop.call_soon_threadsafe(settle, found)
+
+    threading.Thread(target=ask, name="hkoji-resolves", daemon=True).start()
+    return await answered
 
 
 class GuardedPoster:
