@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, Player, Store
+from hkoji_server.store.contract import Append, Player, RetiredKey, Store
 from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, LeasedNotice, NewNotice
 from hkoji_server.store.time_contract import StaleDecisionError
 
@@ -102,6 +102,20 @@ class NoticeContract:
         assert run(store.channel("a")) == confirmed
         assert not run(store.confirm_channel("bob", "a", "one", SECOND))
         assert run(store.channel("a")) == confirmed
+
+    def test_a_revocation_removes_the_channels_of_the_player(self, store: Store) -> None:
+        """Whoever has stolen the key may have made them, and the player cannot log in to remove them."""
+        table = with_channels(store, channel("a"), channel("b", confirmed=None), channel("c", "alice"))
+        run(store.append(told(table, turn(table), turn(table, player="alice"))))
+        gone = RetiredKey("key 1", "bob", AT, True)
+        run(store.revoke_key(gone))
+        assert run(store.channels("bob")) == ()
+        assert run(store.channels("alice")) == (channel("c", "alice"),)
+        assert rows(store) == [(1, "turn", "c")]
+        later = channel("d")  # of the recovered player
+        assert run(store.add_channel(later))
+        run(store.revoke_key(gone))
+        assert run(store.channels("bob")) == (later,)
 
     def test_a_channel_that_is_removed_takes_its_notices_along(self, store: Store) -> None:
         table = with_channels(store, channel("a"), channel("b"))

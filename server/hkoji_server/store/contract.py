@@ -321,8 +321,9 @@ class Store(TimeStore, ChoiceStore, NoticeStore, TalkStore, Protocol):
     async def revoke_key(self, retired: RetiredKey) -> None:
         """Revokes a player's key, the current one or an earlier one, and ends the logins that were made with it.
 
-        A key that has been revoked before stays as it is, and no login ends. After this returns, no further entry
-        signed with the key appears. Raises `ForbiddenError` if the player never had the key.
+        With the current one the player's channels are removed. A key that has been revoked before stays as it is, and
+        no login ends. After this returns, no further entry signed with the key appears. Raises `ForbiddenError` if the
+        player never had the key.
         """
 
     async def add_code(self, code: OperatorCode) -> None:

@@ -81,6 +81,13 @@ def remove_channel(connection: Connection, player: str, channel: str) -> bool:
     return True
 
 
+def remove_channels(connection: Connection, player: str) -> None:
+    """Removes all channels of a player, and what was to be sent to them."""
+    removed = delete(CHANNEL).where(CHANNEL.c.player == player).returning(CHANNEL.c.id)
+    for (channel,) in connection.execute(removed).all():
+        connection.execute(delete(OUTBOX).where(OUTBOX.c.channel == channel))
+
+
 def _own(player: str, channel: str) -> tuple[ColumnElement[bool], ...]:
     return CHANNEL.c.id == channel, CHANNEL.c.player == player
 

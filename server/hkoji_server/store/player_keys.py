@@ -13,6 +13,7 @@ from hkoji.errors import ExistsError, ForbiddenError, RevokedError
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Player, RetiredKey
+from hkoji_server.store.notices import remove_channels
 from hkoji_server.store.operator_codes import use_code
 from hkoji_server.store.statements import Row
 from hkoji_server.store.tables import PLAYER, RETIRED, TOKEN
@@ -80,7 +81,7 @@ def revoke(connection: Connection, retired: RetiredKey) -> None:
     """Revokes a key. If it is revoked already, nothing changes.
 
     In particular, no login ends then: everybody can read the statement of a revocation and send it again. The logins
-    of an earlier key ended when it was replaced.
+    of an earlier key ended when it was replaced. Channels go with the logins: a thief of the key may have made them.
     """
     before = _retired(connection, retired.key)
     holder = before.name if before else retired.name if _key_of(connection, retired.name) == retired.key else None
@@ -89,6 +90,7 @@ def revoke(connection: Connection, retired: RetiredKey) -> None:
     if before is None:
         connection.execute(insert(RETIRED).values(**asdict(retired)))
         connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
+        remove_channels(connection, retired.name)
     elif before.revoked:
         return
     else:
