@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from hkoji_server.process.metrics import Metrics
 from hkoji_server.service import notice_delivery
+from hkoji_server.service.held_games import HeldGame
 from hkoji_server.service.keeper import Keeper
 from hkoji_server.service.notice import Later, Never
 from hkoji_server.service.notice_delivery import LEASE, MOST_FAILURES, SEND_SECONDS
 from hkoji_server.service.notice_rules import OLDEST_NOTICE, TURN_WAIT
 
+from hkoji.errors import MalformedError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import DAY, TimeControl
@@ -308,6 +310,30 @@ def test_a_slow_receiver_delays_no_other(service: Told) -> None:
         players[0].join(players[1].new())
     assert sorted(service.run(work())) == ["quick", "quick", "slow"]
     assert [channel for channel, _ in service.courier.sent].count("slow") == 2
+
+
+def test_a_game_that_cannot_be_read_keeps_no_other_notice_waiting(
+    service: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    players = two_players(service.service)
+    service.add("bob", events=("joined",))
+    games = [players[1].new() for _ in range(3)]
+    for game in games:
+        players[0].join(game)
+        service.service.clock.pass_by(1)
+    held = service.delivery._held
+    read = held.read
+
+    async def damaged(game: str) -> HeldGame:
+        if game == games[0]:
+            raise MalformedError("entry", "it is not JSON")
+        return await read(game)
+
+    monkeypatch.setattr(held, "read", damaged)
+    assert service.deliver() == ["joined"] * 2
+    assert service.deliver(LEASE) == []
+    monkeypatch.undo()
+    assert service.deliver(HOUR) == ["joined"]
 
 
 def test_whoever_has_held_a_lease_for_too_long_sends_nothing_more(service: Told) -> None:

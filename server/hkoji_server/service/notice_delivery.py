@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 
 import structlog
 
-from hkoji.errors import HkojiError, NotFoundError
+from hkoji.errors import ClockError, HkojiError, NotFoundError, StorageError
 from hkoji.game.clock import add_seconds, parse_time
 from hkoji.log.canonical import encode
 from hkoji_server.service.channel_settings import ChannelSettings
@@ -217,11 +217,16 @@ class NoticeDelivery:
                     return []
                 continue
             try:
-                held = await self._held.read(each.game)
+                told, head = await self._told(await self._held.read(each.game), each)
             except NotFoundError:
                 await self._drop(each)
                 continue
-            told, head = await self._told(held, each)
+            except (StorageError, ClockError):
+                raise
+            except HkojiError as error:  # others must not wait for one whose game is damaged
+                log.error("could not read the game of a notice", game=each.game, reason=str(error))
+                await self._fail([[each]])
+                continue
             verdict = judge(each, channel.player, told, settings, now)
             off = await self._off(channel) if each.event == NoticeEvent.FAILING else ()
             if verdict.dropped or (each.event == NoticeEvent.FAILING and not off):
