@@ -231,10 +231,17 @@ def test_games_with_an_opponent_and_the_score(
     finished = alice("games", "--with", "bob", "--status", "finished", "--json").json
     assert {each["game"] for each in finished["games"]} >= {rated, unrated, third, late}
     assert not {going, waiting} & {each["game"] for each in finished["games"]}
+    for status in ("finished", "playing", "open", "cancelled"):  # the score is that of all games, whichever are listed
+        assert alice("games", "--with", "bob", "--status", status, "--json").json["score"] == told["score"]
+    assert alice("games", "--with", "bob", "--status", "playing").out.splitlines()[-1] == text.out.splitlines()[-1]
+    none = alice("games", "--with", "carol", "--status", "open").out
+    assert none == "No such game with carol.\nAgainst carol: 1 won, 0 lost, 0 shared.\n"
     for game in (rated, unrated, third, late):
         alice.position(game)
     kept = alice("games", "--with", "bob", "--offline", "--json").json
     assert kept["score"] == told["score"]
+    playing = alice("games", "--with", "bob", "--offline", "--status", "playing", "--json").json
+    assert (playing["score"], {each["status"] for each in playing["games"]}) == (told["score"], {"playing"})
 
 
 @pytest.mark.parametrize(

@@ -73,25 +73,30 @@ def games_with(client: Client, out: CommandOutput, name: str, *, status: str | N
             hint=tell("names are 2 to 32 of a-z, 0-9, _ and -"),
         )
 
+    wanted = OVER if status == "finished" else (status,)
+
     def show(found: Sequence[Summary]) -> None:
-        games = [each for each in found if name in (each["host"], each["guest"], each["invite"])]
+        every_game = [each for each in found if name in (each["host"], each["guest"], each["invite"])]
+        games = [each for each in every_game if status is None or each["status"] in wanted]
         me = client.identity.name
-        every, rated = tally(games, me), tally([each for each in games if each["agreement"]["rated"]], me)
+        # The score is of all games, whichever are listed.
+        every, rated = tally(every_game, me), tally([each for each in every_game if each["agreement"]["rated"]], me)
         value = {"with": name, "games": games, "score": {**every.to_json(), "rated": rated.to_json()}}
 
         def text() -> str:
-            if not games:
+            if not every_game:
                 return _("No games with {name}.", name=name)
-            return f"{listing(client, out, games)}\n{_score_line(name, every, rated)}"
+            listed = listing(client, out, games) if games else _("No such game with {name}.", name=name)
+            return f"{listed}\n{_score_line(name, every, rated)}"
 
         out.result(value, text)
 
     def show_kept() -> list[KeptGame]:
-        kept = client.kept_games(status=status)
+        kept = client.kept_games()
         show([each.summary for each in kept])
         return kept
 
-    ask_or_keep(out, lambda: client.games(status=status), show, show_kept, offline=offline)
+    ask_or_keep(out, client.games, show, show_kept, offline=offline)
 
 
 def _score_line(name: str, every: Tally, rated: Tally) -> str:
