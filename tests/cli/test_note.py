@@ -78,6 +78,15 @@ def test_a_note_that_is_refused_changes_nothing(alice: Shell, game: str, words: 
     assert alice("note", game, "--json").json["note"] == "what was there"
 
 
+@pytest.mark.parametrize("text", ["x" * 65_536 + "\nmore", "x" * 65_536 + "é", "x" * 65_535 + "éé"])
+def test_a_note_from_standard_input_is_never_cut(alice: Shell, game: str, text: str) -> None:
+    done = alice("note", game, "-", stdin=text)
+    assert (done.code, done.out) == (1, "")
+    assert "the note is larger than 65536 bytes\n  nothing was changed" in done.err
+    assert alice("note", game, "--json").json["note"] is None
+    assert alice("note", game, "-", stdin="x" * 65_536 + "\n").code == 0
+
+
 def test_a_note_needs_a_game_that_is_known_here(service: MemoryService, alice: Shell, game: str) -> None:
     for name in ("0" * 32, "0000", "x"):
         done = alice("note", name, "text")

@@ -119,6 +119,9 @@ def test_what_no_message_may_say_is_refused_and_nothing_is_kept(
     before = [each for each in world.asked if "talk" in each]
     done = alice("talk", game, words)
     assert (done.code, done.out) == (5, "")
+    assert done.err.startswith("hkoji: malformed message: it has ")
+    assert done.err.endswith("\n  nothing was sent\n")
+    assert "(messaggio)" in alice("--lang", "it", "talk", game, words).err
     assert [each for each in world.asked if "talk" in each] == before
     assert not (alice.folder(game) / "talk.json").exists()
 

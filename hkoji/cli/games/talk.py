@@ -12,8 +12,8 @@ from hkoji.cli.input import read_words
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
-from hkoji.errors import TrustError, UsageError
-from hkoji.log.talk import MAX_WORDS_BYTES
+from hkoji.errors import MalformedError, TrustError, UsageError
+from hkoji.log.talk import MAX_WORDS_BYTES, verify_words
 from hkoji.messages.text import plural, printable, tell
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ def talk(client: Client, out: CommandOutput, game: str, words: Sequence[str] | N
     if offline:
         raise UsageError(tell("a message cannot be sent with --offline"), hint=tell("nothing was sent; leave it out"))
     text = read_words(out, words, MAX_WORDS_BYTES, tell("message"), hint=tell("nothing was sent"))
+    try:
+        verify_words(text)
+    except MalformedError as error:
+        raise MalformedError(error.what, error.reason, hint=tell("nothing was sent")) from None
     full = client.find(game)
     with client.game(full) as held:
         held.current()
