@@ -81,6 +81,10 @@ def test_what_cannot_be_declined_says_so(homes: Homes) -> None:
     assert (refused.code, "invites nobody by name" in refused.err) == (Exit.KEY, True)
     by_link = homes("bob", "decline", f"https://hanamikoji.example/i/{'0' * 32}#{'1' * 32}")
     assert (by_link.code, "a game by link cannot be declined" in by_link.err) == (Exit.USAGE, True)
+    assert refused.err.endswith("nothing was changed; its host can cancel it\n")
+    assert homes("alice", "cancel", for_all).code == 0
+    over = homes("bob", "decline", for_all)
+    assert (over.code, over.err.endswith("nothing was changed\n")) == (Exit.KEY, True)
     wrong = homes("bob", "decline", invitation, "--why", "never")
     assert (wrong.code, "reasons: no, later" in wrong.err) == (Exit.USAGE, True)
     assert homes("bob", "next", "--json").json[0]["game"] == invitation

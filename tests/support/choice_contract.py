@@ -101,6 +101,15 @@ class ChoiceContract:
         later = OfferQuota(add_seconds(since, 1), 3, 1)
         run(store.add_game(offered(12, "new", later)))
 
+    def test_a_new_name_that_may_ask_for_as_much_as_others_hears_what_they_hear(self, store: Store) -> None:
+        since = add_seconds(now(), -DAY)
+        registered(store, "new", at=add_seconds(since, 1))
+        quota, asked = OfferQuota(since, 1, 1), now()
+        run(store.add_game(offered(0, "new", quota, asked)))
+        with pytest.raises(TooManyGamesError, match="new has asked for 1 games within 24 hours") as raised:
+            run(store.add_game(offered(1, "new", quota)))
+        assert raised.value.hint.endswith(add_seconds(asked, DAY))  # when the first offer counts no more
+
     def test_of_many_offers_at_once_as_many_as_allowed_are_made(self, store: Store) -> None:
         registered(store, "alice")
         quota = OfferQuota(add_seconds(now(), -DAY), 5, 5)

@@ -97,7 +97,9 @@ def _verify_invited(course: Course, player: str) -> None:
     if invited is None:
         raise ForbiddenError(
             tell("game {game} invites nobody by name, so nobody can decline it", game=short),
-            hint=tell("nothing was changed; its host can cancel it"),
+            hint=tell("nothing was changed; its host can cancel it")
+            if course.stage is Stage.JOIN
+            else tell("nothing was changed"),
         )
     if invited != player:
         raise ForbiddenError(

@@ -53,7 +53,8 @@ def quota_values(new: NewGame, quota: OfferQuota) -> dict[str, str]:
 
 def verify_may_offer(player: str, quota: OfferQuota, counted: CountedOffers) -> None:
     """Raises `TooManyGamesError` if the player has asked for as many games as the quota allows."""
-    new = counted.registered is not None and counted.registered > quota.since
+    young = counted.registered is not None and counted.registered > quota.since
+    new = young and quota.most_of_new < quota.most
     limit = quota.most_of_new if new else quota.most
     if counted.number < limit:
         return
