@@ -27,6 +27,7 @@ from hkoji.game.commitments import Opening
 from hkoji.log.private_key import PrivateKey
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run
+from tests.support.new_database import copy_new_database
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game
 from tests.support.stores import DATABASES, REFUSED, sqlite_at
 from tests.support.time_contract import Clocked, ClockSetter
@@ -40,6 +41,7 @@ def path(tmp_path: Path) -> Path:
 class TestSqlite(StoreContract):
     @pytest.fixture
     def opened(self, path: Path) -> Opened:
+        copy_new_database(path)
         return partial(sqlite_at, path)
 
     @pytest.fixture

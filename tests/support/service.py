@@ -42,6 +42,7 @@ from hkoji.log.talk import NOTHING_SEEN, make_talk
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from tests.support.forked import ForkedProcess
+from tests.support.new_database import copy_new_database
 
 AT = "2026-11-20T12:00:00Z"
 HKOJI = Path(sys.executable).with_name("hkoji")
@@ -159,6 +160,8 @@ def start(
     process: subprocess.Popen[str] | ForkedProcess
     with log.open("w") as stderr:
         if forked:
+            if not database:
+                copy_new_database(data / "hkoji.sqlite3")
             process = ForkedProcess(words, stderr=log, env=env)
         else:
             process = subprocess.Popen([*program, *words], stderr=stderr, text=True, env=env)

@@ -20,6 +20,7 @@ from hkoji_server.process.metrics import Metrics
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings
 
+from tests.support.new_database import copy_new_database
 from tests.support.service import UNLIMITED, Answer
 
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -150,6 +151,8 @@ def inside(
     """
     clock = clock or (RunningClock() if "database" in settings else Clock())
     settings = settings if "database" in settings else {"data": data, **settings}
+    if "database" not in settings:
+        copy_new_database(Path(settings["data"]) / "hkoji.sqlite3")
     chosen = Settings(**{"log_level": "error", **UNLIMITED, **settings})
     sources = ClockAndEntropy(clock, drawn(seed), clock.elapsed)
     app = create_app(chosen, sources, address="http://inside", metrics=figures)

@@ -27,7 +27,7 @@ from hkoji_server.routes.lists import (
     RulesetName,
 )
 from hkoji_server.routes.players import BEARER
-from hkoji_server.routes.problems import MEDIA_TYPE, problem_responses
+from hkoji_server.routes.problems import MEDIA_TYPE, Problem, problem_responses
 
 _REF: Final = "#/components/schemas/{model}"
 _FOREIGN: Final = ("HTTPValidationError", "ValidationError")
@@ -64,7 +64,8 @@ def _build(app: FastAPI) -> Document:
     schemas = document["components"]["schemas"]
     for name in _FOREIGN:
         schemas.pop(name, None)
-    _, made = models_json_schema([(models.SubmissionModel, "validation")], ref_template=_REF)
+    # A `response_model` for each problem of each route would cost FastAPI half of the time in which a service starts.
+    _, made = models_json_schema([(models.SubmissionModel, "validation"), (Problem, "validation")], ref_template=_REF)
     schemas.update(made["$defs"])
     document["paths"] = _in_order(document["paths"])
     for path, operations in document["paths"].items():
@@ -170,8 +171,4 @@ def _correct(operation: Document, *, takes_body: bool, stored: bool, free: bool)
     wanted = [*((413, 415) if takes_body else ()), *(() if free else (429,)), *((503,) if stored else ())]
     for status, answer in problem_responses(*wanted).items():
         answers.setdefault(str(status), {name: answer[name] for name in ("description", "content")})
-    for answer in answers.values():
-        content = answer.get("content", {})
-        if MEDIA_TYPE in content:
-            content.pop("application/json", None)
     operation["responses"] = dict(sorted(answers.items()))

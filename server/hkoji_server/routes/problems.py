@@ -115,7 +115,6 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:  # Any
     """Returns the `responses` of a route that may answer with these problems."""
     return {
         status: {
-            "model": Problem,
             "description": _TITLES[status],
             "content": {
                 MEDIA_TYPE: {

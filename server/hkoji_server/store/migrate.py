@@ -49,8 +49,10 @@ def migrate(connection: Connection) -> None:
 
     Raises `StorageError` for a database that a newer program has made.
     """
-    config, scripts = _scripts(connection)
     current = MigrationContext.configure(connection).get_current_revision()
+    if current == newest_schema():
+        return
+    config, scripts = _scripts(connection)
     known = {script.revision for script in scripts.walk_revisions()}
     if current is not None and current not in known:
         raise StorageError(
@@ -68,8 +70,7 @@ def migrate_together(connection: Connection) -> None:
     transaction, fail, and look again. A database that is up to date is only read.
     """
     for left in reversed(range(_TRIES)):
-        _, scripts = _scripts(connection)
-        if MigrationContext.configure(connection).get_current_revision() == scripts.get_current_head():
+        if MigrationContext.configure(connection).get_current_revision() == newest_schema():
             connection.rollback()
             return
         connection.rollback()
