@@ -119,11 +119,19 @@ class ClientGame:
 
     def current(self) -> Position:
         """Sends a waiting entry, fetches new lines, reveals the player's entropy if due, and returns the game."""
+        self._deliver_waiting()
+        return self._settle()
+
+    def unsettled(self) -> Position:
+        """Returns the game like `current`, but sends nothing that is due: what is said about the last entry counts."""
+        self._deliver_waiting()
+        return self.record.refresh().position
+
+    def _deliver_waiting(self) -> None:
         try:
             self._sender.deliver_pending()
         except REFUSALS as error:
             self._say(tell("the service did not accept the entry that waited here: {reason}", reason=error))
-        return self._settle()
 
     def look(self) -> tuple[Position, GameTime]:
         """Returns the game as it stands now, and its time: see `current` and `TimeKeeper.current`."""

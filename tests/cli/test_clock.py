@@ -275,6 +275,15 @@ def test_calling_off_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -
     assert "no winner, called off by agreement" in alice("audit", game).out
 
 
+def test_a_guest_who_has_just_joined_and_the_host_call_a_game_off(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    """The host's entropy, which every other command would send, would make the guest's request void."""
+    game = alice("new", "--invite", "bob", "--json").json["game"]
+    bob("join", game)
+    assert bob("annul", game, "--json").json["annul"] == ["bob"]
+    assert alice("annul", game, "--json").json["status"] == "cancelled"
+    assert bob("show", game, "--json").json["result"] == {"reason": "cancel", "winner": None}
+
+
 @pytest.mark.parametrize("clock", ["3d/14d", "none"])
 def test_both_players_see_that_one_has_asked_to_call_the_game_off(
     alice: TimedPlayer, bob: TimedPlayer, clock: str, monkeypatch: pytest.MonkeyPatch

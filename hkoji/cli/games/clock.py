@@ -68,7 +68,7 @@ def give(client: Client, out: CommandOutput, game: str, duration: str) -> None:
 def annul(client: Client, out: CommandOutput, game: str, *, withdraw: bool) -> None:
     """Wishes to call a game off, or with `withdraw` takes the wish back."""
     with client.game(client.find(game)) as held:
-        held.current()
+        held.unsettled()  # the opponent's request is about the last entry; entropy after it would make it void
         time = held.time.withdraw() if withdraw else held.time.annul()
         position = held.stored()
     course = position.course
