@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -75,6 +77,27 @@ def test_a_command_that_hangs_is_killed_with_what_it_has_started(
     (pid,) = map(int, pids.read_text().split())
     while _runs(pid):
         assert time.monotonic() - began < 60
+        time.sleep(0.01)
+
+
+def test_a_program_that_is_ended_leaves_no_command_behind(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    script = (
+        "from hkoji.cli.games.watch_commands import run_command\n"
+        f"run_command(['sh', '-c', 'sleep 600 & echo $! > {pids}.new; mv {pids}.new {pids}; wait'],"
+        " {'game': 'a', 'kind': 'move', 'seq': 1}, print)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script])
+    end = time.monotonic() + 60
+    while not pids.exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    (pid,) = map(int, pids.read_text().split())
+    assert _runs(pid)
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    while _runs(pid):
+        assert time.monotonic() < end
         time.sleep(0.01)
 
 

@@ -11,9 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from html import escape
+from types import FrameType
 from typing import Any, Final, NamedTuple
 
 from hkoji.cli.language import _
@@ -72,6 +74,25 @@ def read_commands(
     return game, WatchCommands(words, notify)
 
 
+@contextmanager
+def _ending_by_exception() -> Iterator[None]:
+    """Lets SIGTERM raise `SystemExit` meanwhile, in place of ending the program at once."""
+    before = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or before is not signal.SIG_DFL:
+        yield
+        return
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@_ending_by_exception()
 def run_command(command: Sequence[str], value: dict[str, Any], say: Say) -> None:  # Any: JSON
     """Runs a command for an entry, with the entry as JSON on its standard input, and waits until it ends."""
     sys.stdout.flush()  # what the command prints comes after what this program has printed
@@ -98,7 +119,7 @@ def run_command(command: Sequence[str], value: dict[str, Any], say: Say) -> None
             )
         )
         return
-    except BaseException:  # Ctrl-C reaches only this program's own process group
+    except BaseException:  # signals reach only this program's own process group
         _kill(process)
         raise
     if process.returncode:
