@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from hkoji.client.answers import REFUSALS
 from hkoji.client.game import ClientGame
 from hkoji.client.plan_files import DueReply, PlanFiles, planned_games
 from hkoji.client.service import utc_now
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 8
 """How often a plan is asked again because the game has moved on meanwhile."""
+_AFTER_REFUSAL: Final = 3600
+"""How many seconds after a move was refused a plan tries again. Each try signs an entry, which is kept for ever."""
 _NONE: Final = "0"
 
 
@@ -107,6 +110,8 @@ class PlanRunner:
         self._delay: Final = delay
         self._now: Final = now
         self._chance: Final[DelaySource] = chance or secrets.SystemRandom()
+        self._again: Final[dict[str, str]] = {}
+        """For the heads after which the service has refused a move: when the next one is tried."""
 
     def games(self) -> tuple[str, ...]:
         """Returns the games to look at: those with plans, and with `only` all that wait for the player."""
@@ -148,6 +153,8 @@ class PlanRunner:
             choice, ended = self._choose(files, armed, position)
             if choice is None or due is None:
                 return PlanRun(game, ended=ended)
+            head = position.course.head
+            due = max(due, self._again.get(head, due))
             if parse_time(self._now()) < parse_time(due):
                 return PlanRun(game, due=due, ended=ended)
             kept = armed if ended is None else None
@@ -157,9 +164,12 @@ class PlanRunner:
                     files.write(kept._replace(made=(*kept.made, submission.entry.head)))
 
             try:
-                seq = held.move(choice.action, head=position.course.head, note=note).seq
-            except ConflictError as error:
-                held.moved_on(position.course.head, error)
+                seq = held.move(choice.action, head=head, note=note).seq
+            except REFUSALS as error:
+                self._again[head] = add_seconds(self._now(), _AFTER_REFUSAL)
+                if not isinstance(error, ConflictError):
+                    raise
+                held.moved_on(head, error)
                 return PlanRun(game, ended=ended, error=error)
             return PlanRun(game, (PlannedMove(seq, choice.action, choice.line or None),), ended=ended)
 

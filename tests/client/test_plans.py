@@ -14,6 +14,7 @@ from hkoji.client.plan_thread import PlanThread
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import (
     ConflictError,
+    ForbiddenError,
     HkojiError,
     IllegalActionError,
     IllegalError,
@@ -196,6 +197,37 @@ def test_a_service_that_refuses_for_no_reason_is_told_and_gets_one_entry(
     assert (kept.head, len(kept.made)) == (armed.head, 1)
     service.tamper = lambda _method, _path, answer: answer
     assert [move.seq for move in run(bob)[0].made] == [6]
+
+
+def test_a_move_that_was_refused_is_tried_again_after_an_hour(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+) -> None:
+    game = begin(alice, bob)
+    arm(bob, game, "** : -G -F -E -D -C -B -A")
+    offer(alice, game)
+    problem = json.dumps({"code": "forbidden", "detail": "no", "status": 403}).encode()
+
+    def refuse(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
+        return HttpAnswer(403, problem) if path.endswith("/entries") else answer
+
+    def tries() -> int:
+        return sum(method == "POST" and path.endswith("/entries") for method, path in service.requests)
+
+    now = [AT]
+    runner = PlanRunner(bob.client, delay=NOW, now=lambda: now[0])
+    kept, service.tamper = service.games[game], refuse
+    before_it = (kept.refereed, list(kept.lines))
+    before = tries()
+    assert isinstance(runner.look(game).error, ForbiddenError)
+    kept.refereed, kept.lines = before_it
+    for seconds in (30, 60, 3599):
+        now[0] = add_seconds(AT, seconds)
+        found = runner.look(game)
+        assert (found.made, found.error, found.due) == ((), None, add_seconds(AT, 3600))
+    assert tries() == before + 1
+    service.tamper = lambda _method, _path, answer: answer
+    now[0] = add_seconds(AT, 3600)
+    assert [move.seq for move in runner.look(game).made] == [6]
 
 
 # --- time -------------------------------------------------------------------------------------------------------------
