@@ -136,3 +136,14 @@ def refused(answer: Answer) -> None:
 def leave(host: Player, game: str) -> None:
     """Takes the game back, because a host may have 20 open games."""
     assert host.send(host.entry(game, host.head(game), Cancel())).status == 201
+
+
+def test_no_code_is_in_the_log_of_the_service(service: Service) -> None:
+    """Some programs escape the # of a link, and then its code is a part of the path."""
+    game = "0" * 32
+    for sign in ("%23", "/%23", "%2523"):
+        assert service.ask("GET", f"/i/{game}{sign}{CODE}").status in (400, 404)
+    assert service.ask("GET", f"/i/{game}").status == 200
+    log = service.log.read_text()
+    assert '"path": "/i/..."' in log
+    assert CODE not in log

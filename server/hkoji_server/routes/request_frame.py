@@ -1,6 +1,6 @@
 """The frame of every request: its number, the headers that every answer has, a line in the log, and the answer 500.
 
-The line has method, path, status, milliseconds and number. It has no query, header, body or name.
+The line has method, path, status, milliseconds and number. It has no query, header, body, name or code of a link.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hkoji_server.routes.invitation_page import INVITATION_PATH
 from hkoji_server.routes.problems import answer
 
 log = structlog.get_logger("hkoji")
@@ -25,6 +26,7 @@ _HEADERS: Final = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
 _HTTPS_ONLY: Final = (b"strict-transport-security", b"max-age=31536000")
+_LINKS: Final = INVITATION_PATH.partition("{")[0]
 _UNSTORED: Final = (b"cache-control", b"no-store")
 
 
@@ -77,4 +79,9 @@ class RequestFrame:
         finally:
             if self._logged:
                 took = round((perf_counter() - began) * 1000, 1)
-                log.info("request", method=scope["method"], path=scope["path"], status=status or 500, ms=took)
+                log.info("request", method=scope["method"], path=_logged(scope["path"]), status=status or 500, ms=took)
+
+
+def _logged(path: str) -> str:
+    # A program that has escaped the # of a link sends its code as a part of the path.
+    return f"{_LINKS}..." if path.startswith(_LINKS) else path
