@@ -175,9 +175,10 @@ class Pins:
 
     @property
     def trusted_names(self) -> tuple[str, ...]:
-        """The names of the players of whom the user has confirmed a key, in order."""
+        """The names of the players of whom the user has confirmed a key, or a link has introduced one, in order."""
         with intact(self._file):
-            return tuple(sorted(self._pins().get("trusted", {})))
+            here = self._pins()
+            return tuple(sorted({*here.get("trusted", {}), *here.get("by_link", {})} - {SERVER_NAME}))
 
     def trust(self, name: str, fingerprint: str) -> None:
         """Records that the user has confirmed a key of a player."""

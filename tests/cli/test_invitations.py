@@ -143,6 +143,13 @@ def test_what_was_refused_and_is_tried_again_is_signed_once(homes: Homes) -> Non
     assert homes("alice", "join", open_game).code == 0
 
 
+def test_who_was_introduced_by_a_link_is_known(homes: Homes) -> None:
+    link = homes("alice", "new", "--link").out.strip()
+    assert homes("bob", "join", link).code == 0
+    assert homes("bob", "config", "invites", "known", "--json").json["known"] == ["alice"]
+    assert homes("alice", "new", "--invite", "bob").code == 0
+
+
 def test_whom_a_player_trusts_is_known(homes: Homes) -> None:
     assert homes("bob", "config", "invites").out.startswith("invites: everyone, by http")
     assert homes("bob", "config", "invites", "some").code == Exit.USAGE
