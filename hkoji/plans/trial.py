@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hkoji.errors import IllegalError
+from hkoji.errors import HkojiError, IllegalActionError, IllegalError
 from hkoji.game.position import Position
 from hkoji.messages.text import tell
 from hkoji.plans.grammar import canonical_token
 from hkoji.plans.standing import ArmedPlan, PlanChoice, can_follow, choose, stand
 from hkoji.rules.cards import UNKNOWN
-from hkoji.rules.events import Draw
+from hkoji.rules.events import Draw, Event
 from hkoji.rules.protocol import DECISION_KINDS, Due, State
 
 _UNCHANGED = tell("nothing was sent or stored")
@@ -68,10 +68,20 @@ def try_plan(armed: ArmedPlan, position: Position, words: Sequence[str]) -> Plan
 
 def _see(state: State, token: str) -> State:
     """Returns the position after a token of the opponent, or after an own draw."""
+    event: Event | None = None
     if state.due is Due.DRAW and state.actor is not None and token.startswith("+"):
-        return state.apply(Draw(state.actor, token[1:]))
-    if state.due in DECISION_KINDS and state.actor is not None and not token.startswith("+"):
-        return state.apply(DECISION_KINDS[state.due](state.actor, state.parse_action(token)))
+        event = Draw(state.actor, token[1:])
+    elif state.due in DECISION_KINDS and state.actor is not None and not token.startswith("+"):
+        event = DECISION_KINDS[state.due](state.actor, state.parse_action(token))
+    if event is not None:
+        try:
+            return state.apply(event)
+        except IllegalActionError:  # it names the token already
+            raise
+        except HkojiError as error:
+            raise IllegalError(
+                tell("{token} cannot be seen next: {reason}", token=token, reason=error.message), hint=_UNCHANGED
+            ) from error
     raise IllegalError(
         tell("{token} cannot be seen where {due} is due", token=token, due=state.due.value), hint=_UNCHANGED
     )

@@ -101,7 +101,7 @@ def test_nothing_is_stored_without_a_yes(bob: Shell, game: str) -> None:
         ((), "", 2, "has no plan"),
         (("--try", "1X"), "", 2, "has no plan"),
         (("--drop",), "", 2, "has no plan"),
-        (("-", "--try", "-C"), ANY, 5, "not legal"),
+        (("-", "--try", "-C"), ANY, 5, "-C is not legal"),
         (("-", "--try", "1E"), ANY, 5, "you see it as 1X"),
     ],
 )

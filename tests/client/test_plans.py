@@ -491,6 +491,13 @@ def test_a_trial_says_what_cannot_happen(alice: LocalPlayer, bob: LocalPlayer) -
     for words, error in ((["-C"], IllegalActionError), (["+A"], IllegalError), ([offered, offered], HkojiError)):
         with pytest.raises(error):
             try_plan(armed, position, words)
+    copies = dict(zip("ABCDEFG", (2, 2, 2, 3, 3, 4, 5), strict=True))
+    most = {kind: copies[kind] - position.hand.count(kind) for kind in position.hand}
+    kind, n = next(each for each in most.items() if each[1] < 3)
+    other = next(each for each in "FG" if each != kind)
+    token = "3" + "".join(sorted(kind * (n + 1) + other * (2 - n)))
+    with pytest.raises(IllegalError, match=f"{token} cannot be seen next: there would be more copies of a card"):
+        try_plan(armed, position, [token])
     assert stand(armed, bob.position(game)).ended is None
 
 
