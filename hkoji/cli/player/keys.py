@@ -123,7 +123,9 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
     if wish.prepare:
         out.lines(encode(versioned(revocation._asdict())) + "\n")
         return
-    question = _("Revoke the key? It can never be used again, and you lose your logins.")
+    question = _(
+        "Revoke the key? It can never be used again, and you lose your logins and the channels of `hkoji notify`."
+    )
     confirm(out, question, tell("not revoked"), yes=wish.yes)
     key = client.keys.revoke(revocation)
     out.result(
