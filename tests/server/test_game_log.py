@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 import pytest
 from fastapi import FastAPI
 from fastapi.exceptions import ResponseValidationError
-from hkoji_server.routes import models, openapi, plain, problems
+from hkoji_server.routes import answer_json, models, openapi, plain, problems
 from hkoji_server.service.view_cache import ViewCache
 from hkoji_server.store.contract import GameSummary
 from hypothesis import given
@@ -185,16 +185,16 @@ def test_a_log_is_passed_on_to_the_byte(room: Tables) -> None:
         assert line.receipt is not None
         written = StoredLine(line.entry.text, line.sig, line.receipt.receipt.text, line.receipt.sig)
         assert format_stored(written) == format_line(line)
-        assert format_stored(written) == models.json_bytes(dict(sorted(line_to_json(line).items()))).decode()
+        assert format_stored(written) == answer_json.json_bytes(dict(sorted(line_to_json(line).items()))).decode()
         assert (written.head, written.read()) == (line.entry.head, line)
     told = [line_to_json(line) for line in lines]
-    assert json.loads(models.submitted_bytes(tuple(lines))) == {"receipt": told[0]["receipt"], "lines": told}
+    assert json.loads(answer_json.submitted_bytes(tuple(lines))) == {"receipt": told[0]["receipt"], "lines": told}
     text = room.one.ask("GET", f"/v1/games/{room.game}/log").body
     assert text.decode() == format_log(parse_log(text))
     shown = room.view(room.alice).json
     assert shown["lines"] == [line_to_json(line) for line in parse_log(text)]
     assert list(shown)[-1] == "lines"
-    assert room.view(room.alice).body == models.json_bytes(shown)
+    assert room.view(room.alice).body == answer_json.json_bytes(shown)
 
 
 def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
@@ -209,8 +209,8 @@ def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
             host, AFTER[:20], AFTER[:20], reason, winner, deadline,
         )  # fmt: skip
         late = "2099-01-01T00:00:00Z"
-        shown = json.loads(models.summary_text(summary, late))
-        assert models.json_bytes(shown).decode() == models.summary_text(summary, late)
+        shown = json.loads(answer_json.summary_text(summary, late))
+        assert answer_json.json_bytes(shown).decode() == answer_json.summary_text(summary, late)
         assert models.SummaryModel.model_validate(shown).model_dump() == shown
         repeated = {
             name: value for name, value in summary._asdict().items() if name not in ("reason", "winner", "link")
@@ -225,7 +225,7 @@ def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
         assert shown["result"] == ({"reason": reason, "winner": winner} if reason else None)
     for path in ("/v1/games", "/v1/games?player=alice&limit=1", "/v1/me/games", f"/v1/games/{room.game}"):
         answer = room.one.ask("GET", path, token=room.alice.token)
-        assert answer.body == models.json_bytes(answer.json)
+        assert answer.body == answer_json.json_bytes(answer.json)
         assert answer.headers["cache-control"] == "no-store"
     listed = room.one.ask("GET", "/v1/games?player=alice&limit=1").json
     assert models.GamesModel.model_validate(listed).model_dump() == listed

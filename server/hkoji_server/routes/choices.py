@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Response
 from fastapi.responses import JSONResponse
 
-from hkoji_server.routes import models
+from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.invitation_answers import InvitationAnswers
@@ -34,7 +34,7 @@ def make_choices_router(
     async def decline(game: models.GameId, player: me, request: models.DeclineRequest) -> Any:
         """Declines an invitation by name, which ends the game."""
         lines, fresh = await answers.decline(game, player, request.why)
-        return Response(models.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
+        return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
     def shown(found: Choices) -> Response:
         return JSONResponse({"invites": found.invites, "known": list(found.known)}, headers=NO_STORE)

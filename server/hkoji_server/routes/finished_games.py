@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
 
-from hkoji_server.routes import models
+from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.lists import Limit
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.routes.problems import problem_responses
@@ -29,7 +29,7 @@ def make_finished_router(finished: FinishedGames, sources: ClockAndEntropy, *, s
         A game is listed two to three minutes after its end. What comes later stands behind all that is listed now.
         """
         page = await finished.page(after, limit)
-        shown = models.finished_bytes(
+        shown = answer_json.finished_bytes(
             page.games, more=page.more, last=page.last, before=page.before, late=sources.at(-slack)
         )
         return Response(shown, media_type="application/json", headers=NO_STORE)

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope
 
 from hkoji.log.line import format_signed
-from hkoji_server.routes import models
+from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.plain import Parameter, PlainEndpoint
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
@@ -66,7 +66,7 @@ def make_clocks_router(
             stated = await statements.give(game, request.head, request.name, request.seconds, request.sig)
         else:
             stated = await statements.annul(game, request.head, request.name, request.sig)
-        return Response(models.stated_bytes(stated), 201 if stated.fresh else 200, media_type="application/json")
+        return Response(answer_json.stated_bytes(stated), 201 if stated.fresh else 200, media_type="application/json")
 
     @router.delete(
         "/games/{game}/statements/annul", status_code=204, responses=problem_responses(400, 401, 403, 404, 409)
@@ -78,7 +78,7 @@ def make_clocks_router(
     @router.get("/games/{game}/clock", response_model=models.ClockModel, responses=problem_responses(400, 404))
     async def clock(game: models.GameId) -> Any:
         """The agreement of a game, and what its clocks show."""
-        return JSONResponse(models.clock_json(await statements.clock(game), sources.at(-slack)), headers=NO_STORE)
+        return JSONResponse(answer_json.clock_json(await statements.clock(game), sources.at(-slack)), headers=NO_STORE)
 
     @router.get("/outages", response_model=models.OutagesModel, tags=["service"])
     async def outages() -> Any:

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope
 from hkoji.errors import GameOverError, NotYourTurnError, TimeOverError
 from hkoji.game.submission import parse_submission
 from hkoji.log.line import format_stored
-from hkoji_server.routes import models
+from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.event_streams import LongPoll
 from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_header, read_login, read_query
 from hkoji_server.routes.players import NO_STORE
@@ -87,7 +87,7 @@ class EntriesEndpoint(PlainEndpoint):
             lines, fresh = await self._games.submit(game, submission, refused=scope.get(ONLY_REPEATS))
         except (NotYourTurnError, GameOverError, TimeOverError) as error:
             return problem(error, last=await self._store.head(game))
-        return Response(models.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
+        return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
 
 def make_log_endpoints(
@@ -103,7 +103,7 @@ def make_log_endpoints(
 
 async def view_answer(views: GameViews, game: str, player: str, after: int) -> Response:
     """Returns the answer with the game as `player` sees it, and the lines after entry number `after`."""
-    body, lines = await views.view(game, player, after, models.view_bytes)
+    body, lines = await views.view(game, player, after, answer_json.view_bytes)
     if lines:
         end = body.rindex(b"]}")  # the end of the empty list `lines`, the last member
         added = ",".join(map(format_stored, lines)).encode("ascii")

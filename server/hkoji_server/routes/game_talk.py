@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import JSONResponse
 
-from hkoji_server.routes import models
+from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.players import Players
@@ -30,7 +30,7 @@ def make_talk_router(players: Players, talk: Talk) -> APIRouter:
         """The messages of a game, for its two players."""
         found = await talk.heard(game, player, after, limit + 1)
         following = found[limit - 1].number if len(found) > limit else None
-        shown = [models.message_json(each) for each in found[:limit]]
+        shown = [answer_json.message_json(each) for each in found[:limit]]
         return JSONResponse({"messages": shown, "next": following}, headers=NO_STORE)
 
     @router.post(
@@ -45,7 +45,7 @@ def make_talk_router(players: Players, talk: Talk) -> APIRouter:
     async def say(game: models.GameId, player: me, signed: models.Signed) -> Any:
         """Keeps a signed message for the other player."""
         kept, fresh = await talk.say(game, player, signed.text, signed.sig)
-        return JSONResponse(models.message_json(kept), 201 if fresh else 200, NO_STORE)
+        return JSONResponse(answer_json.message_json(kept), 201 if fresh else 200, NO_STORE)
 
     @router.delete("/{number}", status_code=204, responses=problem_responses(400, 401, 403, 404))
     async def take_back(game: models.GameId, player: me, number: _Number) -> None:

@@ -12,7 +12,7 @@ from hkoji import __version__
 from hkoji.game.agreement import read_agreement
 from hkoji.log.line import line_to_json
 from hkoji.rules.registry import RULESETS, parse_ruleset
-from hkoji_server.routes import models
+from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
@@ -70,7 +70,7 @@ def make_games_router(
     async def spectate(game: models.GameId) -> Any:
         """A game as a spectator sees it."""
         summary, state = await views.spectate(game)
-        shown = models.spectator_bytes(summary, sources.at(-slack), state.to_json(), state.shape())
+        shown = answer_json.spectator_bytes(summary, sources.at(-slack), state.to_json(), state.shape())
         return Response(shown, media_type="application/json", headers=NO_STORE)
 
     @router.post(
@@ -86,6 +86,6 @@ def make_games_router(
     async def recover_seat(game: models.GameId, player: me, request: models.ProofRequest) -> Any:
         """Replaces the caller's revoked key in the game by their new one, while they owe the next entry."""
         lines, fresh = await games.recover(game, player, request.proof)
-        return Response(models.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
+        return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
     return router

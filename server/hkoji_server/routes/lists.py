@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope
 
 from hkoji.errors import InvalidError
 from hkoji.messages.text import tell
-from hkoji_server.routes import models
+from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_header, read_login, read_query
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
@@ -68,7 +68,7 @@ class ListEndpoint(PlainEndpoint):
         found = await self._store.games(query)
         cursor = cursor_of(query, found[-1]) if len(found) == query.limit else None
         late = self._sources.at(-self._slack)
-        return Response(models.games_bytes(found, cursor, late), media_type="application/json", headers=NO_STORE)
+        return Response(answer_json.games_bytes(found, cursor, late), media_type="application/json", headers=NO_STORE)
 
     @abstractmethod
     async def read(self, scope: Scope) -> contract.Query:

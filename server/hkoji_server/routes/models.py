@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hkoji.game.entry_kinds.time import WHY_DECLINED
-from hkoji.log.canonical import encode_base64
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
-from hkoji.log.line import Line, format_line, format_signed
-from hkoji_server.service.game_statements import ClockReport, Stated
 from hkoji_server.service.player_choices import MOST_KNOWN, Invites
-from hkoji_server.service.view_cache import OwnView
 from hkoji_server.settings import Registration
-from hkoji_server.store.contract import FinishedGame, GameSummary, Player, RetiredKey
-from hkoji_server.store.talk_contract import KeptMessage
 
 GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
@@ -360,131 +352,3 @@ class ViewModel(_Model):
     view: Signed
     openings: list[OpeningModel]
     lines: list[LineModel]
-
-
-def signed_json(text: str, sig: bytes) -> dict[str, str]:
-    """Returns the object of `Signed`."""
-    return {"text": text, "sig": encode_base64(sig)}
-
-
-def json_bytes(value: Any) -> bytes:  # Any: JSON
-    """Returns JSON as it is sent."""
-    return json.dumps(value, separators=(",", ":")).encode()
-
-
-def view_bytes(own: OwnView) -> bytes:
-    """Returns the object of `ViewModel`, as it is sent when it has no lines."""
-    course = own.course
-    shown = {
-        "game": own.view.game,
-        "seat": own.view.seat,
-        "seq": course.seq,
-        "head": course.head,
-        "status": course.status,
-        "actor": course.actor,
-        "legal": list(own.legal),
-        "state": own.state.to_json(),
-        "view": signed_json(own.view.text, own.sig),
-        "openings": [opening.to_json() for opening in own.openings],
-        "lines": [],
-    }
-    return json_bytes(shown)
-
-
-def submitted_bytes(lines: tuple[Line, ...]) -> bytes:
-    """Returns the object of `SubmittedModel`, as it is sent."""
-    signed = lines[0].receipt
-    assert signed is not None
-    receipt = format_signed(signed.receipt.text, signed.sig)
-    return f'{{"receipt":{receipt},"lines":[{",".join(map(format_line, lines))}]}}'.encode("ascii")
-
-
-def player_json(player: Player, retired: tuple[RetiredKey, ...]) -> dict[str, Any]:  # Any: JSON
-    """Returns the object of `PlayerModel`; `retired` are the player's revoked and replaced keys."""
-    names = ("key", "revoked", "text", "sig", "new_sig")
-    return {
-        "name": player.name,
-        "key": player.key,
-        "registered": player.registered,
-        "revoked": any(each.key == player.key for each in retired),
-        "statement": {"text": player.text, "sig": player.sig},
-        "earlier": [{**{name: getattr(each, name) for name in names}, "until": each.at} for each in retired],
-    }
-
-
-def stated_bytes(stated: Stated) -> bytes:
-    """Returns the object of `StatedModel`, as it is sent."""
-    return f'{{"deadline":{_text(stated.deadline)},"lines":[{",".join(map(format_line, stated.lines))}]}}'.encode()
-
-
-def clock_json(report: ClockReport, late: str) -> dict[str, Any]:  # Any: JSON
-    """Returns the object of `ClockModel`. A game with a deadline before `late` is overdue."""
-    pace = report.pace
-    return {
-        "game": report.game,
-        "seq": report.seq,
-        "head": report.head,
-        "agreement": report.agreement.to_json(),
-        "seat": report.seat,
-        "since": pace and pace.since,
-        "spent": pace and pace.spent,
-        "deadline": report.deadline,
-        "overdue": report.deadline is not None and report.deadline < late,
-        "reserve": pace and list(pace.banks),
-        "gifts": [{name: getattr(gift, name) for name in ("head", "name", "seconds", "sig")} for gift in report.gifts],
-        "outages": [outage.to_json() for outage in report.outages],
-        "annul": list(report.annul),
-    }
-
-
-def message_json(kept: KeptMessage) -> dict[str, Any]:  # Any: JSON
-    """Returns the object of `MessageModel`."""
-    return {"number": kept.number, "name": kept.name, "at": kept.at, "text": kept.text, "sig": kept.sig}
-
-
-def summary_text(summary: GameSummary, late: str) -> str:
-    """Returns the object of `SummaryModel`, as it is sent. A game with a deadline before `late` is overdue.
-
-    Canonical texts have no character that JSON escapes, and ruleset and agreement are JSON already. So nothing is
-    encoded, which takes a quarter of the time. A test compares the result with that of an encoder.
-    """
-    (
-        game, ruleset, agreement, status, host, guest, invite, seq, head, round_, actor, to_move, created, updated,
-        reason, winner, deadline, link,
-    ) = summary  # fmt: skip
-    result = f'{{"reason":"{reason}","winner":{_number(winner)}}}' if reason else "null"
-    overdue = "true" if deadline is not None and deadline < late else "false"
-    return (
-        f'{{"game":"{game}","status":"{status}","host":{_text(host)},"guest":{_text(guest)},"invite":{_text(invite)},'
-        f'"by_link":{"false" if link is None else "true"},"seq":{seq},"head":"{head}","round":{round_},'
-        f'"actor":{_number(actor)},"to_move":{_text(to_move)},'
-        f'"ruleset":{ruleset},"agreement":{agreement},"deadline":{_text(deadline)},"overdue":{overdue},'
-        f'"created":"{created}","updated":"{updated}","result":{result}}}'
-    )
-
-
-def games_bytes(summaries: Iterable[GameSummary], cursor: str | None, late: str) -> bytes:
-    """Returns the object of `GamesModel`, as it is sent."""
-    games = ",".join(summary_text(summary, late) for summary in summaries)
-    return f'{{"games":[{games}],"next":{_text(cursor)}}}'.encode("ascii")
-
-
-def finished_bytes(found: Iterable[FinishedGame], *, more: bool, last: str | None, before: str, late: str) -> bytes:
-    """Returns the object of `FinishedPageModel`, as it is sent. `more` says whether there may be another page."""
-    games = ",".join(f'{summary_text(each.summary, late)[:-1]},"ended":"{each.ended}"}}' for each in found)
-    page = f'{{"games":[{games}],"next":{_text(last if more else None)},"last":{_text(last)},"before":"{before}"}}'
-    return page.encode("ascii")
-
-
-def spectator_bytes(summary: GameSummary, late: str, state: dict[str, Any], shape: Iterable[str]) -> bytes:  # Any: JSON
-    """Returns the object of `SpectatorModel`, as it is sent."""
-    shown = summary_text(summary, late)[:-1].encode("ascii")
-    return shown + b"," + json_bytes({"state": state, "shape": list(shape)})[1:]
-
-
-def _text(value: str | None) -> str:
-    return "null" if value is None else f'"{value}"'
-
-
-def _number(value: int | None) -> str:
-    return "null" if value is None else str(value)

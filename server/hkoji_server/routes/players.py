@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.types import Scope
 
-from hkoji_server.routes import models
+from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
@@ -39,7 +39,7 @@ def make_players_router(players: Players, keys: PlayerKeys, store: contract.Stor
     me = Annotated[str, Depends(logged_in(players))]
 
     async def answer(player: contract.Player) -> dict[str, Any]:  # Any: JSON
-        return models.player_json(player, await store.retired_of(player.name))
+        return answer_json.player_json(player, await store.retired_of(player.name))
 
     @router.post(
         "/players",

@@ -17,8 +17,8 @@ from unittest.mock import patch
 
 import pytest
 import structlog
+from hkoji_server.routes import answer_json
 from hkoji_server.routes import games as api
-from hkoji_server.routes import models
 from hkoji_server.service import decision, game_views, notice_delivery, notice_rules, notice_text, webhook
 from hkoji_server.service.finished_games import FinishedGames
 from hkoji_server.service.game_statements import GameStatements
@@ -171,7 +171,7 @@ def etag_of_the_whole_position() -> Iterator[None]:
 @contextmanager
 def padding() -> Iterator[None]:
     """A body whose length depends on the first card of the deck."""
-    true, seen = models.json_bytes, game_views._visible_state
+    true, seen = answer_json.json_bytes, game_views._visible_state
     last: list[int] = [0]
 
     def remember(course: Course, seat: int | None) -> State:
@@ -180,7 +180,7 @@ def padding() -> Iterator[None]:
 
     with (
         patch.object(game_views, "_visible_state", remember),
-        patch.object(models, "json_bytes", lambda value: true(value) + b" " * (last[0] * isinstance(value, dict))),
+        patch.object(answer_json, "json_bytes", lambda value: true(value) + b" " * (last[0] * isinstance(value, dict))),
     ):
         yield
 
@@ -244,7 +244,7 @@ def the_next_card_in_a_refusal() -> Iterator[None]:
 @contextmanager
 def the_next_card_in_a_receipt() -> Iterator[None]:
     """The answer to an accepted move has one digit that depends on the deck."""
-    true, shown = Games.submit, models.submitted_bytes
+    true, shown = Games.submit, answer_json.submitted_bytes
     last = [""]
 
     async def submit(self: Games, game: str, submission: Any, **named: Any) -> Any:
@@ -254,7 +254,9 @@ def the_next_card_in_a_receipt() -> Iterator[None]:
 
     with (
         patch.object(Games, "submit", submit),
-        patch.object(models, "submitted_bytes", lambda lines: shown(lines)[:-1] + f',"cost":"{last[0]}"}}'.encode()),
+        patch.object(
+            answer_json, "submitted_bytes", lambda lines: shown(lines)[:-1] + f',"cost":"{last[0]}"}}'.encode()
+        ),
     ):
         yield
 
