@@ -45,8 +45,6 @@ _WAIT: Final = 1
 _DAYS: Final = Agreement(TimeControl(9 * DAY, 0, 0, 0))
 _PAIRS: Final = 6
 _AT_ONCE: Final = 12
-_OF_A_GAME: Final = 3
-"""How many notices of a game arrive, on average: a quick reply leaves a `turn` out."""
 _KILLS: Final = 0.01
 _PATIENCE: Final = 120.0
 
@@ -159,7 +157,7 @@ def run_notices(folder: Path, wanted: Wanted, database: str | None = None, *, ki
         deliverers = Deliverers(data, database, receiver.port, kills, wanted.fault)
         games: list[PlayedGame] = []
         try:
-            _play(wanted.size // _OF_A_GAME, pairs, games, rng, deliverers, counts)
+            _play(wanted.size, receiver.ids, pairs, games, rng, deliverers, counts)
             left = _wait_until_sent(service, deliverers)
         finally:
             deliverers.stop()
@@ -184,17 +182,19 @@ def _seated(service: Told, number: int) -> Pair:
 
 def _play(
     size: int,
+    arrived: set[str],
     pairs: list[Pair],
     games: list[PlayedGame],
     rng: random.Random,
     deliverers: Deliverers,
     counts: Counter[str],
 ) -> None:
+    """Begins games until that many notices have arrived, and ends those that go on."""
     going_on: list[Step] = []
     invited = Counter[str]()
-    while len(games) < size or going_on:
+    while len(arrived) < size or going_on:
         deliverers.revive()
-        if len(games) < size and len(going_on) < _AT_ONCE:
+        if len(arrived) < size and len(going_on) < _AT_ONCE:
             pair, end = rng.choice(pairs), ENDS[len(games) % len(ENDS)]
             counts[f"games that end: {end}"] += 1
             invite = entry_kinds.Invite(pair.guest.name, None)
@@ -229,4 +229,4 @@ def measured(folder: Path, wanted: Wanted, database: str | None) -> Done:
 
 
 if __name__ == "__main__":
-    sys.exit(main(measured, __doc__, "notices", PLANTED, "about how many notices arrive"))
+    sys.exit(main(measured, __doc__, "notices", PLANTED, "how many notices arrive at least"))

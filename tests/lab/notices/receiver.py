@@ -20,11 +20,12 @@ class Arrival(NamedTuple):
 
 
 class Receiver:
-    """Records what arrives. Each connection brings one line with one id."""
+    """Records what arrives: all `arrivals`, and the `ids` among them. Each connection brings one line with one id."""
 
     def __init__(self, seed: int) -> None:
         self.arrivals: list[Arrival] = []
-        rng, arrivals = random.Random(seed), self.arrivals
+        self.ids: set[str] = set()
+        rng, arrivals, ids = random.Random(seed), self.arrivals, self.ids
 
         class Handler(socketserver.StreamRequestHandler):
             """One connection."""
@@ -37,6 +38,7 @@ class Receiver:
                     self.wfile.write(b"no\n")
                     return
                 arrivals.append(Arrival(line.strip(), time.time()))
+                ids.add(line.strip())
                 self.wfile.write(b"ok\n")
 
         class Server(socketserver.ThreadingTCPServer):

@@ -18,10 +18,10 @@ SAMPLE = "notices are deleted before they are sent"
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_every_notice_arrives_and_none_is_stale(tmp_path: Path, cluster: Cluster, store: str) -> None:
     database = cluster.url(cluster.create("migrated")) if store == "postgres" else None
-    done = run_notices(tmp_path, Wanted(20, 3), database, kills=0.05)
+    done = run_notices(tmp_path, Wanted(8, 3), database, kills=0.05)
     assert done.wrong == []
     assert done.counts["notices arrived"] >= 8
 
 
 def test_a_notice_that_is_lost_is_seen(tmp_path: Path) -> None:
-    assert see(measured, Wanted(20, 5, SAMPLE), PLANTED[SAMPLE], tmp_path, lambda: None).wrong
+    assert see(measured, Wanted(8, 5, SAMPLE), PLANTED[SAMPLE], tmp_path, lambda: None).wrong
