@@ -364,7 +364,10 @@ class ClientGame:
         position, done = self._after_pending("cancel")
         if done is not None:
             return MadeMove(position, done)
-        position.verify_player(hint=tell("nothing was sent"))
+        hint = tell("nothing was sent")
+        if position.invited:
+            hint = tell("nothing was sent; to decline the invitation: `hkoji decline {short}`", short=position.short)
+        position.verify_player(hint=hint)
         if position.course.stage is not Stage.JOIN or position.seat != 0:
             hint = tell("nothing was sent; you can give the game up with `hkoji resign {short}`", short=position.short)
             raise IllegalError(tell("a game can be cancelled only by its host, and before anyone joins"), hint=hint)

@@ -125,6 +125,14 @@ def test_a_blocked_player_hears_it_and_can_be_unblocked(homes: Homes) -> None:
         assert homes("bob", *line.split()).code == Exit.USAGE
 
 
+def test_the_guest_who_cancels_an_invitation_is_told_how_to_decline(homes: Homes) -> None:
+    game = homes.new("alice", "--invite", "bob")
+    done = homes("bob", "cancel", game[:8])
+    assert done.code == Exit.TURN
+    assert f"to decline the invitation: `hkoji decline {game[:8]}`" in done.err
+    assert homes("alice", "show", game, "--json").json["status"] == "open"
+
+
 def test_what_was_refused_and_is_tried_again_is_signed_once(homes: Homes) -> None:
     open_game = homes.new("bob")
     assert homes("bob", "block", "alice").code == 0

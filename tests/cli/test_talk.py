@@ -126,6 +126,14 @@ def test_what_no_message_may_say_is_refused_and_nothing_is_kept(
     assert not (alice.folder(game) / "talk.json").exists()
 
 
+@pytest.mark.parametrize("words", [" ", "\n \n", "\u2003"])
+def test_a_message_of_spaces_is_not_sent(alice: TimedPlayer, bob: TimedPlayer, game: str, words: str) -> None:
+    done = alice("talk", game, words)
+    assert (done.code, done.out) == (2, "")
+    assert "nothing but spaces\n  nothing was sent" in done.err
+    assert bob("talk", game, "--json").json["messages"] == []
+
+
 def test_a_message_from_standard_input(alice: TimedPlayer, bob: TimedPlayer, game: str) -> None:
     from tests.support.shell import run
 

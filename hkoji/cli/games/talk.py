@@ -33,6 +33,8 @@ def talk(client: Client, out: CommandOutput, game: str, words: Sequence[str] | N
     if offline:
         raise UsageError(tell("a message cannot be sent with --offline"), hint=tell("nothing was sent; leave it out"))
     text = read_words(out, words, MAX_WORDS_BYTES, tell("message"), hint=tell("nothing was sent"))
+    if text and not text.strip():
+        raise UsageError(tell("the message has nothing but spaces"), hint=tell("nothing was sent"))
     try:
         verify_words(text)
     except MalformedError as error:
