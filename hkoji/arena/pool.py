@@ -77,6 +77,7 @@ def _spread(plan: MatchPlan, numbers: Iterator[int], jobs: int, keep: bool) -> G
         for worker in workers.values():
             worker.process.join(FAREWELL)
             worker.process.kill()
+            worker.process.join()
             worker.pipe.close()
 
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hkoji.arena import pool
 from hkoji.arena.match import PlayedGame, play_deal
 from hkoji.arena.plan import TABLES, MatchPlan, seated
 from hkoji.arena.pool import play
@@ -280,6 +281,13 @@ def test_processes_end_when_nobody_wants_more() -> None:
         for _ in range(5):
             next(deals)
         assert len(active_children()) == 2
+    assert not active_children()
+
+
+def test_a_process_that_does_not_end_in_time_has_ended_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "FAREWELL", 0.0)
+    with closing(play(plan(deals=10**6), jobs=2)) as deals:
+        next(deals)
     assert not active_children()
 
 
