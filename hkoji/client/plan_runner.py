@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 _TRIES: Final = 8
 """How often a plan is asked again because the game has moved on meanwhile."""
-_AFTER_REFUSAL: Final = 3600
-"""How many seconds after a move was refused a plan tries again. Each try signs an entry, which is kept for ever."""
+_AFTER_REFUSAL: Final = (60, 3600)
+"""The least and most seconds after which a move that was refused is tried again. Each try signs an entry, and the
+player's files keep it."""
 _NONE: Final = "0"
 
 
@@ -166,7 +167,7 @@ class PlanRunner:
             try:
                 seq = held.move(choice.action, head=head, note=note).seq
             except REFUSALS as error:
-                self._again[head] = add_seconds(self._now(), _AFTER_REFUSAL)
+                self._again[head] = self._after_refusal(held)
                 if not isinstance(error, ConflictError):
                     raise
                 held.moved_on(head, error)
@@ -187,6 +188,12 @@ class PlanRunner:
         if self._only and len(position.legal) == 1:
             return PlanChoice(position.legal[0], 0), ended
         return None, ended
+
+    def _after_refusal(self, held: ClientGame) -> str:
+        """Returns when a move is tried again that was refused now: after an hour, or a quarter of the time left."""
+        (least, most), now = _AFTER_REFUSAL, self._now()
+        left = held.time.kept().reading.left(now)
+        return add_seconds(now, most if left is None else min(most, max(least, left // 4)))
 
     def _due(self, held: ClientGame, files: PlanFiles, position: Position) -> str:
         """Returns when the player's next entry is to be made, which is drawn once for each head.

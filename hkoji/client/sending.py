@@ -82,7 +82,7 @@ class EntrySender:
 
     def refused(self, course: Course) -> tuple[Entry, ...]:
         """Returns the player's entries that were signed for the next place, and are not in the log."""
-        return tuple(parse_entry(text) for text in self._vault.signed(course.seq + 1))
+        return tuple(parse_entry(text) for text in self._vault.signed(course.seq + 1) if text)
 
     def send(self, submission: Submission) -> None:
         """Keeps a submission, then sends it. Without an answer it stays in the outbox for the next command."""

@@ -199,10 +199,11 @@ def test_a_service_that_refuses_for_no_reason_is_told_and_gets_one_entry(
     assert [move.seq for move in run(bob)[0].made] == [6]
 
 
-def test_a_move_that_was_refused_is_tried_again_after_an_hour(
-    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
+@pytest.mark.parametrize(("clock", "wait"), [("none", 3600), ("3d", 3600), ("1h", 900), ("2m", 60)])
+def test_a_move_that_was_refused_is_tried_again_later(
+    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, clock: str, wait: int
 ) -> None:
-    game = begin(alice, bob)
+    game = begin(alice, bob, agreement=Agreement(parse_time_control(clock), None, rated=False))
     arm(bob, game, "** : -G -F -E -D -C -B -A")
     offer(alice, game)
     problem = json.dumps({"code": "forbidden", "detail": "no", "status": 403}).encode()
@@ -220,13 +221,13 @@ def test_a_move_that_was_refused_is_tried_again_after_an_hour(
     before = tries()
     assert isinstance(runner.look(game).error, ForbiddenError)
     kept.refereed, kept.lines = before_it
-    for seconds in (30, 60, 3599):
+    for seconds in (wait // 2, wait - 1):
         now[0] = add_seconds(AT, seconds)
         found = runner.look(game)
-        assert (found.made, found.error, found.due) == ((), None, add_seconds(AT, 3600))
+        assert (found.made, found.error, found.due) == ((), None, add_seconds(AT, wait))
     assert tries() == before + 1
     service.tamper = lambda _method, _path, answer: answer
-    now[0] = add_seconds(AT, 3600)
+    now[0] = add_seconds(AT, wait)
     assert [move.seq for move in runner.look(game).made] == [6]
 
 
