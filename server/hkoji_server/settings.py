@@ -20,6 +20,7 @@ from hkoji.errors import StorageError, UsageError
 from hkoji.log.canonical import is_origin
 from hkoji.messages.text import shorten, tell
 from hkoji.processors import processors
+from hkoji_server.mail_settings import MailDelimiter, read_lmtp, read_own_address, read_smtp
 
 PREFIX: Final = "HKOJI_SERVER_"
 DATABASE: Final = "HKOJI_DATABASE"
@@ -81,6 +82,18 @@ def _origin(text: str) -> str:
     """Checks an origin: players sign it, so it must fit into a statement."""
     if not is_origin(text):
         raise ValueError("an origin is 1 to 256 printable ASCII characters without spaces, quotes or backslashes")
+    return text
+
+
+def _lmtp(text: str | None) -> str | None:
+    if text is None or text == OFF:
+        return None
+    read_lmtp(text)
+    return text
+
+
+def _smtp(text: str) -> str:
+    read_smtp(text)
     return text
 
 
@@ -152,6 +165,26 @@ class Settings(BaseSettings):
     """How many games a player may ask for in the first 24 hours after registering; 0: as many as others."""
     webhook_private: bool = False
     """Whether webhooks may be in your own network: at private addresses, any port, and by http at these addresses."""
+    mail: Annotated[str, AfterValidator(read_own_address)] | None = None
+    """The service's own mail address, as in `play@hkoji.example`; without it nobody can play by mail."""
+    mail_lmtp: Annotated[str | None, AfterValidator(_lmtp)] = "127.0.0.1:2424"
+    """Where `hkoji admin mail run` takes mail by LMTP: HOST:PORT, the path of a socket, or `off`."""
+    mail_smtp: Annotated[str, AfterValidator(_smtp)] = "smtp://127.0.0.1:25"
+    """Where letters are submitted, as in `smtps://user@mail.example`; off this machine only with TLS."""
+    mail_smtp_password_file: Path | None = None
+    """File whose first line is the password for `mail_smtp`; only the service may be able to read it."""
+    mail_delimiter: MailDelimiter = MailDelimiter.PLUS
+    """What stands before a token in an address: `+`, `-`, or `none` if only the bare address is delivered."""
+    mail_require: Literal["token", "dkim"] = "token"
+    """What a mail needs: the secret address of a letter, or its provider's signature too; others are asked back."""
+    mail_shortest_clock: int = Field(default=24 * 3600, ge=1)
+    """The least time for a turn and reserve together in a game with a mail player, since letters take hours."""
+    mail_per_day: int = Field(default=20, ge=1)
+    """Letters that a mail player may get in 24 hours; those about their turn do not count and always come."""
+    mail_per_hour: int = Field(default=500, ge=1)
+    """Letters that the service sends in an hour; those about a turn do not count and always come."""
+    mail_keep_days: int = Field(default=180, ge=1)
+    """How many days after the end of a game the mails of its players are kept, as evidence."""
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""
     max_connections: int = Field(default=20_000, ge=1)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hkoji_server import settings
+from hkoji_server.mail_settings import read_lmtp, read_smtp
 from hkoji_server.settings import Settings, load, parse_bind
 
 from hkoji.errors import StorageError, UsageError
@@ -125,3 +126,78 @@ def test_addresses(text: str, address: tuple[str, int]) -> None:
 def test_no_addresses(text: str) -> None:
     with pytest.raises(ValueError, match="HOST:PORT"):
         parse_bind(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"mail": "hkoji.example"}, "mail: an address is like"),
+        ({"mail": "play+x@hkoji.example"}, "mail: an address is like"),
+        ({"mail": "spiël@hkoji.example"}, "mail: an address is like"),
+        ({"mail": "play@hkoji example"}, "mail: an address is like"),
+        ({"mail": "play@h\nBcc: x@y"}, "mail: an address is like"),
+        ({"mail": f"{'a' * 36}@hkoji.example"}, "mail: what stands before the @"),
+        ({"mail_lmtp": "2424"}, "mail_lmtp: it is HOST:PORT"),
+        ({"mail_lmtp": "run/mail.sock"}, "mail_lmtp: it is HOST:PORT"),
+        ({"mail_lmtp": "127.0.0.1:70000"}, "mail_lmtp: it is HOST:PORT"),
+        ({"mail_lmtp": "/" + "a" * 108}, "mail_lmtp: the path of a socket"),
+        ({"mail_smtp": "127.0.0.1:25"}, "mail_smtp: it is like"),
+        ({"mail_smtp": "http://127.0.0.1"}, "mail_smtp: it is like"),
+        ({"mail_smtp": "smtp://host:port"}, "mail_smtp: it is like"),
+        ({"mail_smtp": "smtp://me:s3cret@host"}, "mail_smtp: a password is read from"),
+        ({"mail_delimiter": "_"}, "mail_delimiter"),
+        ({"mail_require": "spf"}, "mail_require"),
+        ({"mail_shortest_clock": 0}, "mail_shortest_clock"),
+        ({"mail_per_day": 0}, "mail_per_day"),
+        ({"mail_per_hour": "many"}, "mail_per_hour"),
+        ({"mail_keep_days": 0}, "mail_keep_days"),
+    ],
+)
+def test_what_is_wrong_with_the_settings_of_mail_is_named(given: dict[str, object], name: str) -> None:
+    name, _, reason = name.partition(": ")
+    with pytest.raises(UsageError, match=rf"setting {name} is not valid: {reason}") as raised:
+        load(**given)
+    assert "s3cret" not in str(raised.value) + raised.value.hint
+
+
+def test_the_settings_of_mail_that_are_right_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = load()
+    assert (found.mail, found.mail_lmtp, found.mail_delimiter, found.mail_require) == (
+        None,
+        "127.0.0.1:2424",
+        "+",
+        "token",
+    )
+    assert load(mail=" Play@Hkoji.Example ").mail == "play@hkoji.example"
+    assert load(mail=f"{'a' * 35}@h").mail is not None  # a machine without a domain has a mailbox too
+    assert load(mail_lmtp="off").mail_lmtp is None
+    monkeypatch.setenv("HKOJI_SERVER_MAIL_SHORTEST_CLOCK", "1")
+    assert load().mail_shortest_clock == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("127.0.0.1:2424", ("127.0.0.1", 2424, None)),
+        ("[::1]:0", ("::1", 0, None)),
+        ("/run/hkoji/mail.sock", ("", 0, "/run/hkoji/mail.sock")),
+    ],
+)
+def test_where_mail_is_taken(text: str, place: tuple[str, int, str | None]) -> None:
+    assert read_lmtp(text) == place
+
+
+@pytest.mark.parametrize(
+    ("text", "server"),
+    [
+        ("smtp://127.0.0.1:25", ("127.0.0.1", 25, None, "never")),
+        ("smtp://[::1]", ("::1", 25, None, "never")),
+        ("smtp://localhost:2525/", ("localhost", 2525, None, "never")),
+        ("smtp://mail.example:587", ("mail.example", 587, None, "starttls")),
+        ("smtp://127.0.0.1.example", ("127.0.0.1.example", 25, None, "starttls")),
+        ("smtp://192.168.0.9", ("192.168.0.9", 25, None, "starttls")),
+        ("smtps://me%40club.example@mail.example", ("mail.example", 465, "me@club.example", "implicit")),
+    ],
+)
+def test_letters_leave_this_machine_only_with_tls(text: str, server: tuple[object, ...]) -> None:
+    assert read_smtp(text) == server

@@ -1,0 +1,111 @@
+"""How the settings of mail are read: the service's own address, where mail comes in, and where letters go out.
+
+It stands below the settings. Every function raises `ValueError` with a reason for people, which never quotes a value.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from enum import StrEnum
+from typing import Final, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+_LONGEST_LOCAL: Final = 64 - len("+b-") - 26
+"""A local part has at most 64 characters (RFC 5321), and a delimiter, `b-` and a token must have room in it."""
+_LOCAL: Final = re.compile(r"[a-z0-9][a-z0-9_]*(?:[.-][a-z0-9_]+)*")
+_HOST: Final = re.compile(
+    r"(?=.{1,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
+)
+_PLACE: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[A-Za-z0-9.-]+)):(?P<port>[0-9]{1,5})")
+_PORTS: Final = {"smtp": 25, "smtps": 465}
+
+
+class MailDelimiter(StrEnum):
+    """What stands between the local part of the service's address and a token."""
+
+    PLUS = "+"
+    MINUS = "-"
+    NONE = "none"
+    """Nothing: the provider delivers only the bare address, and tokens are found in `In-Reply-To`."""
+
+
+class SmtpTls(StrEnum):
+    """How a connection to the submission host is protected."""
+
+    NEVER = "never"
+    """Not at all: it does not leave this machine."""
+    STARTTLS = "starttls"
+    IMPLICIT = "implicit"
+
+
+class SmtpServer(NamedTuple):
+    """The host to which letters are submitted. `user` is None if it asks for no login."""
+
+    host: str
+    port: int
+    user: str | None
+    tls: SmtpTls
+
+
+class LmtpPlace(NamedTuple):
+    """Where mail is taken by LMTP: at a host and port, or at a socket of this machine, whose path `socket` is."""
+
+    host: str
+    port: int
+    socket: str | None
+
+
+def read_own_address(text: str) -> str:
+    """Returns the service's own address in its one form, in lower case."""
+    local, _, host = text.strip().lower().rpartition("@")
+    if not _LOCAL.fullmatch(local) or not _HOST.fullmatch(host):
+        raise ValueError("an address is like play@hkoji.example, of letters, digits, points, - and _")
+    if len(local) > _LONGEST_LOCAL:
+        raise ValueError(f"what stands before the @ may have at most {_LONGEST_LOCAL} characters")
+    return f"{local}@{host}"
+
+
+def read_lmtp(text: str) -> LmtpPlace:
+    """Reads where mail is taken by LMTP: `HOST:PORT` of this machine, or the path of a socket."""
+    if text.startswith("/"):
+        if len(text.encode()) > 100:
+            raise ValueError("the path of a socket may have at most 100 bytes")
+        return LmtpPlace("", 0, text)
+    found = _PLACE.fullmatch(text)
+    if not found or int(found["port"]) > 65535:
+        raise ValueError("it is HOST:PORT, the path of a socket that begins with /, or off")
+    return LmtpPlace(found["six"] or found["host"], int(found["port"]), None)
+
+
+def read_smtp(text: str) -> SmtpServer:
+    """Reads the submission host: `smtp://host`, `smtps://user@host:465`. Off this machine `smtp` demands STARTTLS."""
+    try:
+        url = urlsplit(text)
+        port = url.port
+    except ValueError:
+        url, port = None, None
+    if url is None or url.scheme not in _PORTS or not url.hostname or url.path not in ("", "/"):
+        raise ValueError("it is like smtp://127.0.0.1:25 or smtps://user@mail.example")
+    if url.query or url.fragment:
+        raise ValueError("it is like smtp://127.0.0.1:25 or smtps://user@mail.example")
+    if url.password is not None:
+        raise ValueError("a password is read from mail_smtp_password_file only")
+    user = unquote(url.username) if url.username else None
+    if user is not None and not all("!" <= letter <= "~" for letter in user):
+        raise ValueError("the name of the user must be printable ASCII")
+    return SmtpServer(url.hostname, port or _PORTS[url.scheme], user, _tls(url.scheme, url.hostname))
+
+
+def _tls(scheme: str, host: str) -> SmtpTls:
+    if scheme == "smtps":
+        return SmtpTls.IMPLICIT
+    return SmtpTls.NEVER if is_loopback(host) else SmtpTls.STARTTLS
+
+
+def is_loopback(host: str) -> bool:
+    """Whether connections to a host stay on this machine. Of names only `localhost` does."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
