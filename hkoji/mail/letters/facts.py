@@ -1,0 +1,394 @@
+"""What letters say, as values: a class for each kind of letter.
+
+The caller has read everything from the log, the mailbox and the clock; the time now is a fact too. Positions are those
+of the reader's seat, so a letter cannot show what its reader does not know. Times are texts of the log, and lengths
+are seconds.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+from hkoji.game.agreement import Agreement
+from hkoji.game.clock_reading import ClockReading
+from hkoji.game.position import Position
+from hkoji.rules.protocol import Ruleset
+
+
+class SeatFacts(NamedTuple):
+    """A game as the reader knows it, now.
+
+    `position` is that of the reader's seat (`read_position`), and `clock` that of the game's last entry (`read_clock`).
+    With `cards` False the letter shows no cards. `held` says that the service signs for the reader, `opponent_held`
+    that it signs for the other seat. `silent` and `opponent_silent` are the times since which letters to the reader
+    and to the other player do not arrive, None if they do.
+    """
+
+    position: Position
+    clock: ClockReading
+    now: str
+    cards: bool = True
+    held: bool = True
+    opponent_held: bool = False
+    silent: str | None = None
+    opponent_silent: str | None = None
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+class TurnFacts(NamedTuple):
+    """The reader owes the next entry."""
+
+    seat: SeatFacts
+
+
+class ReminderFacts(NamedTuple):
+    """The reader still owes it; `last` says that this is the second reminder."""
+
+    seat: SeatFacts
+    last: bool
+
+
+class InvitationFacts(NamedTuple):
+    """Somebody invites the reader to a game, or the operator to play by mail, without a game.
+
+    `name` is the name that the reader is to have, or has. `host`, `game` (its id), `ruleset` and `agreement` are None
+    only without a game. `known` says that the reader's mailbox is registered already, `host_held` that the service
+    signs for the host, and `held` that it will sign for the reader. `origin` is the service's, `https://hkoji.example`.
+    `expires` is until when the letter can be answered, if the agreement does not say it.
+    """
+
+    name: str
+    origin: str
+    now: str
+    host: str | None = None
+    game: str | None = None
+    ruleset: Ruleset | None = None
+    agreement: Agreement | None = None
+    known: bool = False
+    held: bool = True
+    host_held: bool = False
+    expires: str | None = None
+
+
+class JoinedFacts(NamedTuple):
+    """Somebody has joined a game that the reader hosts."""
+
+    seat: SeatFacts
+
+
+class DeclinedFacts(NamedTuple):
+    """The game that the reader offered has ended before anybody joined it.
+
+    `opponent` is who was invited, None for a game that was open to all or to a link. `reason` and `why` are those of
+    the log's `lapse`.
+    """
+
+    game: str
+    opponent: str | None
+    reason: str
+    why: str | None = None
+
+
+class GivenFacts(NamedTuple):
+    """The other player has given the reader `seconds` for the entry that is due."""
+
+    seat: SeatFacts
+    seconds: int
+
+
+class AnnulFacts(NamedTuple):
+    """The other player wishes to call the game off. `by_mail` says that the reader can agree with `call off`."""
+
+    seat: SeatFacts
+    by_mail: bool = False
+
+
+class OverFacts(NamedTuple):
+    """A game of the reader is over. `log` has the bytes of its log, which is attached; None attaches nothing."""
+
+    seat: SeatFacts
+    log: bytes | None = None
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+class WelcomeFacts(NamedTuple):
+    """The reader has accepted an invitation: `name` is registered.
+
+    `commands` is the reader's command address. `salt` is the salt of the address hash (64 hex digits) of the
+    certificate for `mailbox`. `seat` is the game that the reader has joined with it, None without a game.
+    """
+
+    name: str
+    mailbox: str
+    origin: str
+    commands: str
+    salt: str
+    seat: SeatFacts | None = None
+
+
+class OnRecordFacts(NamedTuple):
+    """The reader's order is on record: entry `seq`, of that kind, with the time of record `at`.
+
+    `action` is a move's canonical notation with the reader's own cards, empty for other kinds. If the reader owes the
+    next entry again, the letter is the turn letter too.
+    """
+
+    seat: SeatFacts
+    seq: int
+    kind: str
+    at: str
+    action: str = ""
+
+
+class NotUnderstoodFacts(NamedTuple):
+    """Nothing was done, because `line` of the mail was not understood or cannot be done now.
+
+    `line` is as it was read, and empty if the mail had no line for us. `reason` is a phrase or sentence on why (a
+    `Text`), empty if the line is just no command. `near` are up to three moves in canonical notation that can be made
+    now, the best first; `ask` is the one that the line itself probably meant (bare cards), else empty. `more` says that
+    the line was not the first one of the paragraph, where an empty line after the move usually helps. `seat` is None in
+    a letter about no game.
+    """
+
+    line: str
+    reason: str = ""
+    seat: SeatFacts | None = None
+    near: tuple[str, ...] = ()
+    ask: str = ""
+    more: bool = False
+
+
+class AskedWhy(StrEnum):
+    """Why an order is asked back."""
+
+    SENDER = "sender"
+    """It came from another address than the registered one."""
+    SIGNATURE = "signature"
+    """It came without the provider's signature, which the reader's mails used to have."""
+    REQUIRED = "required"
+    """It came without the provider's signature, which this service always needs."""
+    FINAL = "final"
+    """It cannot be taken back: `resign`, `call off`."""
+
+
+class AskedBackFacts(NamedTuple):
+    """Nothing was done yet: the reader is asked to send an order again, to this letter.
+
+    `order` is the move in canonical notation, or else the command's line as the reader can write it. `sender` is the
+    address that a mail came from, shown for `AskedWhy.SENDER` only. `until` is the end of the day for which the letter
+    can be answered if it is about no game.
+    """
+
+    order: str
+    why: AskedWhy
+    seat: SeatFacts | None = None
+    sender: str = ""
+    until: str | None = None
+
+
+class TurnOverFacts(NamedTuple):
+    """The mail was for a turn that is over: entry `seq` is on record, with `action` if it is a move (`2BC`, `3XXX`).
+
+    `kind` is the entry's. Nothing was changed.
+    """
+
+    seat: SeatFacts
+    seq: int
+    kind: str
+    action: str = ""
+
+
+class FirstCountsFacts(NamedTuple):
+    """A second mail with the same Message-ID and other bytes was not read: the first one counts."""
+
+    seat: SeatFacts | None = None
+
+
+class ShowFacts(NamedTuple):
+    """The position in full, for `show`."""
+
+    seat: SeatFacts
+
+
+class MovesFacts(NamedTuple):
+    """All legal moves, for `moves`."""
+
+    seat: SeatFacts
+
+
+class RulesFacts(NamedTuple):
+    """The rules page of a game, for `rules`. `text` is the page in the reader's language, at most 72 columns wide.
+
+    `game` is the id of the game that the mail was about, None without one.
+    """
+
+    ruleset: str
+    text: str
+    seat: SeatFacts | None = None
+
+
+class GameRow(NamedTuple):
+    """A game in a list: its id, the opponent (None while there is none), the ruleset's name, and until when.
+
+    `mine` says that the reader owes the next entry; `deadline` is that of whoever owes it.
+    """
+
+    game: str
+    opponent: str | None
+    ruleset: str
+    mine: bool
+    deadline: str | None = None
+
+
+class GamesFacts(NamedTuple):
+    """The reader's running games, for `games`."""
+
+    name: str
+    rows: tuple[GameRow, ...]
+    now: str
+
+
+class HelpFacts(NamedTuple):
+    """What can be written, for `help`; about a game if the mail was."""
+
+    seat: SeatFacts | None = None
+
+
+class LogFacts(NamedTuple):
+    """The log so far, attached, for `log`."""
+
+    seat: SeatFacts
+    log: bytes
+
+
+class SettingFacts(NamedTuple):
+    """A setting is changed: `name` is `lang`, `cards`, `quiet` or `commands`, and `value` what it is now.
+
+    Values are a language's code; `on` or `off`; `22-7` or `off`, hours in UTC; the new command address.
+    """
+
+    name: str
+    value: str
+
+
+class StoppedFacts(NamedTuple):
+    """No more letters go to the reader. `seats` are their running games, whose clocks run on."""
+
+    name: str
+    seats: tuple[SeatFacts, ...] = ()
+
+
+class StartedFacts(NamedTuple):
+    """Letters go to the reader again. `rows` are their running games."""
+
+    name: str
+    rows: tuple[GameRow, ...]
+    now: str
+
+
+class LockedFacts(NamedTuple):
+    """After `not me`: letters and orders are locked until a `yes` from the mailbox, or the operator, unlocks them."""
+
+    name: str
+
+
+class UnreadableFacts(NamedTuple):
+    """A mail could not be used, whatever it says, so nothing was done. `reason` is a sentence or phrase (a `Text`)."""
+
+    reason: str
+    seat: SeatFacts | None = None
+
+
+class NotYetFacts(NamedTuple):
+    """A command that this service does not know how to do by mail. `instead` is what to do (a `Text`), or empty."""
+
+    command: str
+    instead: str = ""
+    seat: SeatFacts | None = None
+
+
+class CalledOffFacts(NamedTuple):
+    """The reader's wish to call the game off is on record; the other player has not agreed yet."""
+
+    seat: SeatFacts
+
+
+class ConfirmFacts(NamedTuple):
+    """Something is done once the reader answers `yes`; until `until`.
+
+    `what` is `mail on` (letters, and orders if `orders`, for a player with a key of their own), `move` (the mailbox of
+    `name` becomes the reader's) or `unlock`.
+    """
+
+    what: str
+    name: str
+    origin: str
+    until: str
+    now: str
+    orders: bool = False
+
+
+class ManyFacts(NamedTuple):
+    """Several letters that are sent as one, in this order."""
+
+    letters: tuple[OneLetter, ...]
+
+
+OneLetter: TypeAlias = (
+    TurnFacts
+    | ReminderFacts
+    | InvitationFacts
+    | JoinedFacts
+    | DeclinedFacts
+    | GivenFacts
+    | AnnulFacts
+    | OverFacts
+    | WelcomeFacts
+    | OnRecordFacts
+    | NotUnderstoodFacts
+    | AskedBackFacts
+    | TurnOverFacts
+    | FirstCountsFacts
+    | ShowFacts
+    | MovesFacts
+    | RulesFacts
+    | GamesFacts
+    | HelpFacts
+    | LogFacts
+    | SettingFacts
+    | StoppedFacts
+    | StartedFacts
+    | LockedFacts
+    | UnreadableFacts
+    | NotYetFacts
+    | CalledOffFacts
+    | ConfirmFacts
+)
+"""What one letter says."""
+Facts: TypeAlias = OneLetter | ManyFacts
+"""What a letter says, or several that are sent as one."""
+
+
+class Attachment(NamedTuple):
+    """A file that goes with a letter: its name, its type (`application/x-ndjson`), its bytes."""
+
+    name: str
+    type: str
+    content: bytes
+
+
+class Letter(NamedTuple):
+    """A letter for one reader.
+
+    `subject` is one line of ASCII. `text` has lines of at most 72 columns, each ended by a newline, and an empty line
+    between paragraphs. Subject and first paragraph show no card.
+    """
+
+    subject: str
+    text: str
+    attachments: tuple[Attachment, ...] = ()
