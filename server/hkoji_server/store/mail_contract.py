@@ -1,0 +1,405 @@
+"""The part of the store's contract that is about play by mail: mailboxes, held keys, tokens, and mails that have come.
+
+A *mailbox* is a channel of kind `mail` whose owner answers its letters. A *held key* is a key that the service keeps
+and uses for such a player. A *mail* is what a player sends, a *letter* what the service sends.
+
+- *What `add_incoming` has returned is on disk*, and stays there until it is closed or the operator removes it. The same
+  mail is kept once. Of the mails of one name with one Message-ID only the first is kept, for ever.
+- *A mail is closed together with its answers.* So after a crash it is either processed again or has been answered.
+- *An append that a mail has led to needs the mail* (`Append.mail`): in its transaction the mail is still `new`. So
+  what was set aside, and no longer holds up timeouts and heads, does not get into a log with its early time.
+- *Nothing old is kept late*: as of a decision, the time of a mail is at most `OLDEST` seconds old when it is kept.
+- *A mailbox belongs to one address, and a name to one player.* The name of an invited mailbox is reserved while its
+  invitation stands: nobody else can register it.
+
+Times are texts of the log. Addresses are compared in lower case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, Protocol
+
+MAIL_KIND: Final = "mail"
+"""The kind of the channel of each mailbox."""
+ANSWER_EVENT: Final = "answer"
+"""The event of the letter that answers a mail. Its `seq` is the number of the mail, and its game may be empty."""
+CONFIRM_EVENT: Final = "confirm"
+"""The event of the letter that asks the owner of a mailbox to confirm it. Its `seq` is 0 and its game empty."""
+NO_GAME: Final = ""
+"""The game of what belongs to none."""
+MOST_WAITING: Final = 5
+"""How many mails of one name may wait unprocessed."""
+MOST_TRIES: Final = 3
+"""After how many failures a mail is set aside."""
+LONGEST_TRIED: Final = 3600
+"""After how many seconds since its first try a mail is set aside."""
+SPENT_DAYS: Final = 60
+"""For how many days a token that is no longer good is remembered."""
+RESERVED_SECONDS: Final = 3600
+"""For how long the name of an invited mailbox is reserved before a game with the invitation is opened."""
+UNASKED_DAYS: Final = 30
+"""For how many days the operator's invitation without a game stands."""
+MOST_INVITED_A_DAY: Final = 5
+"""How many mailboxes a player may invite in 24 hours. Invitations that are refused count too."""
+MOST_UNANSWERED: Final = 3
+"""How many invitations of one mailbox may stay unanswered in a year."""
+OTHER_BYTES: Final = '{"answer":"other bytes"}'
+"""The result of a mail that was not kept, because an earlier one has its Message-ID and other bytes."""
+SET_ASIDE: Final = '{"answer":"set aside"}'
+"""The result of a mail that was set aside."""
+
+MailVia = Literal["lmtp", "pipe", "imap"]
+"""How a mail has come in."""
+MailState = Literal["new", "done", "failed"]
+"""`failed`: set aside, with its bytes; the operator can have it processed again."""
+MailboxState = Literal["invited", "active", "stopped", "locked", "blocked"]
+"""`invited`: the owner has not accepted yet. `stopped`: the owner wants no letters but answers. `locked`: the owner has
+said that it was somebody else. `blocked`: the owner, who was only invited, wants no more invitations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """A mailbox of the player `name`, or of somebody who is invited under that name.
+
+    `channel` is the id of its channel. `address` is as it was written; the channel has it as its `target`. `held_key`
+    is the public text of the held key that new games get. With `orders` its mails are orders, else they only answer
+    letters that ask. With `cards` letters show the player's own cards. `dkim_seen` is 0 if no mail had grade `dkim`,
+    or else how many more answers without DKIM in a row clear that. `counter` numbers the command address. `paused` is
+    since when letters do not arrive. `heard` is when the last mail came that was from the owner.
+    """
+
+    channel: str
+    name: str
+    address: str
+    held_key: str
+    lang: str
+    state: MailboxState
+    since: str
+    """When it got this state."""
+    orders: bool = True
+    cards: bool = True
+    dkim_seen: int = 0
+    counter: int = 0
+    paused: str | None = None
+    heard: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptHeldKey:
+    """A key that the service holds for the player `name`: its public text, and its OpenSSH private key text."""
+
+    key: str
+    name: str
+    private: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCertificate:
+    """The certificate of a held key: its JSON object as canonical text, as the log has it under `gateway`.
+
+    `mailbox` is the address, in lower case, that its hash commits to with `salt`, 64 hex digits.
+    """
+
+    text: str
+    key: str
+    mailbox: str
+    salt: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewMailbox:
+    """An invitation to play by mail, at the time `at`: a mailbox to add, its held key, and the certificate.
+
+    `by` is the player who invites, None for the operator.
+    """
+
+    mailbox: Mailbox
+    held: KeptHeldKey
+    certificate: KeptCertificate
+    by: str | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyToken:
+    """What the service knows of a token: `digest` is the SHA-256 of its text in lower case, in hex.
+
+    `name`, `game`, `seq`, `purpose` and `about` are those from which the token is made; `seq` is empty or a number.
+    `channel` is the mailbox to which it was sent. It is good until `expires`, if that is not None, and not `spent`.
+    `answers` is what has been answered to it, as the text of a JSON object that belongs to the service.
+    """
+
+    digest: str
+    channel: str
+    name: str
+    game: str
+    seq: str
+    purpose: str
+    about: str
+    made: str
+    expires: str | None = None
+    spent: str | None = None
+    """Since when it is no longer good."""
+    answers: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class NewMail:
+    """A mail to keep. `digest` is the SHA-256 of recipient, newline and `raw` without trace fields, in hex.
+
+    It was `received` while `outages` outages of the way `mail` were known. `reply` is the digest of its token, None
+    without a token. `name`, `channel` and `game` are those of the token, or of the mailbox it is from.
+    """
+
+    digest: str
+    via: MailVia
+    raw: bytes
+    received: str
+    name: str
+    channel: str
+    game: str
+    message_id: str
+    reply: str | None
+    outages: int
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMail:
+    """A mail that has come. `raw` is empty once it is `done`. `tried` is when it was first tried.
+
+    `result` is what became of it, as the text of a JSON object that belongs to the service; empty while it is `new`.
+    `message_id` is empty of one whose Message-ID an earlier mail has.
+    """
+
+    number: int
+    digest: str
+    via: MailVia
+    raw: bytes
+    received: str
+    name: str
+    channel: str
+    game: str
+    message_id: str
+    reply: str | None
+    state: MailState
+    tries: int
+    tried: str | None
+    result: str
+
+
+class WaitingMail(NamedTuple):
+    """A mail that is still to be processed: the oldest one of its name."""
+
+    number: int
+    name: str
+    received: str
+    tries: int
+    tried: str | None
+
+
+class KeptMail(NamedTuple):
+    """What became of a mail that was to be kept, and its number, None if it was not.
+
+    `added`: it is kept now. `repeated`: it is kept already, under that number. `other bytes`: another mail of this name
+    has its Message-ID; the first time there is an answer, which says so. `full`: too many mails of this name wait.
+    """
+
+    outcome: Literal["added", "repeated", "other bytes", "full"]
+    number: int | None
+
+
+class NewAnswer(NamedTuple):
+    """The letter that answers a mail, in the outbox under the mail's number, for the game or `NO_GAME`."""
+
+    game: str
+    channel: str
+    not_before: str
+
+
+@dataclass(frozen=True, slots=True)
+class MailDraft:
+    """What the service is about to submit for a held seat of a game: kept before it is submitted, and then repeated.
+
+    `source` is the digest of the mail, or a word for what nobody has asked for. `submission` is canonical text, with
+    the signed entry and its openings. `entropy` is that of the player's seed, in hex, until the seed is on record.
+    """
+
+    game: str
+    source: str
+    name: str
+    submission: str
+    entropy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEvidence:
+    """A mail that an entry or a statement commits to, with all that opens the commitment: see docs/spec/log.md."""
+
+    commit: str
+    game: str
+    head: str
+    name: str
+    raw: bytes
+    dns: bytes
+    salt: str
+    nonce: str
+    purpose: str
+    about: str
+    grade: str
+    reader: int
+
+
+class MailStore(Protocol):
+    """The methods of a store that are about play by mail."""
+
+    async def mail_secret(self) -> str:
+        """Returns the 64 hex digits from which tokens are made. They are made when they are first asked for."""
+
+    # --- mailboxes and held keys ----------------------------------------------------------------------------------
+
+    async def invite_mailbox(self, new: NewMailbox) -> KeptCertificate:
+        """Adds an invited mailbox, or gives an earlier one with this address its new name, key and certificate.
+
+        Reserves the name. The same invitation by the same player, for which no game is open, changes nothing; returns
+        the certificate that it has already. Without a game the operator's has a row `invited` of the outbox.
+
+        Changes nothing but the number of the player's attempts if it raises: `ExistsError` if the name is a player's or
+        reserved; `TooManyError` if the player has tried to invite `MOST_INVITED_A_DAY`; `ForbiddenError`, always the
+        same, if the mailbox plays here, is blocked, has an open invitation, or left `MOST_UNANSWERED` unanswered.
+        """
+
+    async def mailbox(self, channel: str) -> Mailbox | None:
+        """Returns a mailbox by the id of its channel."""
+
+    async def mailbox_of(self, name: str) -> Mailbox | None:
+        """Returns the mailbox of a mail player, or of whoever is invited under that name now."""
+
+    async def mailbox_at(self, address: str) -> Mailbox | None:
+        """Returns the mailbox with an address, in any case of its letters."""
+
+    async def mailbox_of_key(self, key: str) -> Mailbox | None:
+        """Returns the mailbox for whose letters a held key is used, also an earlier key of it."""
+
+    async def may_invite(self, name: str, host: str) -> bool:
+        """Returns whether `host` may open a game for the player `name`: not if somebody else has reserved the name, or
+        a game with that invitation is open already."""
+
+    async def change_mailbox(self, mailbox: Mailbox) -> bool:
+        """Replaces what is kept of a mailbox, by its channel, and the events of its channel as its state demands.
+
+        Returns False if there is no such mailbox.
+        """
+
+    async def erase_mailbox(self, channel: str) -> bool:
+        """Removes a mailbox with its channel, letters, tokens, mails and evidence; held keys and certificates stay.
+
+        The salts of its certificates and the address they commit to go. Returns False if there is none.
+        """
+
+    async def held_key(self, key: str) -> KeptHeldKey | None:
+        """Returns a held key by its public text."""
+
+    async def add_held_key(self, held: KeptHeldKey, certificate: KeptCertificate) -> None:
+        """Keeps another held key and its certificate."""
+
+    async def certificates(self, key: str) -> tuple[KeptCertificate, ...]:
+        """Returns the certificates of a held key, the newest first."""
+
+    # --- tokens ---------------------------------------------------------------------------------------------------
+
+    async def add_reply(self, reply: ReplyToken) -> None:
+        """Keeps a token that goes out with a letter. One with the same digest stays as it is."""
+
+    async def reply(self, digest: str) -> ReplyToken | None:
+        """Returns what is known of a token."""
+
+    async def change_reply(self, reply: ReplyToken) -> bool:
+        """Replaces `expires`, `spent` and `answers` of a token. Returns False if it is not known."""
+
+    # --- mails that have come -------------------------------------------------------------------------------------
+
+    async def add_incoming(self, new: NewMail) -> KeptMail:
+        """Keeps a mail, once. Raises `StaleDecisionError` if it was received too long ago, or another outage is known.
+
+        Then nothing has changed, and the caller reads clock and outages again.
+        """
+
+    async def incoming(self, number: int) -> IncomingMail | None:
+        """Returns a mail by its number."""
+
+    async def waiting_mails(self, limit: int) -> tuple[WaitingMail, ...]:
+        """Returns the mails that are to be processed now: of each name the oldest, those that came first first."""
+
+    async def oldest_unprocessed_mail(self) -> str | None:
+        """Returns when the oldest mail came that is still to be processed; None if there is none."""
+
+    async def count_try(self, number: int, now: str) -> int:
+        """Notes that a mail is being processed, before that is done. Returns how often that was so, with this time."""
+
+    async def set_aside(self, number: int, result: str = SET_ASIDE, answers: Sequence[NewAnswer] = ()) -> bool:
+        """Sets a `new` mail aside, if no append that needs it is under way, or when that has ended.
+
+        Returns False, and changes nothing, if it is not `new`.
+        """
+
+    async def reopen_mail(self, number: int, received: str) -> bool:
+        """Makes a mail that was set aside `new` again, with that time, not tried. Returns False if it is not one."""
+
+    async def close_incoming(
+        self,
+        number: int,
+        result: str,
+        *,
+        answers: Sequence[NewAnswer] = (),
+        replies: Sequence[ReplyToken] = (),
+        mailbox: Mailbox | None = None,
+        evidence: KeptEvidence | None = None,
+    ) -> bool:
+        """Closes a `new` mail in one transaction: its bytes go, and its answers are written into the outbox.
+
+        Of `replies` that are known, `expires`, `spent` and `answers` are replaced, and the others are added. A
+        `mailbox` is changed as by `change_mailbox`. Returns False, and changes nothing, if the mail is not `new`.
+        """
+
+    async def failed_mails(self) -> tuple[WaitingMail, ...]:
+        """Returns the mails that were set aside, the oldest first."""
+
+    # --- letters --------------------------------------------------------------------------------------------------
+
+    async def ask_to_confirm(self, channel: str, not_before: str) -> None:
+        """Writes a row `confirm` for a mailbox into the outbox."""
+
+    async def drop_waiting(self, game: str, event: str, channel: str) -> int:
+        """Deletes the notices of one event of a game to a channel that were not sent. Returns how many there were."""
+
+    async def count_letter(self, channel: str, now: str, *, per_day: int, per_hour: int) -> bool:
+        """Counts a letter to a mailbox. Returns False, and counts nothing, if that would be one too many.
+
+        `per_day` letters a UTC day go to one mailbox, and `per_hour` an hour to all together.
+        """
+
+    # --- drafts and evidence --------------------------------------------------------------------------------------
+
+    async def add_draft(self, draft: MailDraft) -> MailDraft:
+        """Keeps a draft. Returns it, or the one that is kept for this game and source already."""
+
+    async def drafts(self, game: str) -> tuple[MailDraft, ...]:
+        """Returns the drafts of a game."""
+
+    async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
+        """Removes drafts whose entries are on record, and with them their entropy."""
+
+    async def evidence(self, game: str, name: str) -> tuple[KeptEvidence, ...]:
+        """Returns the mails of a player that are kept as evidence for a game, by the commitments."""
+
+    # --- what is no longer needed ---------------------------------------------------------------------------------
+
+    async def remove_old_mail(self, now: str, *, spent_before: str, ended_before: str, most: int) -> int:
+        """Removes what is over, at most `most` rows of each kind, and returns how many rows.
+
+        Tokens that are spent or have expired before `spent_before`; drafts of games that are over; evidence for games
+        that ended before `ended_before`; counts of letters of earlier days; invited mailboxes whose invitation stands
+        no longer and is too old to count.
+        """
