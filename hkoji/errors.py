@@ -76,6 +76,15 @@ class PlanTextError(MalformedError):
         self.column = column
 
 
+class UnreadableMailError(MalformedError):
+    """A mail that breaks a limit or a rule of reading, so that nothing in it counts; `reason` says which."""
+
+    code = "unreadable-mail"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(tell("mail"), reason)
+
+
 class WeakKeyError(InvalidError):
     """A public key that must not be used: it has small order, or its encoding is not the canonical one."""
 
