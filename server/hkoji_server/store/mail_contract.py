@@ -234,7 +234,7 @@ class MailDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptEvidence:
+class MailEvidence:
     """A mail that an entry or a statement commits to, with all that opens the commitment: see docs/spec/log.md."""
 
     commit: str
@@ -355,7 +355,7 @@ class MailStore(Protocol):
         answers: Sequence[NewAnswer] = (),
         replies: Sequence[ReplyToken] = (),
         mailbox: Mailbox | None = None,
-        evidence: KeptEvidence | None = None,
+        evidence: MailEvidence | None = None,
     ) -> bool:
         """Closes a `new` mail in one transaction: its bytes go, and its answers are written into the outbox.
 
@@ -391,7 +391,7 @@ class MailStore(Protocol):
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         """Removes drafts whose entries are on record, and with them their entropy."""
 
-    async def evidence(self, game: str, name: str) -> tuple[KeptEvidence, ...]:
+    async def evidence(self, game: str, name: str) -> tuple[MailEvidence, ...]:
         """Returns the mails of a player that are kept as evidence for a game, by the commitments."""
 
     # --- what is no longer needed ---------------------------------------------------------------------------------
