@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import re
@@ -235,11 +236,9 @@ class LmtpDoor:
                 self._server = await loop.create_server(self._serve, place.host, place.port)
                 host, port = self._server.sockets[0].getsockname()[:2]
                 return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            listener = _bind(Path(place.socket))
+            self._server = await loop.create_unix_server(self._serve, sock=listener)
             self._socket = Path(place.socket)
-            _make_way(self._socket)
-            self._server = await loop.create_unix_server(self._serve, place.socket)
-            # Who may connect is decided by the folder, and by the group of the service.
-            os.chmod(place.socket, 0o660)
         except OSError as error:
             raise StorageError(
                 tell("cannot take mail at {place}: {reason}", place=_shown(place), reason=error.strerror),
@@ -276,15 +275,27 @@ def _shown(place: LmtpPlace) -> str:
     return place.socket or f"{place.host}:{place.port}"
 
 
-def _make_way(path: Path) -> None:
-    """Removes a socket at which nobody listens, as a process leaves it that was killed. Raises `OSError`."""
-    try:
-        if not stat.S_ISSOCK(path.lstat().st_mode):
-            return
-    except FileNotFoundError:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
+def _bind(path: Path) -> socket.socket:
+    """Returns a bound socket of the machine. Raises `OSError`.
+
+    asyncio would remove a socket at which another process listens. Here only one is removed at which nobody does, as a
+    process leaves it that was killed.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISSOCK(path.lstat().st_mode):
+            with (
+                socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe,
+                contextlib.suppress(ConnectionRefusedError),
+            ):
+                probe.connect(str(path))
+                raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
             path.unlink()
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(str(path))
+        # Who may connect is decided by the folder, and by the group of the service.
+        path.chmod(0o660)
+    except OSError:
+        listener.close()
+        raise
+    return listener
