@@ -1,0 +1,144 @@
+"""Two Postfix instances: one beside the service, with the lines of the hosting guide, one of the players' provider."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "hosting"
+_COMMON: Final = """\
+compatibility_level = 3.6
+maillog_file = /var/log/{name}.log
+queue_directory = /var/spool/postfix-{name}
+data_directory = /var/lib/postfix-{name}
+myhostname = {host}
+mydomain = {domain}
+myorigin = $mydomain
+mydestination =
+alias_maps =
+alias_database =
+local_recipient_maps =
+inet_interfaces = {address}
+inet_protocols = ipv4
+smtp_bind_address = {source}
+mynetworks = {senders}
+biff = no
+append_dot_mydomain = no
+# Reports about the queue do not wait for minutes, and what is put off is tried again soon.
+minimal_backoff_time = 2s
+maximal_backoff_time = 4s
+queue_run_delay = 2s
+smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination
+smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination
+# Tests send more than people do.
+smtpd_client_connection_count_limit = 0
+"""
+_SERVICES: Final = """\
+smtp      inet  n - n - - smtpd
+pickup    unix  n - n 60 1 pickup
+cleanup   unix  n - n - 0 cleanup
+qmgr      unix  n - n 300 1 qmgr
+rewrite   unix  - - n - - trivial-rewrite
+bounce    unix  - - n - 0 bounce
+defer     unix  - - n - 0 bounce
+trace     unix  - - n - 0 bounce
+verify    unix  - - n - 1 verify
+flush     unix  n - n 1000? 0 flush
+proxymap  unix  - - n - - proxymap
+smtp      unix  - - n - - smtp
+relay     unix  - - n - - smtp
+showq     unix  n - n - - showq
+error     unix  - - n - - error
+retry     unix  - - n - - error
+discard   unix  - - n - - discard
+lmtp      unix  - - n - - lmtp
+anvil     unix  - - n - 1 anvil
+scache    unix  - - n - 1 scache
+postlog   unix-dgram n - n - 1 postlogd
+"""
+
+
+@dataclass
+class Postfix:
+    """An instance with its own configuration, queue and log. `senders` may send to any domain."""
+
+    name: str
+    domain: str
+    host: str
+    address: str
+    source: str
+    """The address that it sends from."""
+    senders: str
+    lines: str
+
+    @property
+    def folder(self) -> Path:
+        """The folder of its configuration."""
+        return Path(f"/etc/postfix-{self.name}")
+
+    def write(self) -> None:
+        """Writes the configuration."""
+        self.folder.mkdir()
+        fields = {name: getattr(self, name) for name in ("name", "domain", "host", "address", "source", "senders")}
+        (self.folder / "main.cf").write_text(_COMMON.format(**fields) + self.lines)
+        (self.folder / "master.cf").write_text(_SERVICES)
+        for path in (Path(f"/var/spool/postfix-{self.name}"), Path(f"/var/lib/postfix-{self.name}")):
+            path.mkdir()
+        subprocess.run(["chown", "postfix", f"/var/lib/postfix-{self.name}"], check=True)
+
+    def start(self) -> None:
+        """Starts it, and returns when it listens."""
+        self._run("postfix", "start")
+
+    def reload(self) -> None:
+        """Lets it read its configuration again."""
+        self._run("postfix", "reload")
+
+    def flush(self) -> None:
+        """Lets it try all that waits."""
+        self._run("postqueue", "-f")
+
+    def queue(self) -> list[Any]:  # Any: JSON
+        """What waits: a description of each message."""
+        return [json.loads(line) for line in self._run("postqueue", "-j").splitlines()]
+
+    @property
+    def log(self) -> str:
+        """What it has logged."""
+        path = Path(f"/var/log/{self.name}.log")
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def _run(self, program: str, *words: str) -> str:
+        done = subprocess.run(
+            [program, "-c", str(self.folder), *words], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, f"{program} {' '.join(words)}: {done.stdout}{done.stderr}\n{self.log[-2000:]}"
+        return done.stdout
+
+
+def beside_the_service(domain: str, local: str) -> Postfix:
+    """The instance beside the service, with the guide's lines for `local`@`domain`. Writes the table of recipients."""
+    recipients = (EXAMPLES / "postfix-recipients").read_text()
+    recipients = recipients.replace("hkoji\\.example", domain.replace(".", "\\.")).replace("^play", f"^{local}")
+    Path("/etc/postfix").mkdir(exist_ok=True)
+    Path("/etc/postfix/hkoji-recipients").write_text(recipients)
+    lines = (EXAMPLES / "postfix-main.cf").read_text().replace("hkoji.example", domain)
+    return Postfix("service", domain, f"mail.{domain}", "127.0.0.1", "127.0.0.5", "127.0.0.1/32", lines)
+
+
+def of_the_players(domain: str, milter: str) -> Postfix:
+    """The provider's instance, which delivers to Dovecot. Players send from 127.0.0.3."""
+    lines = f"""\
+virtual_mailbox_domains = {domain}
+virtual_mailbox_maps = texthash:/etc/postfix-players/mailboxes
+virtual_transport = lmtp:inet:127.0.0.2:24
+lmtp_destination_recipient_limit = 1
+recipient_delimiter = +
+smtpd_milters = {milter}
+non_smtpd_milters = $smtpd_milters
+milter_default_action = tempfail
+"""
+    return Postfix("players", domain, f"mx.{domain}", "127.0.0.2", "127.0.0.2", "127.0.0.3/32", lines)

@@ -1,0 +1,113 @@
+"""The players' provider of the laboratory, and the mail servers beside the service: Postfix, Dovecot and OpenDKIM.
+
+A letter goes from the service to its Postfix (127.0.0.1, signed by OpenDKIM), by SMTP (from 127.0.0.5) to the Postfix
+of the provider (127.0.0.2), by LMTP to Dovecot. A mail goes from a player (127.0.0.3) to the provider's Postfix, by
+SMTP to the service's, and by LMTP to the service's door. Names are found by DNS.
+"""
+
+from __future__ import annotations
+
+import imaplib
+import smtplib
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.lab.mail import dovecot, opendkim
+from tests.lab.mail.names import NameServer
+from tests.lab.mail.postfix import beside_the_service, of_the_players
+
+SERVICE: Final = "hkoji.example"
+PLAYERS: Final = "players.example"
+DOOR: Final = ("127.0.0.1", 2424)
+"""Where the service takes mail."""
+SMTP: Final = ("127.0.0.1", 25)
+"""Where the service sends letters to."""
+_PROVIDER: Final = "127.0.0.2"
+_PLAYER: Final = "127.0.0.3"
+_SECONDS: Final = 60
+
+
+@dataclass
+class ImapMailbox:
+    """A mailbox that is read by IMAP."""
+
+    address: str
+    _messages: list[bytes] = field(default_factory=list)
+    _imap: imaplib.IMAP4 | None = None
+
+    def send(self, raw: bytes, to: Iterable[str]) -> None:
+        with smtplib.SMTP(_PROVIDER, 25, "phone", _SECONDS, (_PLAYER, 0)) as provider:
+            provider.sendmail(self.address, list(to), raw)
+
+    def received(self) -> list[bytes]:
+        if self._imap is None:
+            self._imap = imaplib.IMAP4(_PROVIDER, timeout=_SECONDS)
+            self._imap.login(self.address, dovecot.PASSWORD)
+        count = int(self._imap.select("INBOX", readonly=True)[1][0] or 0)
+        if count > len(self._messages):
+            _, found = self._imap.fetch(f"{len(self._messages) + 1}:{count}", "(RFC822)")
+            self._messages += [each[1] for each in found if isinstance(each, tuple)]
+        return list(self._messages)
+
+
+class RealPostOffice:
+    """All mail servers, from their start until the namespaces end."""
+
+    def __init__(self, local: str = "play") -> None:
+        began = time.monotonic()
+        Path("/etc/resolv.conf").unlink(missing_ok=True)
+        Path("/etc/resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:2 attempts:2\n")
+        self.names = NameServer()
+        for domain, host, address in ((SERVICE, "mail", "127.0.0.1"), (PLAYERS, "mx", _PROVIDER)):
+            self.names.add(domain, "MX", f"10 {host}.{domain}.")
+            self.names.add(f"{host}.{domain}", "A", address)
+        self.service = beside_the_service(SERVICE, local)
+        self.players = of_the_players(PLAYERS, f"inet:{_PROVIDER}:8892")
+        self._names: set[str] = set()
+        self.service.write()
+        self.players.write()
+        self._mailboxes = self.players.folder / "mailboxes"
+        self._mailboxes.touch()
+        base = Path("/etc/postfix/main.cf")
+        base.write_text(
+            f"compatibility_level = 3.6\nalternate_config_directories = {self.service.folder} {self.players.folder}\n"
+        )
+        dovecot.write()
+        with ThreadPoolExecutor() as pool:
+            starts = [
+                pool.submit(opendkim.start, SERVICE, PLAYERS, self.names),
+                pool.submit(dovecot.start),
+                pool.submit(self.service.start),
+                pool.submit(self.players.start),
+            ]
+            for each in starts:
+                each.result()
+        self.seconds = time.monotonic() - began
+        """How long the start took."""
+
+    def open(self, name: str) -> ImapMailbox:
+        """The mailbox with this local part; it is made if need be."""
+        if name not in self._names:
+            self._names.add(name)
+            dovecot.add(name)
+            with self._mailboxes.open("a") as lines:
+                lines.write(f"{name}@{PLAYERS} here\n")
+            self.players.reload()
+        return ImapMailbox(f"{name}@{PLAYERS}")
+
+    @property
+    def log(self) -> str:
+        """The logs of all servers."""
+        paths = [*map(Path, ("/var/log/service.log", "/var/log/players.log", "/var/log/dovecot.log"))]
+        return "".join(f"--- {path.stem}\n{path.read_text(errors='replace')}" for path in paths if path.exists())
+
+    def wait_until_empty(self, patience: float = _SECONDS) -> None:
+        """Waits until both queues are empty."""
+        end = time.monotonic() + patience
+        while self.service.queue() or self.players.queue():
+            assert time.monotonic() < end, self.log[-3000:]
+            time.sleep(0.05)

@@ -1,0 +1,81 @@
+"""A sample of the laboratory of mail: the real servers, where this machine can have them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from tests.lab.mail import namespaces
+from tests.support.processes import alive
+
+REASON = namespaces.why_not()
+_ROOT = Path(__file__).parents[3]
+
+
+def lab(*words: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command of the laboratory."""
+    command = [sys.executable, "-m", "tests.lab.mail", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=_ROOT)
+
+
+@pytest.mark.skipif(REASON is not None, reason=REASON or "")
+def test_the_mail_servers_do_what_is_said_of_them() -> None:
+    before = {each.name for each in Path("/etc").iterdir()}, {each.name for each in Path("/var").iterdir()}
+    done = lab("post")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("\nok ") >= 20
+    assert ({each.name for each in Path("/etc").iterdir()}, {each.name for each in Path("/var").iterdir()}) == before
+
+
+@pytest.mark.skipif(REASON is not None, reason=REASON or "")
+def test_all_that_was_started_ends_with_the_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.lab.mail", "post"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}  # what is killed cannot remove its folder
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=_ROOT, env=environment)
+    assert process.stdout is not None
+    with process.stdout:
+        assert "up after" in process.stdout.readline()
+        started = [pid for pid in _processes() if _parents(pid) & {process.pid}]
+        process.kill()
+        process.wait()
+    assert len(started) > 10  # setpriv, unshare, Python, and what the mail servers consist of
+    end = time.monotonic() + 30
+    while any(map(alive, started)):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _processes() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+
+def _parents(pid: int) -> set[int]:
+    """The processes that a process descends from."""
+    found: set[int] = set()
+    while pid > 1:
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except FileNotFoundError:  # it has ended
+            break
+        found.add(pid)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root has to be refused otherwise")
+def test_without_the_packages_it_says_which_ones() -> None:
+    with patch.object(namespaces, "PATH", "/nowhere"):
+        assert namespaces.why_not() == (
+            "the mail laboratory needs Debian's packages dovecot-core, opendkim, postfix, util-linux"
+        )
+
+
+def test_a_machine_that_cannot_has_its_own_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with patch.object(namespaces, "why_not", lambda: "this machine allows no namespaces: denied"):
+        assert namespaces.run_inside(["post"]) == namespaces.CANNOT
+    assert capsys.readouterr().err == "lab: this machine allows no namespaces: denied\n"
