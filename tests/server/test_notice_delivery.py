@@ -12,7 +12,7 @@ from hkoji_server.process.metrics import Metrics
 from hkoji_server.service import notice_delivery
 from hkoji_server.service.held_games import HeldGame
 from hkoji_server.service.keeper import Keeper
-from hkoji_server.service.notice import Later, Never
+from hkoji_server.service.notice import Gone, Later, Never
 from hkoji_server.service.notice_delivery import LEASE, MOST_FAILURES, SEND_SECONDS
 from hkoji_server.service.notice_rules import OLDEST_NOTICE, TURN_WAIT
 
@@ -276,6 +276,28 @@ def test_a_channel_that_refuses_ten_times_is_off_and_the_other_one_tells(service
     assert service.run(service.store.reset_channel("bob", "bad"))
     players[0].join(players[1].new())
     assert service.deliver() == ["joined"]
+
+
+def test_a_lasting_channel_stays_on_whatever_happens(service: Told) -> None:
+    players = two_players(service.service)
+    service.add("bob", "good", events=("failing",))
+    service.add("bob", "bad", events=("joined",))
+    service.courier.lasting = True
+    service.courier.fail(*[Never("gone") for _ in range(MOST_FAILURES + 1)], Gone("away"))
+    for _ in range(MOST_FAILURES + 2):
+        players[0].join(players[1].new())
+        assert service.deliver() == ["joined"]
+        bad = service.channel("bad")
+        assert (bad.works, bad.failures) == (True, 0)
+    assert service.waiting() is None  # each was given up for itself
+    service.courier.fail(ConnectionError())
+    players[0].join(players[1].new())
+    assert service.deliver() == ["joined"]
+    due = service.waiting()
+    assert due is not None
+    assert service.deliver(OLDEST_NOTICE + 1) == []  # too old: dropped, and no fault of the channel either
+    assert service.waiting() is None
+    assert service.channel("bad").works
 
 
 def test_a_slow_receiver_delays_no_other(service: Told) -> None:

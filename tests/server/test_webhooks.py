@@ -14,7 +14,7 @@ import pytest
 from hkoji_server.service.channel_settings import FORMATS, ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.guarded_post import GuardedPoster
-from hkoji_server.service.notice import Gone, Later, Notice, NoticeEvent
+from hkoji_server.service.notice import EVENTS, Gone, Later, Notice, NoticeEvent
 from hkoji_server.service.rate_limits import POSTS, RateLimits
 from hkoji_server.service.webhook import LONGEST_WAIT, WebhookCourier, code_post, notice_post
 from hkoji_server.store.notice_contract import Channel
@@ -42,7 +42,7 @@ times = st.sampled_from([None, "2026-11-23T12:00:00Z"])
 notices = st.builds(
     Notice,
     id=st.integers(0, 99).map(lambda seq: f"{'ab' * 16}.{seq}.turn.{CHANNEL}"),
-    event=st.sampled_from(NoticeEvent),
+    event=st.sampled_from([NoticeEvent(name) for name in EVENTS]),
     player=names,
     game=hexes.map(lambda each: each[:32]),
     seq=st.integers(0, 99),

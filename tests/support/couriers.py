@@ -31,6 +31,7 @@ class NotingCourier:
     """The channel and the notices of each call."""
     deeds: list[Deed] = field(default_factory=list)
     together: bool = True
+    lasting: bool = False
 
     async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
         """Notes the notices."""

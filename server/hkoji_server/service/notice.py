@@ -38,6 +38,10 @@ class NoticeEvent(StrEnum):
     """The opponent has written a message."""
     FAILING = "failing"
     """The service has given up another channel of the player."""
+    ANSWER = "answer"
+    """The player has written a mail, whose number `seq` is. The game may be empty."""
+    CONFIRM = "confirm"
+    """The owner of a mailbox is asked to confirm it. There is no game."""
 
     @property
     def has_deadline(self) -> bool:
@@ -53,8 +57,10 @@ _WITH_DEADLINE: Final = (
     NoticeEvent.GIVEN,
     NoticeEvent.ANNUL,
 )
-EVENTS: Final = tuple(event.value for event in NoticeEvent)
-"""The names of all events, in the order of lists."""
+OF_MAIL: Final = (NoticeEvent.ANSWER, NoticeEvent.CONFIRM)
+"""What is only told by mail, to a mailbox that has asked for it or is asked; nobody chooses it."""
+EVENTS: Final = tuple(event.value for event in NoticeEvent if event not in OF_MAIL)
+"""The names of the events that players choose among, in the order of lists."""
 
 
 class Notice(NamedTuple):
@@ -63,7 +69,7 @@ class Notice(NamedTuple):
     `head` is the hash of that entry; of a message, whose number `seq` is, and of `failing`, that of the last entry.
     `opponent` is None while the game has none. `ruleset` is canonical text. `deadline` is until when the player can do
     what they are told to do, or None. `url` is where the game is. `channels_off` are the ids of the player's channels
-    that were given up, for `failing`.
+    that were given up, for `failing`. What is about a mail or a mailbox has no head, opponent or ruleset.
     """
 
     id: str
@@ -106,6 +112,10 @@ class Courier(Protocol):
     @property
     def together(self) -> bool:
         """Whether what waits for a digest time is one message. If it is not, each notice is sent by itself."""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether a channel of this kind stays on, whatever happens to its notices."""
 
     async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
         """Sends notices to the target of a channel; several only if they go `together`.

@@ -22,7 +22,7 @@ from hkoji.log.canonical import encode
 from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.held_games import HeldGame, HeldGames
-from hkoji_server.service.notice import Courier, Gone, Later, Never, Notice, NoticeEvent, notice_id
+from hkoji_server.service.notice import OF_MAIL, Courier, Gone, Later, Never, Notice, NoticeEvent, notice_id
 from hkoji_server.service.notice_rules import OLDEST_NOTICE, ToldGame, judge
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
@@ -187,7 +187,7 @@ class NoticeDelivery:
             except Never as never:
                 log.warning("a receiver refuses notices", channel=name, reason=never.reason)
                 most = 1 if isinstance(never, Gone) else MOST_FAILURES
-                if await self._give_up(group, most):
+                if await self._give_up(channel, group, most):
                     return None
             except Exception as error:  # a courier may fail in any way
                 log.info("could not send a notice", channel=name, reason=type(error).__name__)
@@ -213,8 +213,11 @@ class NoticeDelivery:
                 # A restored copy has notices that were sent long ago; that is no fault of the channel.
                 if each.tries == 1:
                     await self._drop(each)
-                elif await self._give_up([each]):
+                elif await self._give_up(channel, [each]):
                     return []
+                continue
+            if each.event in OF_MAIL or not each.game:
+                ready.append(_Ready(each, self._notice_of_mail(each, channel.player)))
                 continue
             try:
                 told, head = await self._told(await self._held.read(each.game), each)
@@ -270,17 +273,36 @@ class NoticeDelivery:
             channels_off=off,
         )
 
+    def _notice_of_mail(self, leased: LeasedNotice, player: str) -> Notice:
+        """Returns what the courier gets for a notice that does not depend on a game. The courier judges it."""
+        return Notice(
+            id=notice_id(*leased[:4]),
+            event=NoticeEvent(leased.event),
+            player=player,
+            game=leased.game,
+            seq=leased.seq,
+            head="",
+            opponent=None,
+            ruleset="",
+            deadline=None,
+            url=self._origin,
+        )
+
     # --- what becomes of them -------------------------------------------------------------------------------------
 
     async def _drop(self, leased: LeasedNotice) -> None:
         await self._store.delete_notice(leased, sent=False)
         self._count(leased.event, "stale")
 
-    async def _give_up(self, group: Sequence[LeasedNotice], most: int = MOST_FAILURES) -> bool:
+    async def _give_up(self, channel: Channel, group: Sequence[LeasedNotice], most: int = MOST_FAILURES) -> bool:
         """Gives notices up. Returns whether the channel is off then, after `most` in a row."""
         off = False
+        lasting = self.couriers[channel.kind].lasting
         for leased in group:
             self._count(leased.event, "given up")
+            if lasting:
+                await self._store.delete_notice(leased, sent=False)
+                continue
             off |= await self._store.give_up_notice(leased, await self._time.now(), most)
         if off:
             log.warning("gave a channel up", channel=group[0].channel)

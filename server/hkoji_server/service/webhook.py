@@ -100,6 +100,7 @@ class WebhookCourier:
 
     formats: Final = FORMATS
     together: Final = False
+    lasting: Final = False
 
     def __init__(
         self, poster: GuardedPoster, signer: Signer, sources: ClockAndEntropy, limits: RateLimits, *, origin: str
