@@ -13,6 +13,7 @@ from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
 from hkoji.errors import GameOverError, IllegalError
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import Opening, verify_openings
+from hkoji.game.held_keys import Gateway, HeldKey, MailClaim, verify_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author, verify_author
 from hkoji.game.setup import Setup
@@ -97,6 +98,16 @@ class EntryBody:
         course.expect(self.KIND)
         return course, ()
 
+    @property
+    def mail(self) -> MailClaim | None:
+        """What the service says of the mail behind this entry; None if a player's own key has signed it."""
+        return None
+
+    @property
+    def certificate(self) -> Gateway | None:
+        """The certificate of a held key in this entry, if there is one."""
+        return None
+
     def newcomer_key(self) -> PublicKey | None:
         """Returns the key that must sign this entry if its author is a newcomer; None for all other kinds."""
         return None
@@ -162,9 +173,16 @@ class Course(NamedTuple):
 
     @property
     def rekeyed(self) -> bool:
-        """Whether the last entry is a `rekey`: then another may not follow."""
+        """Whether the last entry is a `rekey` or `delegate`: then no other one may follow."""
         replaced = self.setup.replaced
-        return bool(replaced) and replaced[-1].seq == self.seq and not replaced[-1].vouched
+        if replaced and replaced[-1].seq == self.seq:
+            return not replaced[-1].vouched
+        # A delegation that has begun or ended with the last entry; one that a `revoke` has ended was found above.
+        return any(not held.only and self.seq in (held.since, held.until) for held in self.setup.held_keys)
+
+    def held(self, seat: Seat) -> bool:
+        """Whether the seat's only key is one that the service holds, so that the player answers by mail alone."""
+        return self.setup.held(seat)
 
     @property
     def joinable(self) -> bool:
@@ -214,9 +232,21 @@ class Course(NamedTuple):
             return self.setup.server_key
         if (newcomer := body.newcomer_key()) is not None:
             return newcomer
-        key = self.setup.keys[self.setup.require_seat(entry.by)]
+        seat = self.setup.require_seat(entry.by)
+        held = self.setup.held_key(seat)
+        if held is not None and body.mail is not None:
+            return held.gateway.key
+        key = self.setup.keys[seat]
         assert key is not None
         return key
+
+    def signing_key(self, entry: Entry, body: EntryBody) -> HeldKey | None:
+        """Returns the held key that may sign `entry`, which follows this course; None if there is none."""
+        if body.newcomer_key() is not None:
+            gateway = body.certificate
+            return None if gateway is None else HeldKey(0 if self.stage is Stage.OPEN else 1, gateway, entry.seq)
+        seat = self.setup.seat_of(entry.by)
+        return None if seat is None else self.setup.held_key(seat)
 
     def due_openings(self) -> tuple[FaceDown, ...]:
         """Returns the face-down cards that the next `reveal` must open (those that count), or the `end` (all)."""
@@ -234,8 +264,12 @@ class Course(NamedTuple):
         if self.stage is Stage.OVER or (self.finished and entry.by != SERVER_NAME):
             raise GameOverError(self.setup.game)
         verify_author(self, entry, body.AUTHOR)
+        if entry.by != SERVER_NAME:
+            verify_mail(entry.by, body.mail, self.signing_key(entry, body))
         after, events = body.apply(self, entry, knowledge)
         setup, _, _, stage, state, draws, face_down, dealt, clock = after
+        if body.mail is not None and (seat := setup.seat_of(entry.by)) is not None:
+            setup = setup.weaken(seat, body.mail)
         if clock is not None:
             clock = self._follow(clock, entry, body)
         # Made field by field, here and in `advance`: `_replace` takes twice as long, and this is done for every entry.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from hkoji.errors import ForbiddenError, IllegalError
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.dealer import Dealer, Terms
+from hkoji.game.held_keys import Gateway, HeldKey, MailClaim, MailGrade, SeatGrade, grade_of_seat, weaker
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
@@ -67,6 +68,10 @@ class Setup(NamedTuple):
     entropy: tuple[str | None, str | None] = (None, None)
     replaced: tuple[Replaced, ...] = ()
     """The keys that were valid before, in order."""
+    held_keys: tuple[HeldKey, ...] = ()
+    """The keys that the service holds or has held for the seats, in the order in which the log names them."""
+    weakest: tuple[MailGrade | None, MailGrade | None] = (None, None)
+    """For each seat the weakest grade of a mail that something signed for it names, a `seed` apart; None for none."""
 
     def dealer(self, seed: str | None) -> Dealer | None:
         """Returns the dealer, or None until the seed and all of its other inputs are known."""
@@ -100,20 +105,85 @@ class Setup(NamedTuple):
                 return each.old
         return self.keys[seat]
 
+    def held_key(self, seat: Seat, seq: int | None = None) -> HeldKey | None:
+        """Returns the key that the service holds for a seat, in force for the entry `seq`, by default for the next."""
+        found = None
+        for held in self.held_keys:
+            in_force = held.until is None if seq is None else held.until is None or seq <= held.until
+            # The key that joins a seat signs the entry that names it; a delegated one signs only those behind.
+            named = seq is None or held.since + (not held.only) <= seq
+            if held.seat == seat and in_force and named:
+                found = held
+        return found
+
+    def held(self, seat: Seat) -> bool:
+        """Whether the seat's only key is one that the service holds, so that the player answers by mail alone."""
+        held = self.held_key(seat)
+        return held is not None and held.only
+
+    @property
+    def gateways(self) -> tuple[Gateway | None, Gateway | None]:
+        """For each seat the certificate in force of a key that the service holds for it, delegated or not."""
+        host, guest = self.held_key(0), self.held_key(1)
+        return host.gateway if host else None, guest.gateway if guest else None
+
+    def seat_grade(self, seat: Seat, *, checked: bool = False) -> SeatGrade:
+        """Returns how it is known who has made the decisions of a seat; `checked` if its mails have been checked."""
+        return grade_of_seat(self.weakest[seat], checked=checked)
+
+    def weaken(self, seat: Seat, mail: MailClaim | None) -> Setup:
+        """Returns this setup after something signed for a seat that names `mail`."""
+        grade = weaker(self.weakest[seat], mail)
+        if grade == self.weakest[seat]:
+            return self
+        return self._replace(weakest=(grade, self.weakest[1]) if seat == 0 else (self.weakest[0], grade))
+
+    def every_key(self) -> frozenset[PublicKey]:
+        """Returns all keys that the game has or had: of the service, of the players, and held ones."""
+        held = (each.gateway.key for each in self.held_keys)
+        return frozenset((self.server_key, *self.all_keys(0), *self.all_keys(1), *held))
+
     def all_keys(self, seat: Seat) -> tuple[PublicKey, ...]:
         """Returns all keys that a seat has had, in order; the last one is valid now."""
         now = self.keys[seat]
         return (*(each.old for each in self.replaced if each.seat == seat), *((now,) if now else ()))
 
+    def delegate(self, held: HeldKey) -> Setup:
+        """Returns this setup with a held key that may sign for a seat too, in place of an earlier one.
+
+        Raises `IllegalError`.
+        """
+        key = held.gateway.key
+        verify_other_than_link(key, self.link)
+        if key in self.every_key():
+            raise IllegalError(tell("a held key cannot be another key of the game"))
+        return self._replace(held_keys=(*self._end_held(held.seat, held.since), held))
+
+    def end_delegation(self, seat: Seat, seq: int) -> Setup:
+        """Returns this setup without the held key that may sign for a seat too. Raises `IllegalError` if none may."""
+        if self.held_key(seat) is None:
+            raise IllegalError(tell("no key of the service signs for {name}", name=self.names[seat]))
+        return self._replace(held_keys=self._end_held(seat, seq))
+
+    def _end_held(self, seat: Seat, seq: int) -> tuple[HeldKey, ...]:
+        """Returns the held keys, of which those of a seat are in force for entries up to `seq` only."""
+        return tuple(
+            held._replace(until=seq) if held.seat == seat and held.until is None else held for held in self.held_keys
+        )
+
     def change_key(self, replaced: Replaced, key: PublicKey) -> Setup:
-        """Returns this setup with `key` in place of a seat's old key. Raises `IllegalError`."""
+        """Returns this setup with `key` in place of a seat's old key. Raises `IllegalError`.
+
+        A change that only the service vouches for ends what it could sign with a key that it held for the seat.
+        """
         seat = replaced.seat
         verify_replaced_key(self.names[seat] or "", replaced.old, self.keys[seat])
         verify_other_than_link(key, self.link)
-        if key in (self.server_key, *self.all_keys(0), *self.all_keys(1)):
+        if key in self.every_key():
             raise IllegalError(tell("the new key is, or was, a key of this game already"))
         keys = (key, self.keys[1]) if seat == 0 else (self.keys[0], key)
-        return self._replace(keys=keys, replaced=(*self.replaced, replaced))
+        held = self._end_held(seat, replaced.seq) if replaced.vouched else self.held_keys
+        return self._replace(keys=keys, replaced=(*self.replaced, replaced), held_keys=held)
 
 
 def verify_replaced_key(name: str, old: PublicKey, counting: PublicKey | None) -> None:

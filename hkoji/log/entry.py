@@ -32,6 +32,7 @@ from hkoji.log.canonical import (
     is_time,
     message,
 )
+from hkoji.log.mail_claim import MAIL
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.messages.text import tell
 
@@ -160,7 +161,10 @@ def read_fields(
 
     Raises `MalformedError` or `NotUnderstoodError`.
     """
-    fields = exactly(body, what, keys, (*optional, _EXT))
+    fields = exactly(body, what, keys, (*optional, _EXT, MAIL))
+    # Every reader knows this key. So where it does not belong, the body is malformed.
+    if MAIL in fields and MAIL not in optional:
+        raise MalformedError(what, tell("{key} does not belong in it", key=MAIL))
     if not isinstance(fields.get(_EXT, {}), dict):
         raise MalformedError(what, tell("{ext} is not an object", ext=_EXT))
     return fields

@@ -11,8 +11,23 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError
-from hkoji.log.canonical import GAME, HASH, NAME, NUMBER, TIME, VERSION, TextForm, encode, message
+from hkoji.log.canonical import (
+    GAME,
+    HASH,
+    MAX_DEPTH,
+    NAME,
+    NUMBER,
+    OBJECT,
+    TIME,
+    VERSION,
+    JsonValue,
+    TextForm,
+    decode,
+    encode,
+    message,
+)
 from hkoji.log.line import read_signed
+from hkoji.log.mail_claim import MAIL, MailClaim, read_mail
 from hkoji.messages.text import tell
 
 MAX_GAME_STATEMENT_BYTES: Final = 1024
@@ -23,19 +38,33 @@ _GIFT: Final = TextForm(
     "gift of time", MAX_GAME_STATEMENT_BYTES, {"game": GAME, "head": HASH, "name": NAME, "seconds": NUMBER}
 )
 _ANNUL: Final = TextForm("calling off", MAX_GAME_STATEMENT_BYTES, {"game": GAME, "head": HASH, "name": NAME})
+_GIFT_BY_MAIL: Final = TextForm(
+    "gift of time",
+    MAX_GAME_STATEMENT_BYTES,
+    {"game": GAME, "head": HASH, MAIL: OBJECT, "name": NAME, "seconds": NUMBER},
+)
+_ANNUL_BY_MAIL: Final = TextForm(
+    "calling off", MAX_GAME_STATEMENT_BYTES, {"game": GAME, "head": HASH, MAIL: OBJECT, "name": NAME}
+)
+_MAIL_KEY: Final = f'"{MAIL}":'
+"""No string of a statement can have these characters, so a text that has them has the key."""
 _HEAD: Final = TextForm(
     "signed head", MAX_GAME_STATEMENT_BYTES, {"at": TIME, "game": GAME, "head": HASH, "seq": NUMBER}
 )
 
 
 class GiftStatement(NamedTuple):
-    """Player `name` gives `seconds` to the opponent for the entry that is due after the entry with that `head`."""
+    """Player `name` gives `seconds` to the opponent for the entry that is due after the entry with that `head`.
+
+    `mail` is what the service says of the player's mail, if it signs with a key that it holds; else None.
+    """
 
     game: str
     head: str
     name: str
     seconds: int
     text: str
+    mail: MailClaim | None = None
 
     @property
     def message(self) -> bytes:
@@ -44,12 +73,16 @@ class GiftStatement(NamedTuple):
 
 
 class AnnulStatement(NamedTuple):
-    """Player `name` wishes to call the game off, as long as the entry with that `head` is the last."""
+    """Player `name` wishes to call the game off, as long as the entry with that `head` is the last.
+
+    `mail` is as in a gift.
+    """
 
     game: str
     head: str
     name: str
     text: str
+    mail: MailClaim | None = None
 
     @property
     def message(self) -> bytes:
@@ -84,27 +117,39 @@ class SignedHead(NamedTuple):
 
 def parse_gift(text: str) -> GiftStatement:
     """Reads the exact text. Raises `MalformedError`, also for no time or over 30 days, or `NotUnderstoodError`."""
-    game, head, name, digits = _GIFT.read(text)
+    by_mail = _MAIL_KEY in text
+    game, head, *said, name, digits = (_GIFT_BY_MAIL if by_mail else _GIFT).read(text)
     seconds = _GIFT.number(digits)
     if not 1 <= seconds <= MAX_GIFT_SECONDS:
         raise MalformedError("gift of time", tell("seconds is not a number from 1 to {most}", most=MAX_GIFT_SECONDS))
-    return GiftStatement(game, head, name, seconds, text)
+    return GiftStatement(game, head, name, seconds, text, _read_claim(said))
 
 
-def make_gift(*, game: str, head: str, name: str, seconds: int) -> GiftStatement:
+def make_gift(*, game: str, head: str, name: str, seconds: int, mail: MailClaim | None = None) -> GiftStatement:
     """A gift from its fields; `seconds` is 1 second to 30 days. Raises what `parse_gift` raises."""
-    return parse_gift(encode({"game": game, "head": head, "name": name, "seconds": seconds, "v": VERSION}))
+    said = _claim_json(mail)
+    return parse_gift(encode({"game": game, "head": head, "name": name, "seconds": seconds, "v": VERSION, **said}))
 
 
 def parse_annul(text: str) -> AnnulStatement:
     """Reads the exact text. Raises `MalformedError` or `NotUnderstoodError`."""
-    game, head, name = _ANNUL.read(text)
-    return AnnulStatement(game, head, name, text)
+    by_mail = _MAIL_KEY in text
+    game, head, *said, name = (_ANNUL_BY_MAIL if by_mail else _ANNUL).read(text)
+    return AnnulStatement(game, head, name, text, _read_claim(said))
 
 
-def make_annul(*, game: str, head: str, name: str) -> AnnulStatement:
+def make_annul(*, game: str, head: str, name: str, mail: MailClaim | None = None) -> AnnulStatement:
     """A wish from its fields. Raises what `parse_annul` raises."""
-    return parse_annul(encode({"game": game, "head": head, "name": name, "v": VERSION}))
+    return parse_annul(encode({"game": game, "head": head, "name": name, "v": VERSION, **_claim_json(mail)}))
+
+
+def _read_claim(said: list[str]) -> MailClaim | None:
+    """Reads what the service says of the mail behind a statement. Raises `MalformedError` or `NotUnderstoodError`."""
+    return read_mail(decode(said[0], MAIL, MAX_DEPTH - 1)) if said else None
+
+
+def _claim_json(mail: MailClaim | None) -> dict[str, JsonValue]:
+    return {} if mail is None else {MAIL: mail.to_json()}
 
 
 def parse_head(text: str) -> HeadStatement:

@@ -29,6 +29,7 @@ from hkoji.log.canonical import (
     message,
 )
 from hkoji.log.entry import MAX_ENTRY_BYTES, SERVER_NAME, Entry, parse_entry
+from hkoji.log.mail_claim import MAIL
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 
@@ -115,8 +116,13 @@ class StoredLine(NamedTuple):
 
 
 def entry_namespace(entry: Entry) -> str:
-    """The namespace in which an entry is signed: the service's own, or the players'."""
-    return sshsig.SERVER if entry.by == SERVER_NAME else sshsig.ENTRY
+    """The namespace in which an entry is signed: the service's own, that of keys which it holds, or the players'.
+
+    The text decides, so a signature cannot be exchanged for one in another namespace: that would be another entry.
+    """
+    if entry.by == SERVER_NAME:
+        return sshsig.SERVER
+    return sshsig.GATEWAY if MAIL in entry.body else sshsig.ENTRY
 
 
 def sign_entry(entry: Entry, signer: Signer) -> bytes:

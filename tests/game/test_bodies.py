@@ -34,6 +34,7 @@ GIFT: dict[str, Json] = {"head": HEX, "seconds": 60, "sig": SIG}
 OUTAGE: dict[str, Json] = {"from": AT, "until": "2026-11-20T12:00:01Z"}
 LATER_OUTAGE: dict[str, Json] = {"from": "2026-11-20T12:00:02Z", "until": "2026-11-20T12:00:03Z"}
 REVOKED: dict[str, Json] = {"at": AT, "origin": "https://play.example", "sig": SIG}
+GATEWAY: dict[str, Json] = {"address": HEX, "at": AT, "key": KEY, "origin": "https://play.example", "sig": SIG}
 
 GOOD: dict[str, dict[str, Json]] = {
     "offer": {"agreement": AGREEMENT, "dealer": DEALER, "requires": [], "ruleset": RULES, "server_key": KEY},
@@ -47,6 +48,7 @@ GOOD: dict[str, dict[str, Json]] = {
     "reveal": {"openings": [OPENING]},
     "rekey": {"key": KEY, "old": OTHER, "proof": SIG},
     "revoke": {"key": KEY, "name": "bob", "old": OTHER, "proof": SIG, "revocation": REVOKED},
+    "delegate": {"gateway": GATEWAY, "grade": "token"},
     "resign": {},
     "timeout": {"seat": 0},
     "annul": {"gift": GIFT, "outages": [OUTAGE], "seat": 1, "sigs": [SIG, SIG]},
@@ -88,6 +90,10 @@ MALFORMED: list[tuple[str, str, Json, str]] = [
     *(("revoke", "revocation", value, "revocation") for value in wrong([], "", {}, {**REVOKED, "at": ""})),
     *(("revoke", "revocation", {**REVOKED, "origin": value}, "revocation") for value in wrong(None, "", "a b")),
     *(("revoke", "revocation", {**REVOKED, "sig": value}, "revocation") for value in wrong(None, "")),
+    *(("delegate", "grade", value, "grade of a mail") for value in wrong(1, "none", [])),
+    ("delegate", "grade", None, "delegate"),
+    ("delegate", "gateway", None, "delegate"),
+    *(("delegate", "gateway", value, "gateway") for value in wrong([], "", {})),
     *(("timeout", "seat", value, "timeout") for value in wrong(None, 2, True, "0")),
     *(("lapse", "reason", value, "lapse") for value in wrong(None, 1, [])),
     *(
@@ -128,6 +134,8 @@ LATER: list[tuple[str, str, Json, str, str]] = [
     ("offer", "agreement", {**AGREEMENT, "stake": 1}, "agreement key", "stake"),
     ("offer", "agreement", {**AGREEMENT, "clock": {**CLOCK, "live": True}}, "clock key", "live"),
     ("open", "invite", {"key": None, "name": "bob", "until": AT}, "invite key", "until"),
+    ("delegate", "gateway", {**GATEWAY, "until": AT}, "gateway key", "until"),
+    ("delegate", "grade", "arc", "grade of a mail", "arc"),
     ("lapse", "reason", "moved", "lapse", "moved"),
     ("credit", "gift", {**GIFT, "why": ""}, "gift key", "why"),
     ("credit", "outages", [{**OUTAGE, "way": "mail"}], "outage key", "way"),

@@ -20,6 +20,7 @@ STANDARD = {
     "binascii",
     "collections",
     "dataclasses",
+    "enum",
     "functools",
     "hashlib",
     "json",

@@ -9,6 +9,7 @@ from hkoji.game import dealer
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Course, EntryBody, Stage
+from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author
 from hkoji.log.canonical import JsonValue
@@ -18,7 +19,11 @@ from hkoji.rules.events import Outcome
 from hkoji.rules.registry import reasons
 
 
-class Resign(NamedTuple("Resign", []), EntryBody):
+class _MailFields(NamedTuple):
+    mail: MailClaim | None = None
+
+
+class Resign(_MailFields, EntryBody):
     """A player gives up."""
 
     __slots__ = ()
@@ -30,12 +35,12 @@ class Resign(NamedTuple("Resign", []), EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Resign:
         """Reads a body."""
-        read_fields(body, cls.KIND, ())
-        return cls()
+        fields = read_fields(body, cls.KIND, (), (MAIL,))
+        return cls(read_mail(fields[MAIL]) if MAIL in fields else None)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
-        return {}
+        return {} if self.mail is None else {MAIL: self.mail.to_json()}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Ends the game as a win of the other seat."""
@@ -45,7 +50,7 @@ class Resign(NamedTuple("Resign", []), EntryBody):
         return course.close(Outcome(self.KIND, 1 - seat))
 
 
-class Cancel(NamedTuple("Cancel", []), EntryBody):
+class Cancel(_MailFields, EntryBody):
     """The host cancels a game that no one has joined."""
 
     __slots__ = ()
@@ -57,12 +62,12 @@ class Cancel(NamedTuple("Cancel", []), EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Cancel:
         """Reads a body."""
-        read_fields(body, cls.KIND, ())
-        return cls()
+        fields = read_fields(body, cls.KIND, (), (MAIL,))
+        return cls(read_mail(fields[MAIL]) if MAIL in fields else None)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
-        return {}
+        return {} if self.mail is None else {MAIL: self.mail.to_json()}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Ends the game without a winner."""

@@ -1,4 +1,4 @@
-"""The kinds of entry that change a player's key in a running game: rekey and revoke, and the signatures inside them.
+"""The kinds of entry that change who may sign for a player in a running game: rekey, revoke and delegate.
 
 docs/spec/log.md, "Other keys". The audit checks who signed these entries and whether the keys are the expected ones.
 """
@@ -9,6 +9,15 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 from hkoji.errors import IllegalError, MalformedError
 from hkoji.game.course import Applied, Course, EntryBody
+from hkoji.game.held_keys import (
+    GATEWAY,
+    Gateway,
+    HeldKey,
+    MailGrade,
+    read_gateway,
+    read_least_grade,
+    require_strong_gateway,
+)
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author
 from hkoji.game.setup import Replaced
@@ -51,8 +60,7 @@ class Rekey(NamedTuple("Rekey", [("key", PublicKey), ("old", PublicKey), ("proof
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """The new key counts from the next entry on."""
-        if course.rekeyed:
-            raise IllegalError(tell("one new key cannot follow another without a move in between"))
+        _verify_not_repeated(course)
         return _changed(course, entry, self, vouched=False)
 
 
@@ -105,6 +113,59 @@ class Revoke(_RevokeFields, EntryBody):
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """The new key counts from the next entry on."""
         return _changed(course, entry, self, vouched=True)
+
+
+class Delegate(NamedTuple("Delegate", [("gateway", Gateway | None), ("grade", MailGrade | None)]), EntryBody):
+    """A player lets the service sign for them too, with a key that it holds, by mails of at least `grade`.
+
+    Both are None if the player ends this.
+    """
+
+    __slots__ = ()
+
+    KIND: ClassVar = "delegate"
+    AUTHOR: ClassVar = Author.ACTOR
+
+    @classmethod
+    def parse(cls, body: dict[str, JsonValue]) -> Delegate:
+        """Reads a body."""
+        fields = read_fields(body, cls.KIND, (GATEWAY, "grade"))
+        given, grade = fields[GATEWAY], fields["grade"]
+        if (given is None) != (grade is None):
+            raise MalformedError(tell("delegate"), tell("gateway and grade are not both null"))
+        if given is None:
+            return cls(None, None)
+        gateway = read_gateway(given)
+        return cls(require_strong_gateway(gateway), read_least_grade(grade))
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the body."""
+        return {
+            GATEWAY: self.gateway.to_json() if self.gateway else None,
+            "grade": self.grade.value if self.grade else None,
+        }
+
+    @property
+    def certificate(self) -> Gateway | None:
+        """The certificate of the key that may sign from now on."""
+        return self.gateway
+
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+        """The held key may sign from the next entry on, or no more."""
+        _verify_not_repeated(course)
+        seat = course.actor
+        assert seat is not None
+        if self.gateway is None:
+            setup = course.setup.end_delegation(seat, entry.seq)
+        else:
+            setup = course.setup.delegate(HeldKey(seat, self.gateway, entry.seq, self.grade))
+        return course._replace(setup=setup), ()
+
+
+def _verify_not_repeated(course: Course) -> None:
+    """Checks that a `rekey` or `delegate` does not directly follow one. Raises `IllegalError`."""
+    if course.rekeyed:
+        raise IllegalError(tell("one new key or delegation cannot follow another without a move in between"))
 
 
 KeyChange: TypeAlias = Rekey | Revoke

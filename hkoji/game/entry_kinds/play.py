@@ -8,6 +8,7 @@ from hkoji.errors import IllegalActionError, MalformedError
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Course, EntryBody, FaceDown, Stage
+from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author
 from hkoji.log.canonical import JsonValue
@@ -20,6 +21,7 @@ from hkoji.rules.protocol import DECISION_KINDS, Due, Hidden
 class _MoveFields(NamedTuple):
     action: str
     commit: tuple[str, ...] = ()
+    mail: MailClaim | None = None
 
 
 class Move(_MoveFields, EntryBody):
@@ -34,20 +36,26 @@ class Move(_MoveFields, EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Move:
         """Reads a body."""
-        fields = read_fields(body, cls.KIND, ("action",), ("commit",))
+        fields = read_fields(body, cls.KIND, ("action",), ("commit", MAIL))
         action = fields["action"]
         if not isinstance(action, str) or not 0 < len(action) <= 32:
             raise MalformedError(tell("move"), tell("action is not a move's text"))
+        mail = read_mail(fields[MAIL]) if MAIL in fields else None
         if "commit" not in fields:
-            return cls(action)
+            return cls(action, (), mail)
         commit = fields["commit"]
         if not isinstance(commit, list) or not 0 < len(commit) <= 2:
             raise MalformedError(tell("move"), tell("commit is not a list of one or two commitments"))
-        return cls(action, tuple(read_hex(item, "commitment") for item in commit))
+        return cls(action, tuple(read_hex(item, "commitment") for item in commit), mail)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
-        return {"action": self.action, "commit": list(self.commit)} if self.commit else {"action": self.action}
+        body: dict[str, JsonValue] = {"action": self.action}
+        if self.commit:
+            body["commit"] = list(self.commit)
+        if self.mail is not None:
+            body[MAIL] = self.mail.to_json()
+        return body
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
         """Plays the decision, with its hidden cards face down."""

@@ -9,12 +9,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from hkoji.errors import CommitmentError, ForbiddenError, IllegalError, MalformedError, NotUnderstoodError
+from hkoji.errors import (
+    CommitmentError,
+    ForbiddenError,
+    IllegalError,
+    MalformedError,
+    NotUnderstoodError,
+)
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import verify_entropy
 from hkoji.game.course import Applied, Course, EntryBody, Stage
 from hkoji.game.dealer import Terms, parse_terms
+from hkoji.game.held_keys import (
+    GATEWAY,
+    MAIL,
+    Gateway,
+    HeldKey,
+    MailClaim,
+    mail_json,
+    read_certified,
+    read_mail,
+    strong_gateway,
+)
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author
 from hkoji.game.setup import Invite, LinkInvite, Setup, verify_other_than_link
@@ -100,6 +117,8 @@ class _OpenFields(NamedTuple):
     entropy_commit: str
     key: PublicKey
     invite: Invite | LinkInvite | None = None
+    gateway: Gateway | None = None
+    mail: MailClaim | None = None
 
 
 class Open(_OpenFields, EntryBody):
@@ -113,22 +132,25 @@ class Open(_OpenFields, EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Open:
         """Reads a body."""
-        fields = read_fields(body, cls.KIND, ("entropy_commit", "invite", "key"))
+        fields = read_fields(body, cls.KIND, ("entropy_commit", "invite", "key"), (GATEWAY, MAIL))
         # All forms are checked before a weak key is refused, which an audit reports in a later step.
         commit, key = read_hex(fields["entropy_commit"], "entropy_commit"), read_key_form(fields["key"], "key")
+        gateway, mail = read_certified(fields)
         given = fields["invite"]
         if given is None:
-            return cls(commit, require_strong(key))
+            return cls(commit, require_strong(key), None, strong_gateway(gateway), mail)
         if isinstance(given, dict) and "link" in given:
             given = exactly(given, "invite", ("link", "sig"))
             link, sig = read_key_form(given["link"], "invite link"), read_signature(given["sig"], "invite")
-            return cls(commit, require_strong(key), LinkInvite(require_strong(link), sig))
+            held = strong_gateway(gateway)
+            return cls(commit, require_strong(key), LinkInvite(require_strong(link), sig), held, mail)
         given = exactly(given, "invite", ("key", "name"))
         if not isinstance(given["name"], str) or not is_name(given["name"]):
             raise MalformedError(tell("invite"), tell("name is not a player's name"))
         other = None if given["key"] is None else read_key_form(given["key"], "invite key")
+        held = strong_gateway(gateway)
         invite = Invite(given["name"], None if other is None else require_strong(other))
-        return cls(commit, require_strong(key), invite)
+        return cls(commit, require_strong(key), invite, held, mail)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
@@ -137,7 +159,12 @@ class Open(_OpenFields, EntryBody):
             invite = {"link": self.invite.link.text, "sig": encode_base64(self.invite.sig)}
         elif self.invite:
             invite = {"key": self.invite.key.text if self.invite.key else None, "name": self.invite.name}
-        return {"entropy_commit": self.entropy_commit, "invite": invite, "key": self.key.text}
+        body: dict[str, JsonValue] = {
+            "entropy_commit": self.entropy_commit,
+            "invite": invite,
+            "key": self.key.text,
+        }
+        return {**body, **mail_json(self.mail, self.gateway)}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Seats the host."""
@@ -147,13 +174,21 @@ class Open(_OpenFields, EntryBody):
                 verify_other_than_link(key, self.invite.link)
         elif self.invite and self.invite.name == entry.by:
             raise IllegalError(tell("a player cannot invite themselves"))
+        if self.gateway is not None and self.key == course.setup.server_key:
+            raise IllegalError(tell("a held key cannot be another key of the game"))
         setup = course.setup._replace(
             names=(entry.by, None),
             keys=(self.key, None),
             invite=self.invite,
             entropy_commits=(self.entropy_commit, None),
+            held_keys=(HeldKey(0, self.gateway, entry.seq),) if self.gateway else (),
         )
         return course._replace(setup=setup, stage=Stage.JOIN), ()
+
+    @property
+    def certificate(self) -> Gateway | None:
+        """The certificate of the host's key, if the service holds it."""
+        return self.gateway
 
     def newcomer_key(self) -> PublicKey:
         """Returns the host's key."""
@@ -164,6 +199,8 @@ class _JoinFields(NamedTuple):
     entropy_commit: str
     key: PublicKey
     link_sig: bytes | None = None
+    gateway: Gateway | None = None
+    mail: MailClaim | None = None
 
 
 class Join(_JoinFields, EntryBody):
@@ -178,15 +215,20 @@ class Join(_JoinFields, EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Join:
         """Reads a body."""
-        fields = read_fields(body, cls.KIND, ("entropy_commit", "key"), ("link_sig",))
+        fields = read_fields(body, cls.KIND, ("entropy_commit", "key"), (GATEWAY, "link_sig", MAIL))
         commit = read_hex(fields["entropy_commit"], "entropy_commit")
         link_sig = read_signature(fields["link_sig"], cls.KIND) if "link_sig" in fields else None
-        return cls(commit, read_key(fields["key"], "key"), link_sig)
+        key = read_key_form(fields["key"], "key")
+        gateway, mail = read_certified(fields)
+        held = strong_gateway(gateway)
+        return cls(commit, require_strong(key), link_sig, held, mail)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
         body: dict[str, JsonValue] = {"entropy_commit": self.entropy_commit, "key": self.key.text}
-        return body if self.link_sig is None else {**body, "link_sig": encode_base64(self.link_sig)}
+        if self.link_sig is not None:
+            body["link_sig"] = encode_base64(self.link_sig)
+        return {**body, **mail_json(self.mail, self.gateway)}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Seats the guest."""
@@ -195,6 +237,8 @@ class Join(_JoinFields, EntryBody):
         if entry.by == setup.names[0] or self.key == setup.keys[0]:
             raise IllegalError(tell("host and guest must differ in name and in key"))
         verify_other_than_link(self.key, setup.link)
+        if self.gateway is not None:
+            self._verify_held(course)
         if isinstance(setup.invite, Invite) and (reason := setup.invite.refusal(entry.by, self.key)):
             raise ForbiddenError(reason)
         if self.entropy_commit == setup.entropy_commits[0]:
@@ -203,11 +247,27 @@ class Join(_JoinFields, EntryBody):
             names=(setup.names[0], entry.by),
             keys=(setup.keys[0], self.key),
             entropy_commits=(setup.entropy_commits[0], self.entropy_commit),
+            held_keys=(*setup.held_keys, HeldKey(1, self.gateway, entry.seq)) if self.gateway else setup.held_keys,
         )
         control = setup.agreement.clock
         assert entry.seen is not None  # only the first entry has none
         clock = GameClock.joined(control, entry.head, entry.seen) if control else None
         return course._replace(setup=setup, stage=Stage.GUEST_SEED, clock=clock), ()
+
+    def _verify_held(self, course: Course) -> None:
+        """Checks what a guest needs whose key the service holds. Raises `IllegalError`."""
+        setup = course.setup
+        if self.key in setup.every_key():
+            raise IllegalError(tell("a held key cannot be another key of the game"))
+        if not isinstance(setup.invite, Invite) or setup.invite.key != self.key:
+            raise IllegalError(tell("a key that the service holds joins only a game whose invitation names that key"))
+        if course.held(0) and setup.agreement.rated:
+            raise IllegalError(tell("a game in which the service holds both keys cannot be rated"))
+
+    @property
+    def certificate(self) -> Gateway | None:
+        """The certificate of the guest's key, if the service holds it."""
+        return self.gateway
 
     def newcomer_key(self) -> PublicKey:
         """Returns the guest's key."""
@@ -237,8 +297,13 @@ def _next_statement(course: Course, entropy_commit: str, key: PublicKey, name: s
     return make_link_statement(entropy_commit=entropy_commit, game=game, key=key, name=name, prev=prev)
 
 
-class Seed(NamedTuple("Seed", [("entropy", str)]), EntryBody):
-    """A player reveals their entropy (64 hex digits)."""
+class _SeedFields(NamedTuple):
+    entropy: str
+    mail: MailClaim | None = None
+
+
+class Seed(_SeedFields, EntryBody):
+    """A player reveals their entropy (64 hex digits). For a player by mail the service does it, without a mail."""
 
     __slots__ = ()
 
@@ -249,11 +314,13 @@ class Seed(NamedTuple("Seed", [("entropy", str)]), EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Seed:
         """Reads a body."""
-        return cls(read_hex(read_fields(body, cls.KIND, ("entropy",))["entropy"], "entropy"))
+        fields = read_fields(body, cls.KIND, ("entropy",), (MAIL,))
+        mail = read_mail(fields[MAIL], none=True) if MAIL in fields else None
+        return cls(read_hex(fields["entropy"], "entropy"), mail)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
-        return {"entropy": self.entropy}
+        return {"entropy": self.entropy, **mail_json(self.mail)}
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
         """Adds the entropy. The host's comes second; public chance follows it, if there is any, else the first deal."""

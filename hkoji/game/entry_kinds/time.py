@@ -12,6 +12,7 @@ from typing import ClassVar, Final, NamedTuple
 from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game.clock import Effect, Outage, counted, read_outage
 from hkoji.game.course import Applied, Course, EntryBody, Stage
+from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author
 from hkoji.game.time_control import TimeControl
@@ -115,10 +116,13 @@ class GivenTime(NamedTuple):
     head: str
     seconds: int
     sig: bytes
+    mail: MailClaim | None = None
+    """What the service says of the giver's mail, if it holds the giver's key."""
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the object in a body."""
-        return {"head": self.head, "seconds": self.seconds, "sig": encode_base64(self.sig)}
+        gift: dict[str, JsonValue] = {"head": self.head, "seconds": self.seconds, "sig": encode_base64(self.sig)}
+        return gift if self.mail is None else {**gift, MAIL: self.mail.to_json()}
 
 
 class _CreditFields(NamedTuple):
@@ -165,10 +169,13 @@ class _AnnulFields(NamedTuple):
     outages: tuple[Outage, ...]
     seat: Seat
     sigs: tuple[bytes, bytes]
+    mails: tuple[MailClaim | None, MailClaim | None] = (None, None)
 
 
 class Annul(_AnnulFields, EntryBody):
     """Both players have called the game off. `sigs` are the host's and the guest's SSHSIG blobs.
+
+    `mails` say of each seat by which mail, if the service holds its key.
 
     Gift and outages are those of the entry that `seat` owes: they say until when the game could be called off.
     """
@@ -182,22 +189,26 @@ class Annul(_AnnulFields, EntryBody):
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Annul:
         """Reads a body."""
-        fields = read_fields(body, cls.KIND, ("gift", "outages", "seat", "sigs"))
+        fields = read_fields(body, cls.KIND, ("gift", "outages", "seat", "sigs"), (_MAILS,))
         gift, outages = _parse_gift(fields["gift"]), _parse_outages(fields["outages"])
         seat, sigs = _parse_seat(fields["seat"], tell("annul")), fields["sigs"]
         if not isinstance(sigs, list) or len(sigs) != len((0, 1)):
             raise MalformedError(tell("annul"), tell("sigs are not two signatures"))
         host, guest = (_parse_sig(sig, cls.KIND) for sig in sigs)
-        return cls(gift, outages, seat, (host, guest))
+        mails = _parse_mails(fields[_MAILS]) if _MAILS in fields else (None, None)
+        return cls(gift, outages, seat, (host, guest), mails)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""
-        return {
+        body: dict[str, JsonValue] = {
             "gift": self.gift.to_json() if self.gift else None,
             "outages": [outage.to_json() for outage in self.outages],
             "seat": self.seat,
             "sigs": [encode_base64(sig) for sig in self.sigs],
         }
+        if any(self.mails):
+            body[_MAILS] = [mail.to_json() if mail else None for mail in self.mails]
+        return body
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Ends the game without a winner."""
@@ -221,6 +232,7 @@ def credited_seconds(control: TimeControl, gift: GivenTime | None, outages: tupl
     return seconds + (gift.seconds if gift else 0)
 
 
+_MAILS: Final = "mails"
 _CANCELLED: Final = Outcome("cancel", None)
 
 
@@ -233,11 +245,21 @@ def _parse_seat(value: JsonValue, what: str) -> Seat:
 def _parse_gift(value: JsonValue) -> GivenTime | None:
     if value is None:
         return None
-    fields = exactly(value, "gift", ("head", "seconds", "sig"))
+    fields = exactly(value, "gift", ("head", "seconds", "sig"), (MAIL,))
     head, seconds = read_hex(fields["head"], "head of the gift"), fields["seconds"]
     if type(seconds) is not int or not 1 <= seconds <= MAX_GIFT_SECONDS:
         raise MalformedError(tell("gift"), tell("seconds are not a number from 1 to {most}", most=MAX_GIFT_SECONDS))
-    return GivenTime(head, seconds, _parse_sig(fields["sig"], "gift"))
+    mail = read_mail(fields[MAIL]) if MAIL in fields else None
+    return GivenTime(head, seconds, _parse_sig(fields["sig"], "gift"), mail)
+
+
+def _parse_mails(value: JsonValue) -> tuple[MailClaim | None, MailClaim | None]:
+    if not isinstance(value, list) or len(value) != len((0, 1)):
+        raise MalformedError(tell("annul"), tell("mails are not two"))
+    host, guest = (None if each is None else read_mail(each) for each in value)
+    if host is None and guest is None:
+        raise MalformedError(tell("annul"), tell("mails name no mail"))
+    return host, guest
 
 
 def _parse_outages(value: JsonValue) -> tuple[Outage, ...]:

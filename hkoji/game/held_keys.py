@@ -1,0 +1,264 @@
+"""Held keys: keys that the service holds for players who answer by mail, and the certificates that say so.
+
+docs/spec/log.md, "Held keys". A certificate is the service's statement: I hold this key for that name, and act on mails
+from the mailbox with this hash. So what a held key has signed is the word of the service, and it is the service that
+answers for it. This module signs and verifies certificates, and says when an entry must name a mail. It reads no mail.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError, WeakKeyError
+from hkoji.log import sshsig
+from hkoji.log.canonical import VERSION, JsonValue, encode, encode_base64, is_name, is_origin, message
+from hkoji.log.entry import exactly, is_time, read_hex, read_key_form, read_signature
+from hkoji.log.mail_claim import MAIL, NO_MAIL, MailClaim, MailGrade, read_mail
+from hkoji.log.public_key import PublicKey
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+
+if TYPE_CHECKING:
+    from hkoji.log.private_key import Signer
+
+__all__ = [
+    "GATEWAY",
+    "MAIL",
+    "NO_MAIL",
+    "SEAT_GRADES",
+    "Gateway",
+    "HeldKey",
+    "MailClaim",
+    "MailGrade",
+    "SeatGrade",
+    "certify",
+    "gateway_message",
+    "grade_of_seat",
+    "mail_json",
+    "read_certified",
+    "read_gateway",
+    "read_least_grade",
+    "read_mail",
+    "require_strong_gateway",
+    "strong_gateway",
+    "verify_gateway",
+    "verify_mail",
+    "weaker",
+]
+
+GATEWAY: Final = "gateway"
+"""The key of the certificate in bodies."""
+
+
+# --- certificates -----------------------------------------------------------------------------------------------------
+
+
+class Gateway(NamedTuple):
+    """A certificate: the service of `origin` holds `key` for a player, and acts on mails from one mailbox.
+
+    `address` is a salted hash of the mailbox (64 hex digits), `at` the time of the certificate, and `sig` the SSHSIG
+    blob of the service's key over the certificate and the player's name.
+    """
+
+    address: str
+    at: str
+    key: PublicKey
+    origin: str
+    sig: bytes
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the object in a body."""
+        return {
+            "address": self.address,
+            "at": self.at,
+            "key": self.key.text,
+            "origin": self.origin,
+            "sig": encode_base64(self.sig),
+        }
+
+
+def read_gateway(value: JsonValue) -> Gateway | WeakKeyError:
+    """Reads a certificate, or returns the error of a weak key in it, as `read_key_form` does.
+
+    Raises `MalformedError` or `NotUnderstoodError`. The signature is not verified.
+    """
+    fields = exactly(value, GATEWAY, ("address", "at", "key", "origin", "sig"))
+    address, at, origin = read_hex(fields["address"], "address"), fields["at"], fields["origin"]
+    if not isinstance(at, str) or not is_time(at):
+        raise MalformedError(GATEWAY, tell("at is not a time"))
+    if not isinstance(origin, str) or not is_origin(origin):
+        raise MalformedError(GATEWAY, tell("origin is not 1 to 256 characters without spaces"))
+    key, sig = read_key_form(fields["key"], "key of the gateway"), read_signature(fields["sig"], GATEWAY)
+    return key if isinstance(key, WeakKeyError) else Gateway(address, at, key, origin, sig)
+
+
+def gateway_message(name: str, *, address: str, at: str, key: PublicKey, origin: str) -> bytes:
+    """Returns the bytes that the service signs, in namespace `hkoji.held.v1`, to certify a key that it holds."""
+    value: dict[str, JsonValue] = {
+        "address": address,
+        "at": at,
+        "key": key.text,
+        "name": name,
+        "origin": origin,
+        "v": VERSION,
+    }
+    return message(encode(value))
+
+
+def certify(signer: Signer, *, address: str, at: str, key: PublicKey, name: str, origin: str) -> Gateway:
+    """Returns the certificate by which the service, with its key `signer`, says that it holds `key` for `name`.
+
+    `address` is the hash of the mailbox, 64 hex digits. Raises `MalformedError` for a value without the right form.
+    """
+    if not is_name(name):
+        raise MalformedError(GATEWAY, tell("name is not a player's name"))
+    said = gateway_message(name, address=address, at=at, key=key, origin=origin)
+    gateway = Gateway(address, at, key, origin, signer.sign(sshsig.HELD, said))
+    require_strong_gateway(read_gateway(gateway.to_json()))
+    return gateway
+
+
+def require_strong_gateway(gateway: Gateway | WeakKeyError) -> Gateway:
+    """Returns a certificate that `read_gateway` has read. Raises `WeakKeyError` if its key is weak."""
+    if isinstance(gateway, WeakKeyError):
+        raise gateway
+    return gateway
+
+
+def strong_gateway(gateway: Gateway | WeakKeyError | None) -> Gateway | None:
+    """Returns a certificate, if there is one. Raises `WeakKeyError`."""
+    return None if gateway is None else require_strong_gateway(gateway)
+
+
+def read_certified(fields: dict[str, JsonValue]) -> tuple[Gateway | WeakKeyError | None, MailClaim | None]:
+    """Reads the certificate and the mail in the body of a newcomer; None for what is not there.
+
+    Raises `MalformedError`, also if the certificate is for another key than the body's, or `NotUnderstoodError`.
+    """
+    mail = read_mail(fields[MAIL]) if MAIL in fields else None
+    if GATEWAY not in fields:
+        return None, mail
+    given = fields[GATEWAY]
+    gateway = read_gateway(given)
+    assert isinstance(given, dict)
+    if given["key"] != fields["key"]:
+        raise MalformedError(GATEWAY, tell("it is for another key than that of the player"))
+    return gateway, mail
+
+
+def mail_json(mail: MailClaim | None, gateway: Gateway | None = None) -> dict[str, JsonValue]:
+    """Returns what a body has beside its own keys if the service signs it."""
+    body: dict[str, JsonValue] = {}
+    if gateway is not None:
+        body[GATEWAY] = gateway.to_json()
+    if mail is not None:
+        body[MAIL] = mail.to_json()
+    return body
+
+
+def verify_gateway(gateway: Gateway, name: str, server: PublicKey) -> None:
+    """Checks that the service with the key `server` has certified that it holds the key for `name`.
+
+    Raises `SignatureError`.
+    """
+    address, at, key, origin, sig = gateway
+    said = gateway_message(name, address=address, at=at, key=key, origin=origin)
+    sshsig.verify(sig, server, sshsig.HELD, said, tell("the service"))
+
+
+def read_least_grade(value: JsonValue) -> MailGrade:
+    """Reads the grade that a player demands of mails. Raises `MalformedError`, or `NotUnderstoodError` for another."""
+    if not isinstance(value, str) or value == MailGrade.NONE:
+        raise MalformedError(tell("grade of a mail"), tell("it is not dkim or token"))
+    if value not in (MailGrade.DKIM, MailGrade.TOKEN):
+        raise NotUnderstoodError(tell("grade of a mail"), value)
+    return MailGrade(value)
+
+
+# --- held keys in a game ----------------------------------------------------------------------------------------------
+
+
+class HeldKey(NamedTuple):
+    """A key in a game that the service holds for a seat.
+
+    `grade` is None if it is the only key of the seat. Else the seat has a key of its own too, and the held key may sign
+    entries with a mail of at least this grade. `since` is the entry that has named it, and `until` the last entry that
+    it may sign; None while it is in force.
+    """
+
+    seat: Seat
+    gateway: Gateway
+    since: int
+    grade: MailGrade | None = None
+    until: int | None = None
+
+    @property
+    def only(self) -> bool:
+        """Whether the seat has no other key."""
+        return self.grade is None
+
+
+def verify_mail(name: str, mail: MailClaim | None, held: HeldKey | None) -> None:
+    """Checks that an entry by `name` has `mail` exactly if the service signs it, with the key `held` that it has there.
+
+    A seat whose only key is held has a mail in each entry; one with its own key alone in none. Raises `IllegalError`.
+    """
+    if mail is None:
+        if held is not None and held.only:
+            raise IllegalError(
+                tell("the service signs for {name}, and the entry does not say by which mail", name=name)
+            )
+        return
+    if held is None:
+        raise IllegalError(
+            tell("the entry is said to come by mail, and {name} signs with a key of their own", name=name)
+        )
+    if held.grade is not None and not mail.grade.at_least(held.grade):
+        raise IllegalError(
+            tell(
+                "the mail has grade {grade}, and {name} demands {least}", grade=mail.grade, name=name, least=held.grade
+            )
+        )
+
+
+class SeatGrade(StrEnum):
+    """How it is known who has made the decisions of a seat. The strongest comes first; the weakest decision counts."""
+
+    OWN = "own"
+    """The player's own key has signed all of them."""
+    CHECKED = "checked"
+    """The service has signed, and the mails with their DKIM signatures were there and have been checked."""
+    CLAIMED = "claimed"
+    """The service has signed, and says that mails with a DKIM signature are behind all that it has signed."""
+    WORD = "word"
+    """The service has signed, for mails that nobody could check: only the service says that the player wrote them."""
+
+
+SEAT_GRADES: Final = {
+    SeatGrade.OWN: tell("own key"),
+    SeatGrade.CHECKED: tell("by mail, checked"),
+    SeatGrade.CLAIMED: tell("by mail, as the service claims"),
+    SeatGrade.WORD: tell("by mail, on the service's word"),
+}
+"""The grades in words."""
+
+
+def grade_of_seat(weakest: MailGrade | None, *, checked: bool = False) -> SeatGrade:
+    """Returns the grade of a seat.
+
+    `weakest` is the weakest grade of a mail that anything signed for the seat names, a `seed` apart; None if its own
+    key has signed all. `checked` says that all these mails have been checked.
+    """
+    if weakest is None:
+        return SeatGrade.OWN
+    if weakest is not MailGrade.DKIM:
+        return SeatGrade.WORD
+    return SeatGrade.CHECKED if checked else SeatGrade.CLAIMED
+
+
+def weaker(grade: MailGrade | None, mail: MailClaim | None) -> MailGrade | None:
+    """Returns the weaker one of a grade and that of a mail; without a mail, and for `MailGrade.NONE`, the grade."""
+    if mail is None or mail.grade is MailGrade.NONE:
+        return grade
+    return mail.grade if grade is None or grade.at_least(mail.grade) else grade
