@@ -29,6 +29,7 @@ from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
 from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
+from hkoji.log.mail_claim import MailClaim
 from hkoji.log.private_key import Signer
 from hkoji.log.statement import Dealt, View, make_view
 from hkoji.messages.text import tell
@@ -200,10 +201,11 @@ def annul(
     at: str,
     gifts: Sequence[GivenTime] = (),
     outages: Sequence[Outage] = (),
+    mails: tuple[MailClaim | None, MailClaim | None] = (None, None),
 ) -> Accepted:
     """Calls a game off. `sigs` are the statements of host and guest about its head, which the caller has verified.
 
-    `gifts` and `outages` as in `accept`. Raises `GameOverError`, `IllegalError` before the join, and `TimeOverError`.
+    `mails` are what those of them name that the service has signed. `gifts` and `outages` as in `accept`. Raises `GameOverError`, `IllegalError` before the join, and `TimeOverError`.
     """
     course = _running(refereed)
     if course.actor is None:
@@ -213,7 +215,7 @@ def annul(
     if due is not None and at > due:
         raise TimeOverError(course.setup.game, due)
     gift, lost = _helping(refereed, at, gifts, outages) if course.clock else (None, ())
-    return _append_own(refereed, entry_kinds.Annul(gift, lost, course.actor, sigs), signer, at)
+    return _append_own(refereed, entry_kinds.Annul(gift, lost, course.actor, sigs, mails), signer, at)
 
 
 def deadline(refereed: RefereedGame, *, gifts: Sequence[GivenTime] = (), outages: Sequence[Outage] = ()) -> str | None:

@@ -16,6 +16,7 @@ from hkoji.game.course import Course, EntryBody
 from hkoji.game.entry_kinds.play import Move
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
 from hkoji.log.entry import Entry, make_entry, parse_entry
+from hkoji.log.mail_claim import MailClaim
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Due
 
@@ -105,14 +106,22 @@ def draft_entry(course: Course, body: EntryBody, *, by: str, at: str, seen: str)
 
 
 def draft_move(
-    course: Course, action: str, entropy: Callable[[int], bytes], *, by: str, at: str, seen: str
+    course: Course,
+    action: str,
+    entropy: Callable[[int], bytes],
+    *,
+    by: str,
+    at: str,
+    seen: str,
+    mail: MailClaim | None = None,
 ) -> EntryDraft:
     """Returns the move `action` with a commitment, and its opening, for each group of cards that it hides.
 
     `action` is canonical and names all cards; `entropy` takes a number and returns that many fresh random bytes.
+    `mail` is for a move that the service signs for its player.
     """
     ruleset, game, seq = course.setup.ruleset, course.setup.game, course.seq + 1
     hidden = ruleset.hidden(action) if course.state.due is Due.ACT else ()
     opening = tuple(Opening(seq, part, group.cards, entropy(SALT_BYTES).hex()) for part, group in enumerate(hidden))
-    body = Move(ruleset.public(action) if hidden else action, tuple(each.commitment(game) for each in opening))
+    body = Move(ruleset.public(action) if hidden else action, tuple(each.commitment(game) for each in opening), mail)
     return draft_entry(course, body, by=by, at=at, seen=seen)._replace(opening=opening)
