@@ -205,7 +205,8 @@ def annul(
 ) -> Accepted:
     """Calls a game off. `sigs` are the statements of host and guest about its head, which the caller has verified.
 
-    `mails` are what those of them name that the service has signed. `gifts` and `outages` as in `accept`. Raises `GameOverError`, `IllegalError` before the join, and `TimeOverError`.
+    `mails` are what those of them name that the service has signed. `gifts` and `outages` as in `accept`. Raises
+    `GameOverError`, `IllegalError` before the join, and `TimeOverError`.
     """
     course = _running(refereed)
     if course.actor is None:
