@@ -22,7 +22,7 @@ class Automatic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MailHeader:
-    """The fields that count (`hkoji.mail.header.read_header`). Ids are without angle brackets.
+    """The fields that count (`hkoji.mail.header.read_header`). Ids have their angle brackets.
 
     `sender` is the one address of From, in lower case, and `message_id` the one id; exactly one of each and its
     `…_fault` is None. Addresses are in lower case, those of `to` and `cc` in order. `subject` is decoded and on one
@@ -69,7 +69,7 @@ class BounceClass(StrEnum):
 class Bounce(NamedTuple):
     """A report about a letter of ours (`hkoji.mail.bounce.read_bounce`).
 
-    `status` is like `5.1.1`. `message_id` is that of the letter, without brackets, if the report quotes it.
+    `status` is like `5.1.1`. `message_id` is that of the letter, with its angle brackets, if the report quotes it.
     """
 
     kind: BounceClass

@@ -1,0 +1,65 @@
+"""Reports that a letter was not delivered (RFC 3464)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hkoji.errors import UnreadableMailError
+from hkoji.mail.mail_types import Bounce, BounceClass
+from hkoji.mail.message import MailPart, read_parts
+
+_REPORT: Final = "multipart/report"
+_REPORT_TYPE: Final = "delivery-status"
+_STATUS_PART: Final = frozenset({"message/delivery-status", "message/global-delivery-status"})
+_QUOTING: Final = frozenset({"message/rfc822", "text/rfc822-headers", "message/global", "message/global-headers"})
+_STATUS = re.compile(rb"^Status:[ \t]*([45]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9.])", re.IGNORECASE | re.MULTILINE)
+_MESSAGE_ID = re.compile(rb"^Message-ID:\s{0,9}(<[!-;=?-~]{1,996}>)", re.IGNORECASE | re.MULTILINE)
+_NO_MAILBOX: Final = frozenset({"5.1.1", "5.1.10"})
+
+
+def read_bounce(raw: bytes) -> Bounce | None:
+    """Returns what a report about the delivery of a letter says; None for every other mail, and for a success.
+
+    A report by anybody can say anything: it is one about a letter of ours only with a null sender in its envelope, and
+    the token of the letter in its recipient or in the Message-ID that it quotes. If it is about several recipients,
+    a failure counts before a delay. Raises `UnreadableMailError` as `read_parts` does.
+    """
+    report = read_parts(raw)
+    if report.kind.name != _REPORT or (report.kind.parameter("report-type") or "").lower() != _REPORT_TYPE:
+        return None
+    codes = [
+        code.decode("ascii")
+        for part in report.parts
+        if part.kind.name in _STATUS_PART
+        for code in _STATUS.findall(_content(part))
+    ]
+    if not codes:
+        return None
+    status = max(codes, key=lambda code: code[0])
+    return Bounce(_class_of(status), status, _quoted_id(report))
+
+
+def _class_of(status: str) -> BounceClass:
+    if status.startswith("4"):
+        return BounceClass.DELAYED
+    if status in _NO_MAILBOX:
+        return BounceClass.PERMANENT
+    return BounceClass.POLICY if status.startswith("5.7.") else BounceClass.FAILED
+
+
+def _quoted_id(report: MailPart) -> str | None:
+    for part in report.parts:
+        if part.kind.name in _QUOTING:
+            header = _content(part).partition(b"\n\n")[0]
+            found = _MESSAGE_ID.search(header)
+            if found is not None:
+                return found[1].decode("ascii")
+    return None
+
+
+def _content(part: MailPart) -> bytes:
+    try:
+        return part.content().replace(b"\r\n", b"\n")
+    except UnreadableMailError:
+        return b""

@@ -1,0 +1,156 @@
+"""The commands of play by mail that are no moves, in all languages. A command is a whole line, in any case.
+
+The words of all languages are always read, so a letter in one language can be answered in another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from hkoji.errors import UsageError
+from hkoji.game.time_control import parse_duration
+from hkoji.mail.order_types import MailOrder, OrderKind
+from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import Text, any_of, tell
+
+_Words = tuple[str, ...]
+
+_ALONE: Final[dict[str, OrderKind]] = {
+    "accept": OrderKind.ACCEPT,
+    "accetto": OrderKind.ACCEPT,
+    "yes": OrderKind.YES,
+    "sì": OrderKind.YES,
+    "si": OrderKind.YES,
+    "resign": OrderKind.RESIGN,
+    "abbandono": OrderKind.RESIGN,
+    "call off": OrderKind.CALL_OFF,
+    "annulla": OrderKind.CALL_OFF,
+    "cancel": OrderKind.CANCEL,
+    "ritira": OrderKind.CANCEL,
+    "rematch": OrderKind.REMATCH,
+    "rivincita": OrderKind.REMATCH,
+    "own key": OrderKind.OWN_KEY,
+    "chiave mia": OrderKind.OWN_KEY,
+    "not me": OrderKind.NOT_ME,
+    "non sono io": OrderKind.NOT_ME,
+    "show": OrderKind.SHOW,
+    "mostra": OrderKind.SHOW,
+    "moves": OrderKind.MOVES,
+    "mosse": OrderKind.MOVES,
+    "log": OrderKind.LOG,
+    "registro": OrderKind.LOG,
+    "rules": OrderKind.RULES,
+    "regole": OrderKind.RULES,
+    "games": OrderKind.GAMES,
+    "partite": OrderKind.GAMES,
+    "help": OrderKind.HELP,
+    "aiuto": OrderKind.HELP,
+    "evidence": OrderKind.EVIDENCE,
+    "prove": OrderKind.EVIDENCE,
+    "stop": OrderKind.STOP,
+    "unsubscribe": OrderKind.STOP,
+    "basta": OrderKind.STOP,
+    "cancellami": OrderKind.STOP,
+    "start": OrderKind.START,
+    "inizia": OrderKind.START,
+    "new address": OrderKind.NEW_ADDRESS,
+    "nuovo indirizzo": OrderKind.NEW_ADDRESS,
+}
+"""The commands without arguments."""
+
+_LANGUAGE_NAMES: Final = {
+    **{code: code for code in LANGUAGES},
+    **{name.lower(): code for code, name in LANGUAGES.items()},
+}
+_ON_OFF: Final = {"on": "on", "yes": "on", "sì": "on", "si": "on", "off": "off", "no": "off"}
+_LATER: Final = frozenset({"later", "dopo"})
+_HOURS = re.compile(r"([0-9]|[01][0-9]|2[0-4])-([0-9]|[01][0-9]|2[0-4])")
+_LINKED = re.compile(r"<(?:mailto:)?[^<>\s]*>")
+
+
+def read_command(line: str) -> MailOrder | Text | None:
+    """Returns the command that a line is, or what is wrong with its arguments; None if it begins with none.
+
+    `line` is as `hkoji.mail.lines` brings it to its form.
+    """
+    words = tuple(line.casefold().split())
+    alone = _ALONE.get(" ".join(words))
+    if alone is not None:
+        return MailOrder(alone, line)
+    kind, read = _WITH_ARGUMENTS.get(words[0] if words else "", (None, _nothing))
+    if kind is None:
+        return None
+    # A name and an address keep their case; programs that make links of addresses write them twice.
+    arguments = read(tuple(_LINKED.sub(" ", line).split())[1:])
+    return arguments if isinstance(arguments, Text) else MailOrder(kind, line, arguments)
+
+
+def _nothing(words: _Words) -> _Words:
+    return words
+
+
+def _decline(words: _Words) -> _Words | Text:
+    if not words:
+        return ()
+    if len(words) == 1 and words[0].casefold() in _LATER:
+        return ("later",)
+    return tell("it declines with nothing but later behind it")
+
+
+def _give(words: _Words) -> _Words | Text:
+    try:
+        parse_duration(" ".join(words).lower())
+    except UsageError:
+        return tell("it needs one duration, as in: give 2d")
+    return (" ".join(words).lower(),)
+
+
+def _register(words: _Words) -> _Words | Text:
+    return words if len(words) == 1 else tell("it needs one name, as in: register bob")
+
+
+def _new(words: _Words) -> _Words | Text:
+    if len(words) in (3, 4):
+        return words
+    return tell("it needs a game, a name and an address, as in: new hanamikoji bob bob@example.org 3d/14d")
+
+
+def _language(words: _Words) -> _Words | Text:
+    code = _LANGUAGE_NAMES.get(" ".join(words).casefold())
+    return tell("it needs a language: {languages}", languages=any_of(tuple(LANGUAGES))) if code is None else (code,)
+
+
+def _cards(words: _Words) -> _Words | Text:
+    choice = _ON_OFF.get(" ".join(words).casefold())
+    return tell("it needs on or off") if choice is None else (choice,)
+
+
+def _quiet(words: _Words) -> _Words | Text:
+    text = " ".join(words).casefold()
+    hours = _HOURS.fullmatch(text.replace(" ", ""))
+    if hours is not None:
+        return hours[1].lstrip("0") or "0", hours[2].lstrip("0") or "0"
+    return ("off",) if _ON_OFF.get(text) == "off" else tell("it needs two hours or off, as in: quiet 22-7")
+
+
+_WITH_ARGUMENTS: Final[dict[str, tuple[OrderKind | None, Callable[[_Words], _Words | Text]]]] = {
+    "decline": (OrderKind.DECLINE, _decline),
+    "rifiuto": (OrderKind.DECLINE, _decline),
+    "give": (OrderKind.GIVE, _give),
+    "dai": (OrderKind.GIVE, _give),
+    "register": (OrderKind.REGISTER, _register),
+    "new": (OrderKind.NEW, _new),
+    "nuova": (OrderKind.NEW, _new),
+    "lang": (OrderKind.LANG, _language),
+    "lingua": (OrderKind.LANG, _language),
+    "cards": (OrderKind.CARDS, _cards),
+    "carte": (OrderKind.CARDS, _cards),
+    "quiet": (OrderKind.QUIET, _quiet),
+    "silenzio": (OrderKind.QUIET, _quiet),
+}
+"""The commands with arguments, by their first word, each with what reads the arguments."""
+
+WORDS: Final = (*_ALONE, *_WITH_ARGUMENTS)
+"""Every command without its arguments."""

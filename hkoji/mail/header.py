@@ -1,0 +1,167 @@
+"""The header of a mail: who wrote it, to which of our letters it is an answer, and whether a program wrote it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from hkoji.mail.addresses import Found, OwnAddress, is_mailbox
+from hkoji.mail.decoding import decode_words
+from hkoji.mail.fields import LONGEST_HEADER, MailField, first_value, read_fields, split_header, unfold, with_newlines
+from hkoji.mail.lines import clean
+from hkoji.mail.mail_types import Automatic, MailHeader
+from hkoji.messages.text import Text, tell
+
+_ATEXT: Final = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~.-"
+# A quoted string or a comment that is not closed goes on to the end: so no character is looked at twice.
+_TOKENS = re.compile(
+    rf'(?P<address>[{_ATEXT}]++@[A-Za-z0-9.-]++)|(?P<atom>[{_ATEXT}]++)|(?P<quoted>"(?:[^"\\]|\\.)*+"?)'
+    r"|(?P<angle><[^<>]*+>)|(?P<space>[ \t]++)|(?P<other>.)",
+    re.DOTALL,
+)
+_ID = re.compile(r"<[!-;=?-~]{1,996}>")
+
+_AUTOMATIC = re.compile(
+    rb"(auto-submitted|precedence|list-id|x-autoreply|x-autorespond|x-hkoji)[ \t]*:(.*)", re.IGNORECASE | re.DOTALL
+)
+_PRECEDENCES: Final = frozenset({"bulk", "junk", "list", "auto_reply"})
+
+_NO_SENDER: Final = tell("it has no field From")
+_TWO_SENDERS: Final = tell("it has two fields From")
+_NOT_ASCII: Final = tell("its From is not written in plain ASCII")
+_GROUP: Final = tell("its From is a group of addresses")
+_SEVERAL: Final = tell("its From has several addresses")
+_NO_ADDRESS: Final = tell("its From is not one address, with a name before it in quotes or without special characters")
+_NO_ID: Final = tell("it has no Message-ID")
+_TWO_IDS: Final = tell("it has two fields Message-ID")
+_BAD_ID: Final = tell("its Message-ID is not one id in angle brackets")
+
+
+def read_header(raw: bytes) -> MailHeader:
+    """Returns the fields of a mail that count.
+
+    Raises `UnreadableMailError` for a mail or a header over a limit, or with a line that is no field.
+    `automatic_reason` knows also of such mails whether a program wrote them.
+    """
+    fields = read_fields(split_header(with_newlines(raw))[0])
+    sender = _read_sender([field.value for field in fields if field.name == "from"])
+    message_id = _read_message_id([field.text for field in fields if field.name == "message-id"])
+    answered = _ID.findall(first_value(fields, "in-reply-to") or "")
+    references = _ID.findall(first_value(fields, "references") or "")
+    return MailHeader(
+        sender=None if isinstance(sender, Text) else sender,
+        sender_fault=sender if isinstance(sender, Text) else None,
+        message_id=None if isinstance(message_id, Text) else message_id,
+        message_id_fault=message_id if isinstance(message_id, Text) else None,
+        in_reply_to=answered[0] if answered else None,
+        last_reference=references[-1] if references else None,
+        to=tuple(_addresses_in(fields, "to")),
+        cc=tuple(_addresses_in(fields, "cc")),
+        subject=clean(decode_words(first_value(fields, "subject") or "")),
+        delivered_to=next(_addresses_in(_first(fields, "delivered-to"), "delivered-to"), None),
+        x_original_to=next(_addresses_in(_first(fields, "x-original-to"), "x-original-to"), None),
+        automatic=automatic_reason(raw),
+    )
+
+
+def automatic_reason(raw: bytes) -> Automatic | None:
+    """Returns why a mail counts as sent by a program; None if nothing says so.
+
+    It reads whatever is there, also of mails that break limits and rules: an answer to them could begin a loop.
+    """
+    header, _ = split_header(with_newlines(raw[:LONGEST_HEADER]))
+    for line in unfold(header):
+        field = _AUTOMATIC.match(line)
+        if field is None:
+            continue
+        name = Automatic(field[1].decode("ascii").lower())
+        value = re.split(r"[;(]", field[2].decode("latin-1"), maxsplit=1)[0].strip().lower()
+        if name is Automatic.AUTO_SUBMITTED and value == "no":
+            continue
+        if name is Automatic.PRECEDENCE and value not in _PRECEDENCES:
+            continue
+        return name
+    return None
+
+
+def find_token(header: MailHeader, envelope_recipient: str | None, address: OwnAddress) -> Found | None:
+    """Returns the token of the letter that a mail answers, from the first place that has one; None if none has.
+
+    `envelope_recipient` is the recipient of the delivery where it is known. Subjects and bodies are forwarded and
+    quoted, so no token in them counts.
+    """
+    for recipient in (envelope_recipient, header.delivered_to, header.x_original_to):
+        if recipient is not None and (found := address.find_in_address(recipient)) is not None:
+            return found
+    for message_id in (header.in_reply_to, header.last_reference):
+        if message_id is not None and (found := address.find_in_id(message_id)) is not None:
+            return found
+    named = (address.find_in_address(each) for each in (*header.to, *header.cc))
+    return next((found for found in named if found is not None), None)
+
+
+def _read_sender(values: list[bytes]) -> str | Text:
+    if len(values) != 1:
+        return _TWO_SENDERS if values else _NO_SENDER
+    if not values[0].isascii():
+        return _NOT_ASCII
+    tokens = list(_tokens(values[0].decode("ascii")))
+    others = [text for kind, text in tokens if kind == "other"]
+    if ":" in others:
+        return _GROUP
+    if "," in others or ";" in others:
+        return _SEVERAL
+    *name, (kind, text) = tokens or [("other", "")]
+    if kind == "address" and not name:
+        mailbox = text
+    elif kind == "angle" and all(each in ("atom", "quoted") for each, _ in name):
+        mailbox = text[1:-1].strip(" \t")
+    else:
+        return _NO_ADDRESS
+    return mailbox.lower() if is_mailbox(mailbox) else _NO_ADDRESS
+
+
+def _read_message_id(values: list[str]) -> str | Text:
+    if len(values) != 1:
+        return _TWO_IDS if values else _NO_ID
+    return values[0] if _ID.fullmatch(values[0]) else _BAD_ID
+
+
+def _first(fields: Iterable[MailField], name: str) -> list[MailField]:
+    return [field for field in fields if field.name == name][:1]
+
+
+def _addresses_in(fields: Iterable[MailField], name: str) -> Iterator[str]:
+    """Yields the addresses in all fields of that name; what is none is passed over."""
+    for field in fields:
+        if field.name != name:
+            continue
+        address = ""
+        for kind, text in (*_tokens(field.text), ("other", ",")):
+            if kind == "angle":
+                address = text[1:-1].strip(" \t")
+            elif kind == "address":
+                address = address or text
+            elif kind == "other" and text in ",;:":
+                if is_mailbox(address):
+                    yield address.lower()
+                address = ""
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Yields kind and text of what a list of addresses consists of, without spaces and comments."""
+    depth = 0
+    place = 0
+    while place < len(text):
+        if depth or text[place] == "(":
+            # In a comment only brackets and pairs with a backslash matter (RFC 5322, 3.2.2).
+            depth += {"(": 1, ")": -1}.get(text[place], 0)
+            place += 2 if text[place] == "\\" else 1
+            continue
+        token = _TOKENS.match(text, place)
+        assert token is not None
+        assert token.lastgroup is not None
+        place = token.end()
+        if token.lastgroup != "space":
+            yield token.lastgroup, token[0]

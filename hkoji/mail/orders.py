@@ -1,0 +1,164 @@
+"""What a mail orders: every line of its first paragraph is a command, and at most one of them decides something.
+
+If one line is no command, nothing is done: then the fault names the line and moves that could have been meant. Moves
+are read by the notation of their game (docs/rules/notation.md), but only with a sign or a word. There, cards alone
+answer a proposal; in a mail they could be a signature.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from hkoji.errors import IllegalActionError, IllegalError, InvalidError, NotationError
+from hkoji.mail.commands import read_command
+from hkoji.mail.lines import clean, trim
+from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
+from hkoji.messages.text import Text, quoted, tell
+from hkoji.rules.cards import Pack
+from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, State
+from hkoji.rules.registry import RULESETS
+
+_LONGEST_MOVE: Final = 60
+_MOST_NEAR: Final = 3
+_SEPARATORS = re.compile(r"[\s,/]+")
+_NO_COMMAND: Final = "?"
+
+_EMPTY: Final = tell("it orders nothing: its first paragraph, without what it quotes, is empty")
+_SECOND: Final = tell("a mail decides one thing, and a line before this one does so already")
+_NOT_A_MOVE: Final = tell("it is no command; a move is due, or a word such as show, moves or help")
+_NOT_A_COMMAND: Final = tell("it is no command; no move is due here, but words such as show, games or help are read")
+_NOT_DUE: Final = tell("it is a move, and no move is due from you here")
+_BARE: Final = tell("cards alone are no move in a mail: they need a sign or a word")
+
+_WRITTEN: Final = {
+    "en": {">": "order", "!": "marker", "^": "start"},
+    "it": {">": "ordine", "!": "segnalino", "^": "comincia"},
+}
+"""Words for signs that mail programs change or hide: `>` begins a quotation."""
+
+
+def read_orders(lines: Iterable[str], state: State | None = None) -> tuple[MailOrder, ...] | OrderFault:
+    """Returns the commands in the lines of an order, or why nothing is done.
+
+    `lines` are those of `hkoji.mail.paragraph.order_paragraph`. `state` is the position as the player knows it; None if
+    they owe no move, or if no move is read where the mail came.
+    """
+    orders: list[MailOrder] = []
+    for number, each in enumerate(lines, 1):
+        line = trim(clean(each))
+        order = _read_line(line, number, state)
+        if isinstance(order, OrderFault):
+            return order
+        if order.decides and any(earlier.decides for earlier in orders):
+            return OrderFault(number, line, _SECOND)
+        orders.append(order)
+    return tuple(orders) if orders else OrderFault(0, "", _EMPTY)
+
+
+def is_order(line: str) -> bool:
+    """Tells whether a line is a command, or a move of any game with its sign or word, whatever is due."""
+    trimmed = trim(clean(line))
+    if isinstance(read_command(trimmed), MailOrder):
+        return True
+    return any(_parse(ruleset().initial(), trimmed) is not None for ruleset in RULESETS.values())
+
+
+def written(action: str, lang: str = "en") -> str:
+    """Returns the line to write in a mail for a canonical move: `2bc`, `-e`, and `order c4a1` for `>C4A1`."""
+    word = _WRITTEN[lang].get(action[:1])
+    return action.lower() if word is None else f"{word} {action[1:].lower()}"
+
+
+def _read_line(line: str, number: int, state: State | None) -> MailOrder | OrderFault:
+    command = read_command(line)
+    if isinstance(command, MailOrder):
+        return command
+    if state is None or state.due not in DECISION_DUE:
+        return OrderFault(number, line, command or (_NOT_DUE if is_order(line) else _NOT_A_COMMAND))
+    legal = state.legal_actions()
+    action = _parse(state.ruleset.initial(), line)
+    if action in legal:
+        return MailOrder(OrderKind.MOVE, line, action=action)
+    if action is not None:
+        return OrderFault(number, line, _why_illegal(state, action), _near(state, line, action))
+    meant = _parse(state, line)
+    if meant is not None:
+        near = _near(state, line, meant)
+        return OrderFault(number, line, _BARE, near, ask=meant if meant in legal else "")
+    return OrderFault(number, line, command or _why_no_move(state, line), _near(state, line, ""))
+
+
+def _parse(state: State, line: str) -> str | None:
+    """Returns the canonical move that a line is for a state, None if it is none.
+
+    The first state of a game has no decision that is due, so its notation takes no cards without a sign or word. A line
+    `2bc = trade off B and C`, as boards show moves, is the move if both sides are.
+    """
+    if len(line) > _LONGEST_MOVE:
+        return None
+    try:
+        sides = {state.parse_action(side) for side in line.split(" = ", 1)}
+    except NotationError:
+        return None
+    return sides.pop() if len(sides) == 1 else None
+
+
+def _why_illegal(state: State, action: str) -> Text:
+    assert state.actor is not None
+    try:
+        state.apply(DECISION_KINDS[state.due](state.actor, action))
+    except IllegalActionError as error:
+        return quoted(error.reason) if not isinstance(error.reason, Text) else error.reason
+    except (IllegalError, InvalidError):
+        pass
+    return tell("it is not among the legal moves")
+
+
+def _why_no_move(state: State, line: str) -> Text:
+    """Returns what the notation says of a line, if the line begins like a move, else that it is no command."""
+    numbered = any(not name.isalpha() for name in state.ruleset.pack.kinds)
+    if len(line) <= _LONGEST_MOVE and (any(each.isdigit() for each in line) or not numbered):
+        reason = _notation_reason(state, line)
+        if reason != _notation_reason(state, _NO_COMMAND):
+            return reason if isinstance(reason, Text) else quoted(reason)
+    return _NOT_A_MOVE
+
+
+def _notation_reason(state: State, line: str) -> str:
+    try:
+        state.ruleset.initial().parse_action(line)
+    except NotationError as error:
+        return error.reason
+    return ""
+
+
+def _near(state: State, line: str, action: str) -> tuple[str, ...]:
+    """Returns the legal moves that share most with a line, the best first.
+
+    `action` is the move that the line is, if it is one at all.
+    """
+    pack = state.ruleset.pack
+    head = action[:1] or line[:1].upper()
+    cards = _cards_in(pack, action[1:] if action else line)
+
+    def distance(move: str) -> tuple[bool, int, int]:
+        others = Counter(pack.split(move[1:]) if move[:1] not in "!^" else (move[1:],))
+        return move[:1] != head, -(others & cards).total(), ((others - cards) + (cards - others)).total()
+
+    return tuple(sorted(state.legal_actions(), key=distance)[:_MOST_NEAR])
+
+
+def _cards_in(pack: Pack, line: str) -> Counter[str]:
+    """Returns the cards that a line seems to name."""
+    cards: Counter[str] = Counter()
+    for token in _SEPARATORS.split(line.upper()[:_LONGEST_MOVE]):
+        for part in (token, token[1:]):
+            try:
+                cards.update(pack.split(part))
+            except InvalidError:
+                continue
+            break
+    return cards
