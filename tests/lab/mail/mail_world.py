@@ -1,0 +1,119 @@
+"""A service that plays by mail: `hkoji serve` and `hkoji admin mail run` as processes on one folder of data."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from tests.support.forked import run_forked
+from tests.support.service import UNLIMITED_ENVIRONMENT, Service, start
+
+ADDRESS: Final = "play@hkoji.example"
+_PATIENCE: Final = 60
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class MailWorld:
+    """The service, its mail process, and the homes of players below `folder`.
+
+    `door` is where the mail process takes mail, `smtp` where it hands letters over. `settings` are further ones of the
+    service, by name. A letter about a turn waits for `wait` seconds.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        door: tuple[str, int],
+        smtp: tuple[str, int],
+        settings: Mapping[str, str] = _NONE,
+        wait: int = 1,
+    ) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self._door = door
+        given = {
+            "workers": "1",
+            "mail": ADDRESS,
+            "mail_lmtp": f"{door[0]}:{door[1]}",
+            "mail_smtp": f"smtp://{smtp[0]}:{smtp[1]}",
+            **settings,
+        }
+        self._settings = {f"HKOJI_SERVER_{name.upper()}": value for name, value in given.items()}
+        self.program = (sys.executable, "-m", "tests.lab.mail.quick", str(wait))
+        self.service: Service = start(self.data, settings=given, program=self.program)
+        self._log = folder / "mail.log"
+        self.mail: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> str:
+        """What the mail process has logged."""
+        return self._log.read_text() if self._log.exists() else ""
+
+    def start_mail(self, program: Sequence[str] = ()) -> None:
+        """Starts the mail process, or a `program` that behaves alike, and waits until its door is open."""
+        with self._log.open("ab") as log:
+            self.mail = subprocess.Popen(
+                [*(program or self.program), "admin", "mail", "run", "--data", str(self.data)],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **UNLIMITED_ENVIRONMENT, **self._settings, "PYTHONUNBUFFERED": "1"},
+            )
+        end = time.monotonic() + _PATIENCE
+        while not self._listens():
+            assert self.mail.poll() is None, self.log[-3000:]
+            assert time.monotonic() < end, self.log[-3000:]
+            time.sleep(0.02)
+
+    def _listens(self) -> bool:
+        with socket.socket() as sock:
+            sock.settimeout(5)
+            return sock.connect_ex(self._door) == 0
+
+    def kill_mail(self) -> None:
+        """Kills the mail process."""
+        if self.mail is not None:
+            self.mail.kill()
+            self.mail.wait()
+
+    def stop(self) -> None:
+        """Ends both processes."""
+        if self.mail is not None and self.mail.poll() is None:
+            self.mail.terminate()
+            self.mail.wait(_PATIENCE)
+        if self.service.process.poll() is None:
+            self.service.stop()
+
+    def hkoji(self, *words: object, home: str = "operator", stdin: str = "", lang: str = "en") -> str:
+        """Runs a command, which must succeed. Returns its output."""
+        done = self.tried(*words, home=home, stdin=stdin, lang=lang)
+        assert done.returncode == 0, f"hkoji {' '.join(map(str, words))}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def tried(
+        self, *words: object, home: str = "operator", stdin: str = "", lang: str = "en"
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command, for the player or operator with this home."""
+        environment = {
+            **os.environ,
+            **self._settings,
+            "HKOJI_HOME": str(self.folder / home),
+            "HKOJI_CONFIG": os.devnull,
+            "HKOJI_LANG": lang,
+        }
+        return run_forked([str(each) for each in words], env=environment, stdin=stdin)
+
+    def audited(self, log: Path, *keys: str) -> tuple[int, str]:
+        """Runs `hkoji audit` and `audit.sh` on a log. Returns the worse exit code, and what both have printed."""
+        options = [word for key in keys for word in ("--key", key)]
+        first = self.tried("audit", log, *options)
+        script = Path(__file__).parents[3] / "docs" / "spec" / "audit.sh"
+        second = subprocess.run([str(script), str(log), *keys], capture_output=True, text=True, check=False)
+        said = f"$ hkoji audit\n{first.stdout}{first.stderr}$ audit.sh\n{second.stdout}{second.stderr}"
+        return max(first.returncode, second.returncode), said
