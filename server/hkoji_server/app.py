@@ -22,7 +22,6 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
-from hkoji.log.private_key import PrivateKey
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
 from hkoji_server.process.handover import Taker
@@ -56,6 +55,7 @@ from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.guarded_post import GuardedPoster
 from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.identity import identify
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
 from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
@@ -71,7 +71,6 @@ from hkoji_server.service.tidying import tidy_at_intervals
 from hkoji_server.service.waiting_hub import WaitingHub
 from hkoji_server.service.webhook import WebhookCourier
 from hkoji_server.settings import Settings, cap_of_address, load, parse_bind, parse_rate
-from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.open_store import location_of, open_rates, open_store
 from hkoji_server.store.rates import Rate
@@ -97,20 +96,6 @@ def _tune_garbage_collection() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GARBAGE, *gc.get_threshold()[1:])
-
-
-async def _identify(
-    store: Store, sources: ClockAndEntropy, origin: str | None, fallback: str
-) -> tuple[PrivateKey, str]:
-    """Returns the service's key and origin from the store; in a new store it makes them first."""
-    kept = await store.identity()
-    if kept is None:
-        fresh = PrivateKey.from_seed(sources.entropy(32)).to_openssh().decode()
-        kept = await store.add_identity(fresh, origin or fallback)  # another process may have been first
-    text, kept_origin = kept
-    if origin and origin != kept_origin:
-        await store.set_origin(origin)
-    return PrivateKey.from_openssh(text.encode()), origin or kept_origin
 
 
 def _limits(settings: Settings) -> RateLimits:
@@ -171,7 +156,7 @@ class Application:
         async with open_store(location, sources.clock) as opened:
             store = opened if self._metrics is None else timed_store(opened, self._metrics.call)
             limits = _limits(settings)
-            key, origin = await _identify(store, sources, settings.origin, self._address)
+            key, origin = await identify(store, sources, settings.origin, self._address)
             players = Players(
                 store,
                 sources,
@@ -347,7 +332,7 @@ def serve(
 async def _find_origin(location: Location, origin: str | None, fallback: str) -> str:
     """Returns the origin of the service in this store; in a new store it makes the service's key and origin."""
     async with open_store(location) as store:
-        return (await _identify(store, ClockAndEntropy(), origin, fallback))[1]
+        return (await identify(store, ClockAndEntropy(), origin, fallback))[1]
 
 
 def _work(settings: Settings, address: str, channel: socket.socket) -> None:
