@@ -30,7 +30,7 @@ Syslog yes
 
 def start(service: str, players: str, names: NameServer) -> None:
     """Makes keys for both domains, publishes them, and starts both programs."""
-    guide = (EXAMPLES / "opendkim.conf").read_text().replace("hkoji.example", service)
+    guide = (EXAMPLES / "opendkim.conf").read_text().replace("hanamikoji.example", service)
     _start("service", guide, _key(service, "hkoji", Path("/etc/dkimkeys/hkoji.private"), names))
     key = _key(players, "post", Path("/etc/dkimkeys/post.private"), names)
     _start("players", _PROVIDER.format(domain=players, selector="post", key=key), key)

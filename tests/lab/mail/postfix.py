@@ -122,10 +122,10 @@ class Postfix:
 def beside_the_service(domain: str, local: str) -> Postfix:
     """The instance beside the service, with the guide's lines for `local`@`domain`. Writes the table of recipients."""
     recipients = (EXAMPLES / "postfix-recipients").read_text()
-    recipients = recipients.replace("hkoji\\.example", domain.replace(".", "\\.")).replace("^play", f"^{local}")
+    recipients = recipients.replace("hanamikoji\\.example", domain.replace(".", "\\.")).replace("^play", f"^{local}")
     Path("/etc/postfix").mkdir(exist_ok=True)
     Path("/etc/postfix/hkoji-recipients").write_text(recipients)
-    lines = (EXAMPLES / "postfix-main.cf").read_text().replace("hkoji.example", domain)
+    lines = (EXAMPLES / "postfix-main.cf").read_text().replace("hanamikoji.example", domain)
     return Postfix("service", domain, f"mail.{domain}", "127.0.0.1", "127.0.0.5", "127.0.0.1/32", lines)
 
 
