@@ -24,16 +24,19 @@ AuthservID mx.{domain}
 AlwaysAddARHeader yes
 Socket inet:8892@127.0.0.2
 UserID opendkim
-Syslog yes
+PidFile /run/opendkim/players.pid
 """
 
 
 def start(service: str, players: str, names: NameServer) -> None:
     """Makes keys for both domains, publishes them, and starts both programs."""
+    Path("/run/opendkim").mkdir()
+    subprocess.run(["chown", "opendkim", "/run/opendkim"], check=True)
     guide = (EXAMPLES / "opendkim.conf").read_text().replace("hanamikoji.example", service)
-    _start("service", guide, _key(service, "hkoji", Path("/etc/dkimkeys/hkoji.private"), names))
+    _key(service, "hkoji", Path("/etc/dkimkeys/hkoji.private"), names)
+    _start("service", guide)
     key = _key(players, "post", Path("/etc/dkimkeys/post.private"), names)
-    _start("players", _PROVIDER.format(domain=players, selector="post", key=key), key)
+    _start("players", _PROVIDER.format(domain=players, selector="post", key=key))
 
 
 def _key(domain: str, selector: str, path: Path, names: NameServer) -> Path:
@@ -47,8 +50,8 @@ def _key(domain: str, selector: str, path: Path, names: NameServer) -> Path:
     return path
 
 
-def _start(name: str, settings: str, key: Path) -> None:
+def _start(name: str, settings: str) -> None:
     path = Path(f"/etc/opendkim-{name}.conf")
-    path.write_text(f"{settings}\nNameservers 127.0.0.1\nPidFile /run/opendkim-{name}.pid\n")
+    path.write_text(f"{settings}\nNameservers 127.0.0.1\n")
     done = subprocess.run(["opendkim", "-x", str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
