@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.lab.mail.mail_world import MailWorld
+from tests.lab.mail.mail_world import UNHURRIED, MailWorld
 from tests.lab.mail.namespaces import FOLDER, enter, run_inside
 from tests.lab.mail.play import WantedGame, judge, play_by_mail
 from tests.support.mail.in_process import MemoryPostOffice
@@ -44,7 +44,7 @@ def main(words: list[str]) -> int:
         failed = check_post(office)
         print(f"lab: {failed or 'nothing'} failed")
         return 1 if failed else 0
-    world = MailWorld(folder, DOOR, SMTP)
+    world = MailWorld(folder, DOOR, SMTP, UNHURRIED)
     code = _play(world, given, office)
     if code:
         print(office.log[-6000:])
@@ -70,7 +70,7 @@ def _play_in_process(given: argparse.Namespace) -> int:
     office = MemoryPostOffice(lambda: door)
     with tempfile.TemporaryDirectory(prefix="hkoji-mail-") as folder:
         try:
-            return _play(MailWorld(Path(folder), door, ("127.0.0.1", office.port)), given, office)
+            return _play(MailWorld(Path(folder), door, ("127.0.0.1", office.port), UNHURRIED), given, office)
         finally:
             office.close()
 
@@ -80,7 +80,7 @@ def _play(world: MailWorld, given: argparse.Namespace, office: PostOffice) -> in
     try:
         world.start_mail()
         done = play_by_mail(world, office, wanted)
-        judge(world, wanted, done, given.output)
+        judge(world, done, given.output)
     finally:
         world.stop()
     print(done.audit)

@@ -17,6 +17,8 @@ from tests.support.service import UNLIMITED_ENVIRONMENT, Service, start
 
 ADDRESS: Final = "play@hkoji.example"
 _PATIENCE: Final = 60
+UNHURRIED: Final = {"mail_per_day": "100000", "mail_per_hour": "1000000"}
+"""Settings for players who play a game in a minute: they get as many letters in a day as others in weeks."""
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 

@@ -6,6 +6,7 @@ import json
 import random
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -71,6 +72,24 @@ class Correspondent:
             self.write(asking[-1], *lines)
         return bool(new)
 
+    def read(self) -> Letter:
+        """Waits for the next letter."""
+        letter = self.player.next_letter(_QUIET)
+        self._said.letter(self.player.name, letter)
+        return letter
+
+    def wait_for_log(self, done: PlayedByMail) -> None:
+        """Waits for the letter with the log of a game that is over, and compares the log."""
+        end = time.monotonic() + _QUIET
+        found: list[bytes] = []
+        while not found and time.monotonic() < end:
+            self.go_on()
+            every = letters(self.player.mailbox)
+            found = [each for letter in every for each in letter.attachments.values()]
+            time.sleep(_PAUSE)
+        if done.log not in found:
+            done.wrong.append(f"{self.player.name} has got {len(found)} logs, and none is that of the game")
+
     def write(self, letter: Letter, *lines: str) -> None:
         """Answers a letter."""
         self._said.mail(self.player.name, self.player.answer(letter, *lines))
@@ -105,97 +124,118 @@ class Transcript:
             print(f"{title}\n{text.rstrip()}\n", flush=True)
 
 
-def play_by_mail(world: MailWorld, office: PostOffice, wanted: WantedGame, *, printed: bool = True) -> PlayedByMail:
-    """Plays a game to its end, and audits it."""
-    rng, said, began = random.Random(wanted.seed), Transcript(printed), time.monotonic()
-    names = (HOST, GUEST)
-    programs = rng.sample(sorted(MAIL_PROGRAMS), 2)
-    by_mail = {
-        name: Correspondent(
-            MailboxPlayer(office.open(name), MAIL_PROGRAMS[program]),
-            LetterReader(wanted.lang, random.Random(rng.random())),
-            said,
-        )
-        for name, program, kind in zip(names, programs, sorted(wanted.seats), strict=True)
-        if kind == "mail"
-    }
-    done = PlayedByMail()
-    done.game = _begin(world, wanted, by_mail)
-    _play(world, wanted, by_mail, done, rng)
-    done.letters, done.mails, done.seconds = said.letters, said.mails, time.monotonic() - began
-    done.wrong += said.wrong
-    return done
+class GameByMail:
+    """A game in which at least the guest plays by mail. `wanted.seats` says whether the host does too."""
 
+    def __init__(
+        self, world: MailWorld, office: PostOffice, wanted: WantedGame, said: Transcript, names: tuple[str, str]
+    ) -> None:
+        self.world = world
+        self.wanted = wanted
+        self.host, self.guest = names
+        self.done = PlayedByMail()
+        self._rng = random.Random(wanted.seed)
+        programs = self._rng.sample(sorted(MAIL_PROGRAMS), 2)
+        self.by_mail = {
+            name: Correspondent(
+                MailboxPlayer(office.open(name), MAIL_PROGRAMS[program]),
+                LetterReader(wanted.lang, random.Random(self._rng.random())),
+                said,
+            )
+            for name, program, kind in zip(names, programs, sorted(wanted.seats), strict=True)
+            if kind == "mail"
+        }
 
-def _begin(world: MailWorld, wanted: WantedGame, by_mail: dict[str, Correspondent]) -> str:
-    """Opens a game. Returns its id."""
-    if HOST not in by_mail:
-        guest = by_mail[GUEST].player.mailbox.address
-        world.hkoji("init", HOST, home=HOST, lang=wanted.lang)
-        world.hkoji("register", "--server", world.service.url, home=HOST, lang=wanted.lang)
-        words = (
+    def begin(self) -> None:
+        """Opens the game, and so invites the guest. A host with a mailbox is added by the operator first."""
+        if self.host in self.by_mail:
+            self.begin_by_mail(self._welcomed())
+            return
+        wanted, guest = self.wanted, self.by_mail[self.guest].player.mailbox.address
+        self._hkoji("init", self.host)
+        self._hkoji("register", "--server", self.world.service.url)
+        opened = self._hkoji(
             "new",
             "--ruleset",
             wanted.ruleset,
             "--invite",
-            GUEST,
+            self.guest,
             "--mail",
             guest,
             "--clock",
             wanted.clock,
             "--json",
         )
-        return str(json.loads(world.hkoji(*words, home=HOST, lang=wanted.lang))["game"])
-    host, guest = by_mail[HOST], by_mail[GUEST].player.mailbox.address
-    world.hkoji("admin", "mail", "add", HOST, host.player.mailbox.address, "--data", world.data, lang=wanted.lang)
-    invitation = host.player.next_letter(_QUIET)
-    host.write(invitation, ACCEPT[wanted.lang])
-    welcome = host.player.next_letter(_QUIET)
-    host.write(welcome, f"{_NEW[wanted.lang]} {wanted.ruleset} {GUEST} {guest} {wanted.clock}")
-    end = time.monotonic() + _QUIET
-    while not (found := _games(world)):
-        assert time.monotonic() < end, [letter.text for letter in letters(host.player.mailbox)]
-        time.sleep(_PAUSE)
-    return found[0]
+        self.done.game = str(json.loads(opened)["game"])
+
+    def _welcomed(self) -> Letter:
+        host = self.by_mail[self.host]
+        address = host.player.mailbox.address
+        self.world.hkoji("admin", "mail", "add", self.host, address, "--data", self.world.data, lang=self.wanted.lang)
+        invitation = host.read()
+        host.write(invitation, ACCEPT[self.wanted.lang])
+        return host.read()
+
+    def begin_by_mail(self, letter: Letter) -> None:
+        """Opens the game with a mail of the host that answers `letter`, which has the command address."""
+        wanted, host = self.wanted, self.by_mail[self.host]
+        before, guest = set(self._games()), self.by_mail[self.guest].player.mailbox.address
+        host.write(letter, f"{_NEW[wanted.lang]} {wanted.ruleset} {self.guest} {guest} {wanted.clock}")
+        end = time.monotonic() + _QUIET
+        while not (found := set(self._games()) - before):
+            assert time.monotonic() < end, [letter.text for letter in letters(host.player.mailbox)]
+            time.sleep(_PAUSE)
+        (self.done.game,) = found
+
+    def _games(self) -> list[str]:
+        asked = self.world.service.ask("GET", f"/v1/games?player={self.host}")
+        return [each["game"] for each in asked.json["games"]]
+
+    def step(self) -> bool:
+        """Lets both players do what they can do now. Returns whether anything has happened."""
+        happened = sum(each.go_on() for each in self.by_mail.values()) > 0
+        return (self.host not in self.by_mail and self._move_by_command()) or happened
+
+    def _move_by_command(self) -> bool:
+        shown = json.loads(self._hkoji("show", self.done.game, "--json"))
+        if not shown["legal"]:
+            return False
+        self._hkoji("move", self.done.game, self._rng.choice(shown["legal"]))
+        return True
+
+    @property
+    def over(self) -> bool:
+        """Whether the game has ended. Reads the log."""
+        self.done.log = self.world.service.ask("GET", f"/v1/games/{self.done.game}/log").body
+        self.done.lines = [json.loads(json.loads(line)["entry"]) for line in self.done.log.splitlines()]
+        return bool(self.done.lines) and self.done.lines[-1]["kind"] in {"end", "lapse"}
+
+    def _hkoji(self, *words: str) -> str:
+        return self.world.hkoji(*words, home=self.host, lang=self.wanted.lang)
 
 
-def _games(world: MailWorld) -> list[str]:
-    return [each["game"] for each in world.service.ask("GET", "/v1/games").json["games"]]
-
-
-def _play(
-    world: MailWorld, wanted: WantedGame, by_mail: dict[str, Correspondent], done: PlayedByMail, rng: random.Random
-) -> None:
-    """Lets both players go on until the game is over and the last letters have come."""
+def play_by_mail(world: MailWorld, office: PostOffice, wanted: WantedGame, *, printed: bool = True) -> PlayedByMail:
+    """Plays a game to its end."""
+    said, began = Transcript(printed), time.monotonic()
+    game = GameByMail(world, office, wanted, said, (HOST, GUEST))
+    done = game.done
+    game.begin()
     last = time.monotonic()
-    while not _over(world, done):
-        happened = sum(each.go_on() for each in by_mail.values()) > 0
-        if HOST not in by_mail and _move_by_command(world, wanted, done, rng):
-            happened = True
-        if happened:
+    while not game.over:
+        if game.step():
             last = time.monotonic()
         elif time.monotonic() - last > _QUIET:
             done.wrong.append(f"nothing has happened for {_QUIET:.0f} s after entry {len(done.lines) - 1}")
-            return
+            break
         time.sleep(_PAUSE)
+    for each in game.by_mail.values():
+        each.wait_for_log(done)
+    done.letters, done.mails, done.seconds = said.letters, said.mails, time.monotonic() - began
+    done.wrong += said.wrong
+    return done
 
 
-def _over(world: MailWorld, done: PlayedByMail) -> bool:
-    done.log = world.service.ask("GET", f"/v1/games/{done.game}/log").body
-    done.lines = [json.loads(json.loads(line)["entry"]) for line in done.log.splitlines()]
-    return bool(done.lines) and done.lines[-1]["kind"] in {"end", "lapse"}
-
-
-def _move_by_command(world: MailWorld, wanted: WantedGame, done: PlayedByMail, rng: random.Random) -> bool:
-    """Makes a move of the player at the command line, if it is their turn."""
-    shown = json.loads(world.hkoji("show", done.game, "--json", home=HOST, lang=wanted.lang))
-    if not shown["legal"]:
-        return False
-    world.hkoji("move", done.game, rng.choice(shown["legal"]), home=HOST, lang=wanted.lang)
-    return True
-
-
-def judge(world: MailWorld, wanted: WantedGame, done: PlayedByMail, place: Path) -> None:
+def judge(world: MailWorld, done: PlayedByMail, place: Path) -> None:
     """Writes the log to `place`, audits it, and notes what is wrong."""
     place.write_bytes(done.log)
     key = world.folder / "server.pub"
@@ -203,8 +243,30 @@ def judge(world: MailWorld, wanted: WantedGame, done: PlayedByMail, place: Path)
     code, done.audit = world.audited(place, f"server={key}")
     if code:
         done.wrong.append(f"the audit ends with {code}")
-    if not done.lines or done.lines[-1]["kind"] != "end":
-        done.wrong.append("the game has no end")
-    for name in (HOST, GUEST):
-        if not any(entry["by"] == name and entry["kind"] == "move" for entry in done.lines):
-            done.wrong.append(f"{name} has made no move")
+    done.wrong += faults_of(done.lines)
+
+
+def faults_of(lines: Sequence[Any]) -> list[str]:  # Any: JSON
+    """What is wrong with the entries of a game that was played to its end, some of its seats by mail."""
+    wrong: list[str] = []
+    if not lines or lines[-1]["kind"] != "end":
+        wrong.append("the game has no end")
+    held = {entry["by"] for entry in lines if "gateway" in entry["body"]}
+    commits: list[str] = []
+    for entry in lines:
+        mail = entry["body"].get("mail")
+        where = f"entry {entry['seq']} ({entry['kind']} by {entry['by']})"
+        if (mail is not None) != (entry["by"] in held):
+            wrong.append(f"{where}: {'it has' if mail else 'it lacks'} the field mail")
+        elif mail is not None and mail["grade"] != ("none" if entry["kind"] == "seed" else "token"):
+            wrong.append(f"{where}: the grade is {mail['grade']}")
+        elif mail is not None and mail["commit"] is not None:
+            commits.append(mail["commit"])
+    if len(commits) != len(set(commits)):
+        wrong.append("one mail is behind two entries")
+    if not held:
+        wrong.append("no seat is held")
+    moved = {entry["by"] for entry in lines if entry["kind"] == "move"}
+    if len(moved) != 2:
+        wrong.append(f"only {moved} have made moves")
+    return wrong

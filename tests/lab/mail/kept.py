@@ -1,0 +1,44 @@
+"""What the service has kept of mails, read from its database with plain SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.mail.post_office import Letter
+
+
+class KeptRow(NamedTuple):
+    """A row of `incoming`."""
+
+    name: str
+    message_id: str
+    state: str
+    result: str
+
+
+def kept_rows(data: Path) -> list[KeptRow]:
+    """All mails that were kept, in order."""
+    with closing(sqlite3.connect(f"file:{data / 'hkoji.sqlite3'}?mode=ro", uri=True, timeout=60)) as database:
+        rows = database.execute("SELECT name, message_id, state, result FROM incoming ORDER BY number").fetchall()
+    return [KeptRow(*row) for row in rows]
+
+
+def evidence(data: Path) -> list[bytes]:
+    """The mails behind entries."""
+    with closing(sqlite3.connect(f"file:{data / 'hkoji.sqlite3'}?mode=ro", uri=True, timeout=60)) as database:
+        return [row[0] for row in database.execute("SELECT raw FROM evidence")]
+
+
+def lost_or_doubled(data: Path, sent: Iterable[str]) -> list[str]:
+    """What is wrong: mails that are not kept exactly once, or not done, and mails behind two entries."""
+    rows = kept_rows(data)
+    counts = Counter(row.message_id for row in rows)
+    wrong = [f"{each} was kept {counts[each]} times" for each in sent if counts[each] != 1]
+    wrong += [f"{row.message_id} of {row.name} is {row.state}: {row.result}" for row in rows if row.state != "done"]
+    behind = Counter(Letter(raw).id for raw in evidence(data))
+    return wrong + [f"{each} is behind {count} entries" for each, count in behind.items() if count > 1]
