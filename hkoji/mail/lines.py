@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
+_MOST_KEPT: Final = 4096
 _MINUS: Final = "\N{MINUS SIGN}"
 _LONGEST: Final = 300
 """No order is that long. Unicode's normalisation takes quadratic time for long runs of combining marks."""
@@ -15,10 +16,10 @@ def clean(line: str) -> str:
 
     A line longer than any order has dots instead of its middle: it is still none, and still ends as it did.
     """
-    if len(line) > _LONGEST:
-        line = f"{line[: _LONGEST // 2]}...{line[-_LONGEST // 2 :]}"
+    line = _shorten(line)
     if not (line.isascii() and line.isprintable()):
-        line = "".join(map(_plain, unicodedata.normalize("NFKC", line)))
+        # One character can become eighteen.
+        line = _shorten(unicodedata.normalize("NFKC", line)).translate(_TABLE)
     return line.strip()
 
 
@@ -32,10 +33,27 @@ def is_quoted(line: str) -> bool:
     return line.startswith(">")
 
 
-def _plain(character: str) -> str:
-    category = unicodedata.category(character)
-    if category == "Pd" or character == _MINUS:
-        return "-"
-    if category in ("Zs", "Zl", "Zp") or character == "\t":
-        return " "
-    return "" if category in ("Cc", "Cf") else character
+def _shorten(line: str) -> str:
+    half = _LONGEST // 2
+    return line if len(line) <= _LONGEST else f"{line[:half]}...{line[-half:]}"
+
+
+class _Plain(dict[int, str]):
+    """What characters become, by code. Only some are kept: a mail can have every character there is."""
+
+    def __missing__(self, code: int) -> str:
+        """Returns what a character becomes that was not met before."""
+        character = chr(code)
+        category = unicodedata.category(character)
+        if category == "Pd" or character == _MINUS:
+            character = "-"
+        elif category in ("Zs", "Zl", "Zp") or character == "\t":
+            character = " "
+        elif category in ("Cc", "Cf"):
+            character = ""
+        if len(self) < _MOST_KEPT:
+            self[code] = character
+        return character
+
+
+_TABLE: Final = _Plain()
