@@ -24,6 +24,7 @@ from hkoji.game.dealer import ServerTerms, Terms, verify_seed
 from hkoji.game.entry_kinds import GivenTime, begin, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
 from hkoji.game.entry_kinds.time import LapseReason, credited_seconds, largest_gift
+from hkoji.game.held_keys import verify_gateway
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
@@ -138,6 +139,8 @@ def accept(
         raise GameOverError(entry.game)
     key = course.signer(entry, body)
     verify_signatures(entry, submission.sig, key, body, course.setup.link)
+    if body.certificate is not None:
+        verify_gateway(body.certificate, entry.by, course.setup.server_key)
     openings = _keep(refereed, submission, body)
     at = _time_of_record(refereed, at, outages)
     knowledge = _knowledge(refereed.seed, openings)

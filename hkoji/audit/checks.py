@@ -13,6 +13,7 @@ the audit stand in modules below it, also in one function each:
     Entries (the chain)       hkoji/log/entry.py
     Keys (weak keys)          hkoji/log/public_key.py
     Signatures (their form)   hkoji/log/sshsig.py
+    Held keys (mails)         hkoji/game/held_keys.py
     Kinds (bodies)            hkoji/game/entry_kinds/
     Other keys (`old`)        hkoji/game/course.py
     Commitments               hkoji/game/commitments.py (entropy, cards), hkoji/game/dealer.py (seed)
@@ -35,6 +36,7 @@ from hkoji.game.entry_kinds import Annul, GivenTime, Join, Lapse, Open
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name, proofs
 from hkoji.game.entry_kinds.setting_up import link_statement
 from hkoji.game.entry_kinds.time import LapseReason
+from hkoji.game.held_keys import verify_statement_mail
 from hkoji.game.setup import LinkInvite
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
@@ -319,27 +321,39 @@ def verify_clock_runs(clock: GameClock | None, *, after_play: bool = True) -> Ga
     return clock
 
 
-def verify_gift(gift: GivenTime, heads: Collection[str], game: str, giver: str, key: PublicKey) -> None:
+def verify_gift(
+    gift: GivenTime, heads: Collection[str], game: str, giver: str, key: PublicKey, *, held: bool = False
+) -> None:
     """Checks that a gift is for the entry that it is recorded for, and that its giver has signed it with `key`.
 
-    `heads` are the heads that it may name, and `giver` is the opponent of the seat that it helps. "Gifts of time".
-    Raises `IllegalError` or `SignatureError`.
+    `heads` are the heads that it may name, `giver` is the opponent of the seat that it helps, and `held` says that the
+    service holds this player's only key. "Gifts of time". Raises `IllegalError` or `SignatureError`.
     """
     if gift.head not in heads:
         raise IllegalError(tell("the gift of time is not for this entry"))
-    statement = make_gift(game=game, head=gift.head, name=giver, seconds=gift.seconds)
+    verify_statement_mail(giver, gift.mail, held=held)
+    statement = make_gift(game=game, head=gift.head, name=giver, seconds=gift.seconds, mail=gift.mail)
     sshsig.verify(gift.sig, key, sshsig.GIVE, statement.message, giver)
 
 
-def verify_both_signed(entry: Entry, body: Annul, players: Sequence[tuple[str, PublicKey]]) -> None:
+class Caller(NamedTuple):
+    """A player who has called a game off: the name, the key that is valid there, and whether the service holds it."""
+
+    name: str
+    key: PublicKey
+    held: bool = False
+
+
+def verify_both_signed(entry: Entry, body: Annul, players: Sequence[Caller]) -> None:
     """Checks that host and guest, with their keys, have both called the game off at the head before `entry`.
 
     "Calling a game off". Raises `IllegalError` or `SignatureError`.
     """
     if len(players) != len(body.sigs):
         raise IllegalError(tell("a game that nobody has joined cannot be called off"))
-    for sig, (name, key) in zip(body.sigs, players, strict=True):
-        statement = make_annul(game=entry.game, head=entry.prev, name=name)
+    for sig, mail, (name, key, held) in zip(body.sigs, body.mails, players, strict=True):
+        verify_statement_mail(name, mail, held=held)
+        statement = make_annul(game=entry.game, head=entry.prev, name=name, mail=mail)
         sshsig.verify(sig, key, sshsig.ANNUL, statement.message, name)
 
 

@@ -7,7 +7,7 @@ statements of an honest signer contradict neither each other nor the deal, in an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, takewhile
@@ -108,7 +108,8 @@ class _EvidenceAudit:
                     continue
                 if finding.entry < same and (finding.step, finding.entry) in known:
                     continue
-                found.append(self._against(finding, lines, statements, shown, party))
+                held = [str(each) for each in result.parties if each.held]
+                found.append(self._against(finding, lines, statements, shown, party, held))
             found += self._times(lines[: result.holds], statements, party)
         return found
 
@@ -138,9 +139,15 @@ class _EvidenceAudit:
         return next((line for line in lines if receipt and line.receipt == receipt), lines[0])._replace(receipt=receipt)
 
     def _against(
-        self, finding: Finding, lines: Sequence[Line], statements: ServiceStatements, shown: ViewChecks, party: Party
+        self,
+        finding: Finding,
+        lines: Sequence[Line],
+        statements: ServiceStatements,
+        shown: ViewChecks,
+        party: Party,
+        held: Collection[str],
     ) -> Finding:
-        """A finding in another course, as a finding of this step."""
+        """A finding in another course, as a finding of this step. `held` are the signers that are the service."""
         assert finding.entry is not None
         reason = tell(
             "in a course of the game that was refused, step {step}: {reason}",
@@ -149,7 +156,8 @@ class _EvidenceAudit:
         )
         entry, signer = lines[finding.entry].entry, finding.signer
         if finding.step is AuditStep.REPLAY and entry.by != SERVER_NAME:
-            if statements.has(entry.seq, entry.head) and str(party) not in str(signer).split(" and "):
+            by_service = signer in held or str(party) in str(signer).split(" and ")
+            if statements.has(entry.seq, entry.head) and not by_service:
                 signer = f"{signer} and {party}"
             excused = self._excused(lines, finding.entry, shown)
             if excused:

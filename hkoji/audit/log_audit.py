@@ -19,7 +19,8 @@ from hkoji.audit.checks import (
     verify_receipt_time,
     verify_receipts_complete,
 )
-from hkoji.audit.keyring import ExpectedKeys, Keyring, Party
+from hkoji.audit.held_seats import SignedFor, seat_grades, signed_for
+from hkoji.audit.keyring import ExpectedKeys, Keyring, Party, keys_note
 from hkoji.audit.log_signatures import LogSignatures, MapChecks
 from hkoji.audit.open_commitments import Commitments
 from hkoji.audit.times import TimedLine, TimedLog, TimeFault, TimePass, last_worded
@@ -27,6 +28,7 @@ from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, WeakKey
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import EntryBody, begin, parse_body
+from hkoji.game.held_keys import SeatGrade
 from hkoji.game.replay import public_knowledge
 from hkoji.game.result_text import closing_body, course_result
 from hkoji.log.entry import SERVER_NAME, Entry, verify_link, verify_start
@@ -81,6 +83,10 @@ class Audit:
     findings: tuple[Finding, ...]
     notes: Mapping[AuditStep, str]
     parties: tuple[Party, ...] = ()
+    signed_for: tuple[SignedFor, ...] = ()
+    """What the service has signed for players whose keys it holds."""
+    grades: Mapping[str, SeatGrade] = field(default_factory=dict)
+    """For each player how it is known who has made the decisions, as far as the log holds."""
     game: str | None = None
     outcome: Outcome | None = None
     finished: bool = False
@@ -109,10 +115,13 @@ class _Work:
     notes: dict[AuditStep, str] = field(default_factory=dict)
     weak: dict[int, WeakKeyError] = field(default_factory=dict)  # by entry; step 3 cuts the log there
 
-    def fail(self, step: AuditStep, entry: int | None, error: HkojiError, *signers: str) -> None:
+    def author(self, number: int) -> Party | None:
+        """The owner of the key that has signed an entry: the service, if it holds that key for the player."""
+        return self.keyring.signer(number, self.lines[number].entry)
+
+    def fail(self, step: AuditStep, entry: int | None, error: HkojiError, *signers: Party | None) -> None:
         """Adds a finding against `signers` and cuts the log before `entry`."""
-        parties = (self.keyring.party(name, entry or 0) for name in signers if step in CONVICTING)
-        named = [str(party) for party in parties if party]
+        named = [str(party) for party in signers if party and step in CONVICTING]
         understood = not isinstance(error, NotUnderstoodError)
         self.findings.append(Finding(step, entry, " and ".join(named) or None, str(error), understood))
         if entry is not None:
@@ -142,6 +151,8 @@ def audit(log: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: Map
         findings=tuple(work.findings),
         notes=dict(sorted(work.notes.items())),
         parties=tuple(work.keyring.parties),
+        signed_for=signed_for(work.lines, work.bodies),
+        grades=seat_grades(course),
         game=work.lines[0].entry.game if work.lines else None,
         outcome=course.outcome if course else None,
         finished=course is not None and course.finished,
@@ -208,21 +219,7 @@ def _keys(work: _Work) -> None:
             work.fail(AuditStep.KEYS, number, error)
             return
     if work.keyring.parties:
-        work.notes[AuditStep.KEYS] = _named(work.keyring.parties)
-
-
-def _named(parties: Sequence[Party]) -> str:
-    pinned = sum(party.pinned for party in parties)
-    text = tell("{n} keys, {pinned} of them expected from outside", n=len(parties), pinned=pinned)
-    for party in parties:
-        if party.vouched:
-            text = tell(
-                "{text}; from entry {entry} on {name} signs with a key that the server alone vouches for",
-                text=text,
-                entry=party.since,
-                name=party.name,
-            )
-    return text
+        work.notes[AuditStep.KEYS] = keys_note(work.keyring.parties)
 
 
 def _error(verify: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> HkojiError | None:
@@ -248,7 +245,8 @@ def _signatures(work: _Work, signed: LogSignatures) -> None:
 
 def _times(work: _Work, signed: LogSignatures) -> None:
     """5: receipts and times of record fit the entries, and each clock was kept."""
-    if work.keyring.party(SERVER_NAME, len(work.lines)) is None:
+    service = work.keyring.party(SERVER_NAME, len(work.lines))
+    if service is None:
         return
     receipts = _find_receipt_fault(work, signed)
     standing = receipts.entry if receipts else len(work.lines)
@@ -262,7 +260,7 @@ def _times(work: _Work, signed: LogSignatures) -> None:
         if which is TimePass.RECORD and fault is None:
             fault = receipts
         if fault is not None:
-            work.fail(AuditStep.TIMES, fault.entry, fault.error, *((SERVER_NAME,) if fault.convicts else ()))
+            work.fail(AuditStep.TIMES, fault.entry, fault.error, service if fault.convicts else None)
             worded = last_worded(work.lines)
             log = TimedLog(timed[: fault.entry], worded)
     if len(work.lines) == len(timed):
@@ -316,7 +314,7 @@ def _commitments(work: _Work) -> None:
         try:
             commitments.read(line.entry, body)
         except HkojiError as error:
-            work.fail(AuditStep.COMMITMENTS, number, error, line.entry.by)
+            work.fail(AuditStep.COMMITMENTS, number, error, work.author(number))
             return
     if work.lines:
         work.notes[AuditStep.COMMITMENTS] = _opened(commitments.opened, commitments.closed, sealed=commitments.sealed)
@@ -358,8 +356,9 @@ def _replay(work: _Work) -> Course | None:
             # which an export may leave out, or by a later entry of its own. The log alone cannot tell a player who
             # played cards not held from a service that had shown the player another hand.
             took = line.receipt is not None or _taken(lines, number)
-            also = (SERVER_NAME,) if took and line.entry.by != SERVER_NAME else ()
-            work.fail(step, number, error, line.entry.by, *also)
+            author = work.author(number)
+            also = took and line.entry.by != SERVER_NAME and not (author and author.held)
+            work.fail(step, number, error, author, work.keyring.party(SERVER_NAME, number) if also else None)
             return course
     if course is None:
         return None

@@ -65,7 +65,7 @@ def _checks(
     opened, link = False, None
     server = keyring.party(SERVER_NAME, len(lines))
     for number, (line, body) in enumerate(zip(lines, bodies, strict=True)):
-        party = keyring.party(line.entry.by, number)
+        party = keyring.signer(number, line.entry)
         if party is None:
             return
         try:

@@ -11,11 +11,12 @@ last entry of which the service has also said what follows it: an entry is late 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
 from hkoji.audit.checks import (
+    Caller,
     verify_both_signed,
     verify_clock_runs,
     verify_gift,
@@ -29,9 +30,10 @@ from hkoji.audit.checks import (
 )
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import UNTIMED
 from hkoji.game.clock import Effect, GameClock, Pace
 from hkoji.game.entry_kinds import EntryBody
+from hkoji.game.held_keys import MailGrade, verify_gateway, verify_mail
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
@@ -51,6 +53,26 @@ class TimedLine(NamedTuple):
         if line.receipt is not None:
             return line.receipt.receipt.at
         return line.entry.at if line.entry.by == SERVER_NAME else None
+
+
+def held_keys(timed: Sequence[TimedLine]) -> list[Mapping[str, MailGrade | None]]:
+    """For each entry the players of whom the service holds a key there, by name.
+
+    The value is the grade that the player demands of mails; None if the held key is their only one.
+    """
+    now: Mapping[str, MailGrade | None] = {}
+    found: list[Mapping[str, MailGrade | None]] = []
+    for (entry, _, _), body in timed:
+        changes = isinstance(body, entry_kinds.Delegate | entry_kinds.Revoke)
+        if body.certificate is not None and not changes:  # a newcomer, whose key signs this entry too
+            now = {**now, entry.by: None}
+        found.append(now)
+        if changes:
+            ended = body.name if isinstance(body, entry_kinds.Revoke) else entry.by
+            now = {name: least for name, least in now.items() if name != ended}
+        if isinstance(body, entry_kinds.Delegate) and body.gateway is not None:
+            now = {**now, entry.by: body.grade}
+    return found
 
 
 class TimePass(Enum):
@@ -105,9 +127,12 @@ class TimedLog:
     def __init__(self, timed: Sequence[TimedLine], worded: int) -> None:
         self._timed = timed
         self._worded = worded
-        self._agreement = _agreement(timed)
+        offer = timed[0].body if timed else None
+        self._agreement = offer.agreement if isinstance(offer, entry_kinds.Offer) else UNTIMED
+        self._server = offer.server_key if isinstance(offer, entry_kinds.Offer) else None
         self._names: list[str] = []  # host and guest, as far as they have come
         self._keys: dict[str, PublicKey] = {}
+        self._held = held_keys(timed)
         self._clocks: list[GameClock | None] = []  # after each entry that has been followed
 
     def find_fault(self, which: TimePass, *, settled: int, first: int = 0) -> TimeFault | None:
@@ -163,6 +188,11 @@ class TimedLog:
             return own
         return self._timed[number + 1].line.entry.seen if number < self._worded else None
 
+    def _only_held(self, number: int, name: str) -> bool:
+        """Whether the service holds the only key of a player at entry `number`."""
+        held = self._held[number]
+        return name in held and held[name] is None
+
     # --- the passes -----------------------------------------------------------------------------------------------
 
     def _record_error(self, number: int) -> HkojiError | None:
@@ -181,6 +211,11 @@ class TimedLog:
                 verify_joined_in_time(expires, at)
             if isinstance(body, entry_kinds.Lapse) and at is not None:
                 verify_lapse(body, at, expires, invited=self._invited(number))
+            if self._server is not None and body.certificate is not None:
+                verify_gateway(body.certificate, entry.by, self._server)
+            if entry.by != SERVER_NAME:
+                held = self._held[number]
+                verify_mail(entry.by, body.mail, held=entry.by in held, least=held.get(entry.by))
         except HkojiError as error:
             return error
         return None
@@ -196,7 +231,8 @@ class TimedLog:
         try:
             if isinstance(body, entry_kinds.Annul):
                 due, seat, after_play = number, body.seat, True
-                verify_both_signed(entry, body, [(name, self._keys[name]) for name in self._names])
+                callers = [Caller(name, self._keys[name], self._only_held(number, name)) for name in self._names]
+                verify_both_signed(entry, body, callers)
                 if body.gift is None and not body.outages:
                     return None
             else:  # a credit helps the entry before it
@@ -210,7 +246,8 @@ class TimedLog:
             if body.gift is not None:
                 assert seat is not None
                 giver = self._names[1 - seat]
-                verify_gift(body.gift, clock.heads, entry.game, giver, self._keys[giver])
+                held = self._only_held(number, giver)
+                verify_gift(body.gift, clock.heads, entry.game, giver, self._keys[giver], held=held)
             if (until := self._time(due)) is not None:
                 since = clock.settled(seen).since
                 verify_outages(body.outages, since, until, self._times_since(since, due))
@@ -300,11 +337,6 @@ class TimedLog:
                 pace = after
         if pace is not None and pace.seat is not None:
             yield ClockTurn(pace.seat, begin, None, pace.spent, pace.banks[pace.seat])
-
-
-def _agreement(timed: Sequence[TimedLine]) -> Agreement:
-    body = timed[0].body if timed else None
-    return body.agreement if isinstance(body, entry_kinds.Offer) else UNTIMED
 
 
 _BEFORE_THE_CLOCK = (

@@ -160,7 +160,7 @@ class TimeKeeper:
         gifts = []
         for gift in said.gifts:
             try:
-                verify_gift(gift, clock.heads, course.setup.game, name, key)
+                verify_gift(gift, clock.heads, course.setup.game, name, key, held=course.held(giver))
             except HkojiError as error:
                 self._say(tell("warning: the service reports a gift that does not hold: {reason}", reason=error))
             else:

@@ -13,7 +13,7 @@ from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
 from hkoji.errors import GameOverError, IllegalError
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import Opening, verify_openings
-from hkoji.game.held_keys import Gateway, HeldKey, MailClaim, verify_mail
+from hkoji.game.held_keys import Gateway, MailClaim, verify_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author, verify_author
 from hkoji.game.setup import Setup
@@ -240,14 +240,6 @@ class Course(NamedTuple):
         assert key is not None
         return key
 
-    def signing_key(self, entry: Entry, body: EntryBody) -> HeldKey | None:
-        """Returns the held key that may sign `entry`, which follows this course; None if there is none."""
-        if body.newcomer_key() is not None:
-            gateway = body.certificate
-            return None if gateway is None else HeldKey(0 if self.stage is Stage.OPEN else 1, gateway, entry.seq)
-        seat = self.setup.seat_of(entry.by)
-        return None if seat is None else self.setup.held_key(seat)
-
     def due_openings(self) -> tuple[FaceDown, ...]:
         """Returns the face-down cards that the next `reveal` must open (those that count), or the `end` (all)."""
         if self.stage is Stage.END:
@@ -265,7 +257,7 @@ class Course(NamedTuple):
             raise GameOverError(self.setup.game)
         verify_author(self, entry, body.AUTHOR)
         if entry.by != SERVER_NAME:
-            verify_mail(entry.by, body.mail, self.signing_key(entry, body))
+            self._verify_mail(entry, body)
         after, events = body.apply(self, entry, knowledge)
         setup, _, _, stage, state, draws, face_down, dealt, clock = after
         if body.mail is not None and (seat := setup.seat_of(entry.by)) is not None:
@@ -274,6 +266,13 @@ class Course(NamedTuple):
             clock = self._follow(clock, entry, body)
         # Made field by field, here and in `advance`: `_replace` takes twice as long, and this is done for every entry.
         return Course(setup, entry.seq, entry.head, stage, state, draws, face_down, dealt, clock), events
+
+    def _verify_mail(self, entry: Entry, body: EntryBody) -> None:
+        if body.newcomer_key() is not None:
+            verify_mail(entry.by, body.mail, held=body.certificate is not None)
+            return
+        held = self.setup.held_key(self.setup.require_seat(entry.by))
+        verify_mail(entry.by, body.mail, held=held is not None, least=held.grade if held else None)
 
     def _follow(self, clock: GameClock, entry: Entry, body: EntryBody) -> GameClock:
         if self.clock is None:  # the entry has just started the clock

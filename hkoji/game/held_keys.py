@@ -44,6 +44,7 @@ __all__ = [
     "strong_gateway",
     "verify_gateway",
     "verify_mail",
+    "verify_statement_mail",
     "weaker",
 ]
 
@@ -199,27 +200,30 @@ class HeldKey(NamedTuple):
         return self.grade is None
 
 
-def verify_mail(name: str, mail: MailClaim | None, held: HeldKey | None) -> None:
-    """Checks that an entry by `name` has `mail` exactly if the service signs it, with the key `held` that it has there.
+def verify_mail(name: str, mail: MailClaim | None, *, held: bool, least: MailGrade | None = None) -> None:
+    """Checks that an entry by `name` has `mail` exactly if the service has signed it.
 
-    A seat whose only key is held has a mail in each entry; one with its own key alone in none. Raises `IllegalError`.
+    `held` says that the service holds a key of this player there; it is the only one if `least` is None. Else `least`
+    is the grade that the player demands, and the entry may also be signed by the player's own key. Raises
+    `IllegalError`.
     """
-    if mail is None:
-        if held is not None and held.only:
-            raise IllegalError(
-                tell("the service signs for {name}, and the entry does not say by which mail", name=name)
-            )
-        return
-    if held is None:
+    if mail is None or not held:
+        verify_statement_mail(name, mail, held=held and least is None)
+    elif least is not None and not mail.grade.at_least(least):
         raise IllegalError(
-            tell("the entry is said to come by mail, and {name} signs with a key of their own", name=name)
+            tell("the mail has grade {grade}, and {name} demands {least}", grade=mail.grade, name=name, least=least)
         )
-    if held.grade is not None and not mail.grade.at_least(held.grade):
-        raise IllegalError(
-            tell(
-                "the mail has grade {grade}, and {name} demands {least}", grade=mail.grade, name=name, least=held.grade
-            )
-        )
+
+
+def verify_statement_mail(name: str, mail: MailClaim | None, *, held: bool) -> None:
+    """Checks that a statement of `name` beside the log names a mail exactly if the player's only key is `held`.
+
+    A player with a key of their own signs statements with it. Raises `IllegalError`.
+    """
+    if held and mail is None:
+        raise IllegalError(tell("the service signs for {name}, and does not say by which mail", name=name))
+    if mail is not None and not held:
+        raise IllegalError(tell("it is said to come by mail, and {name} signs with a key of their own", name=name))
 
 
 class SeatGrade(StrEnum):

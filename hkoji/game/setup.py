@@ -98,8 +98,11 @@ class Setup(NamedTuple):
             raise ForbiddenError(tell("{by} does not play in game {game}", by=name, game=self.game[:8]), hint=hint)
         return seat
 
-    def key_at(self, seat: Seat, seq: int) -> PublicKey | None:
-        """Returns the key that must have signed the seat's entry `seq`."""
+    def key_at(self, seat: Seat, seq: int, *, by_mail: bool = False) -> PublicKey | None:
+        """Returns the key that must have signed the seat's entry `seq`; `by_mail` if the entry names a mail."""
+        held = self.held_key(seat, seq) if by_mail else None
+        if held is not None:
+            return held.gateway.key
         for each in self.replaced:
             if each.seat == seat and seq <= each.seq:
                 return each.old

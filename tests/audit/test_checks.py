@@ -199,7 +199,7 @@ def test_a_gift_is_the_opponents_and_for_this_entry() -> None:
 
 
 def test_both_players_call_a_game_off_at_the_head_before() -> None:
-    players = (("alice", ALICE.public), ("bob", BOB.public))
+    players = (checks.Caller("alice", ALICE.public), checks.Caller("bob", BOB.public))
     keys = {"alice": ALICE, "bob": BOB}
 
     def sig(name: str, head: str, key: PrivateKey) -> bytes:

@@ -15,7 +15,7 @@ from hashlib import sha256, sha512
 from typing import Any
 
 from hkoji.log import sshsig
-from hkoji.log.line import Line
+from hkoji.log.line import Line, entry_namespace
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
 from tests.support.curve import ORDER
@@ -91,6 +91,8 @@ class Draft:
     """Signs an `open` or `join` as the key of the link; None leaves that signature unchanged."""
     callers: tuple[Owner, ...] = ()
     """Sign that they call the game off at the entry before; without them the signatures stay unchanged."""
+    certifier: PrivateKey | None = None
+    """Signs the certificate of a held key; None leaves it unchanged."""
 
     @property
     def body(self) -> Value:
@@ -111,7 +113,7 @@ def draft(table: Table) -> list[Draft]:
         Draft(
             json.loads(line.entry.text),
             table.signer(line),
-            sshsig.SERVER if line.entry.by == "server" else sshsig.ENTRY,
+            entry_namespace(line.entry),
             table.server,
             receipt={} if line.receipt is None or line.receipt.receipt.at == line.entry.at else _own_time(line),
             prover=by_text[str(line.entry.body["key"])] if line.entry.kind in ("rekey", "revoke") else None,
@@ -122,6 +124,8 @@ def draft(table: Table) -> list[Draft]:
     for number, each in enumerate(drafts):
         if each.kind in ("open", "join"):
             each.linker = table.link
+        if each.body.get("gateway"):
+            each.certifier = table.server
         if each.kind == "annul":
             each.callers = (_owner(table, 0, number), _owner(table, 1, number))
         if each.kind in ("credit", "annul") and each.body["gift"]:
@@ -159,6 +163,8 @@ def seal(drafts: Iterable[Draft]) -> bytes:
             _prove(each, each.prover)
         if each.linker is not None:
             _link(each, each.linker)
+        if each.certifier is not None:
+            _certify(each, each.certifier)
         if each.giver is not None:
             _give(each, each.giver, heads)
         if each.callers:
@@ -187,13 +193,29 @@ def _give(each: Draft, giver: Owner, heads: list[str]) -> None:
     if isinstance(gift, dict) and each.given_at < len(heads):
         gift["head"] = heads[each.given_at]
         said = {"game": each.value.get("game"), "head": gift["head"], "seconds": gift.get("seconds")}
+        said |= {"mail": gift["mail"]} if "mail" in gift else {}
         gift["sig"] = _state(giver, sshsig.GIVE, said)
 
 
 def _call_off(each: Draft, head: str) -> None:
     if isinstance(each.value.get("body"), dict) and "sigs" in each.body:
         said = {"game": each.value.get("game"), "head": head}
-        each.body["sigs"] = [_state(caller, sshsig.ANNUL, said) for caller in each.callers]
+        mails = each.body.get("mails")
+        by_seat = mails if isinstance(mails, list) and len(mails) == len(each.callers) else [None, None]
+        each.body["sigs"] = [
+            _state(caller, sshsig.ANNUL, said | ({"mail": mail} if mail else {}))
+            for caller, mail in zip(each.callers, by_seat, strict=True)
+        ]
+
+
+def _certify(each: Draft, certifier: PrivateKey) -> None:
+    gateway = each.value["body"].get("gateway") if isinstance(each.value.get("body"), dict) else None
+    if isinstance(gateway, dict) and "sig" in gateway:
+        said = {name: value for name, value in gateway.items() if name != "sig"} | {
+            "name": each.value.get("by"),
+            "v": 1,
+        }
+        gateway["sig"] = _base64(certifier.sign(sshsig.HELD, write(said).encode("utf-8", "surrogatepass") + b"\n"))
 
 
 def _state(party: Owner, namespace: str, said: Value) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Self, TypedDict
 
 import pytest
@@ -20,9 +21,11 @@ from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.entry_kinds import GivenTime
-from hkoji.game.entry_kinds.key_changes import Rekey, Revoke, Revoked
+from hkoji.game.entry_kinds.key_changes import Delegate, Rekey, Revoke, Revoked
+from hkoji.game.held_keys import NO_MAIL, Gateway, MailClaim, MailGrade, certify
 from hkoji.game.submission import Submission
 from hkoji.log import sshsig
+from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import make_entry
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import Line, format_log, sign_entry
@@ -39,6 +42,10 @@ NAMES = ("alice", "bob")
 ORIGIN = "http://127.0.0.1:9"
 CODE = "000102030405060708090a0b0c0d0e0f"
 """The code of a link."""
+
+
+BY_MAIL = ("open", "join", "seed", "move", "resign", "cancel")
+"""The kinds of entry that name a mail if the service signs them for a player."""
 
 
 class Newcomer(TypedDict):
@@ -63,6 +70,10 @@ class Table:
     agreement: Agreement = UNTIMED
     now: str = AT
     """The time at which the host decides; at first that of the offer."""
+    held: tuple[int, ...] = ()
+    """The seats whose only key the service holds: all that they sign names a mail."""
+    grade: MailGrade = MailGrade.TOKEN
+    """The grade of the mails."""
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
@@ -82,6 +93,8 @@ class Table:
         self.refereed = offered.refereed
         self.entropy = (self.bytes(32).hex(), self.bytes(32).hex())
         self.link: PrivateKey | None = None
+        self.delegated: dict[int, PrivateKey] = {}
+        """By seat, the held key that signs from now on beside the seat's own."""
 
     def bytes(self, count: int) -> bytes:
         return self.random.randbytes(count)
@@ -98,7 +111,7 @@ class Table:
         """A signed submission of `seat`; `changes` replace fields of the entry."""
         fields: dict[str, object] = {
             "at": AT,
-            "body": content.to_json(),
+            "body": self.said(seat, content),
             "by": self.names[seat],
             "game": self.game,
             "kind": content.KIND,
@@ -107,7 +120,52 @@ class Table:
             "seq": self.course.seq + 1,
         }
         entry = make_entry(**{**fields, **changes})  # type: ignore[arg-type] # fields by name
-        return Submission(entry, sign_entry(entry, self.keys[seat]))
+        key = self.delegated.get(seat) if "mail" in entry.body else None
+        return Submission(entry, sign_entry(entry, key or self.keys[seat]))
+
+    def said(self, seat: int, content: entry_kinds.EntryBody) -> dict[str, JsonValue]:
+        """A body as it stands in the entry: with a mail, and with a certificate, where the service holds the key."""
+        body = content.to_json()
+        if seat not in self.held or content.KIND not in BY_MAIL:
+            return body
+        if content.newcomer_key() is not None:
+            body.setdefault("gateway", self.certify(seat, self.keys[seat].public).to_json())
+        mail = NO_MAIL if content.KIND == "seed" else self.mail()
+        body.setdefault("mail", mail.to_json())
+        return body
+
+    def mail(self, grade: MailGrade | None = None) -> MailClaim:
+        """What the service says of a mail that has just come."""
+        return MailClaim(self.bytes(32).hex(), grade or self.grade)
+
+    def certify(self, seat: int, key: PublicKey, **changes: object) -> Gateway:
+        """The service's certificate of a key that it holds for a seat; `changes` replace what it says."""
+        fields: dict[str, object] = {
+            "address": sha256(self.names[seat].encode()).hexdigest(),
+            "at": AT,
+            "key": key,
+            "name": self.names[seat],
+            "origin": ORIGIN,
+        }
+        return certify(self.server, **{**fields, **changes})  # type: ignore[arg-type] # fields by name
+
+    def delegate(self, seat: int, grade: MailGrade = MailGrade.TOKEN) -> PrivateKey:
+        """Lets the service sign for a seat too, with a key that it holds; returns that key."""
+        key = PrivateKey.from_seed(self.bytes(32))
+        self.send(self.entry(seat, Delegate(self.certify(seat, key.public), grade)))
+        self.every_key.append(key)
+        self.delegated[seat] = key
+        return key
+
+    def end_delegation(self, seat: int) -> None:
+        """Lets only a seat's own key sign for it again."""
+        self.send(self.entry(seat, Delegate(None, None)))
+        del self.delegated[seat]
+
+    def by_mail(self, seat: int, content: entry_kinds.EntryBody, mail: MailClaim | None = None) -> Submission:
+        """A submission that the service signs for a seat, for a mail."""
+        said = content.to_json() | {"mail": (mail or self.mail()).to_json()}
+        return self.entry(seat, entry_kinds.parse_body(content.KIND, said))
 
     def rekey(self, seat: int, key: PrivateKey | None = None) -> PrivateKey:
         """Gives a seat a new key, signed with the old one."""
@@ -159,7 +217,7 @@ class Table:
         seat = self.course.setup.seat_of(line.entry.by)
         if seat is None:
             return self.server
-        public = self.course.setup.key_at(seat, line.entry.seq)
+        public = self.course.setup.key_at(seat, line.entry.seq, by_mail="mail" in line.entry.body)
         return next(key for key in self.every_key if key.public == public)
 
     def _keep(self, accepted: referee.Accepted) -> None:
@@ -207,8 +265,9 @@ class Table:
         """Gives the seat that owes the next entry time, by its opponent."""
         assert self.course.actor is not None
         giver = 1 - self.course.actor
-        said = make_gift(game=self.game, head=self.course.head, name=self.names[giver], seconds=seconds)
-        given = GivenTime(said.head, seconds, self.keys[giver].sign(sshsig.GIVE, said.message))
+        mail = self.mail() if giver in self.held else None
+        said = make_gift(game=self.game, head=self.course.head, name=self.names[giver], seconds=seconds, mail=mail)
+        given = GivenTime(said.head, seconds, self.keys[giver].sign(sshsig.GIVE, said.message), mail)
         self.gifts = (*self.gifts, given)
         return self
 
@@ -225,7 +284,11 @@ class Table:
 
     def call_off(self) -> Self:
         """Lets both players call the game off."""
-        said = [make_annul(game=self.game, head=self.course.head, name=name) for name in self.names]
+        mails = (self.mail() if 0 in self.held else None, self.mail() if 1 in self.held else None)
+        said = [
+            make_annul(game=self.game, head=self.course.head, name=name, mail=mail)
+            for name, mail in zip(self.names, mails, strict=True)
+        ]
         host, guest = (key.sign(sshsig.ANNUL, each.message) for key, each in zip(self.keys, said, strict=True))
         self._keep(
             referee.annul(
@@ -233,6 +296,7 @@ class Table:
                 (host, guest),
                 signer=self.server,
                 at=self.now,
+                mails=mails,
                 gifts=self.gifts,
                 outages=self.outages,
             )
@@ -251,6 +315,8 @@ class Table:
 
     def open(self, invite: entry_kinds.Invite | None = None) -> None:
         commit = entropy_commit(self.game, 0, self.entropy[0])
+        if invite is None and 1 in self.held:
+            invite = entry_kinds.Invite(self.names[1], self.keys[1].public)
         self.send(self.entry(0, entry_kinds.Open(commit, self.keys[0].public, invite)))
 
     def open_by_link(self, code: str = CODE) -> Self:
@@ -295,6 +361,18 @@ class Table:
             self.send(self.move(self.random.choice(self.course.state.legal_actions())))
             played += 1
         return self
+
+
+def held_game(
+    seed: int = 0,
+    ruleset: Ruleset | None = None,
+    *,
+    held: tuple[int, ...] = (1,),
+    agreement: Agreement = UNTIMED,
+    grade: MailGrade = MailGrade.TOKEN,
+) -> Table:
+    """A game up to its first decision in which the service holds the keys of some seats."""
+    return Table(ruleset or Hanamikoji(), seed, agreement=agreement, held=held, grade=grade).begin()
 
 
 def new_game(seed: int = 0, ruleset: Ruleset | None = None, deal: tuple[str, str] | None = None) -> Table:

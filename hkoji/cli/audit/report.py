@@ -8,9 +8,10 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.keyring import ExpectedKeys, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.audit.log_signatures import MapChecks
-from hkoji.cli.language import _, translate
+from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import AuditError, LaterVersionError
+from hkoji.game.held_keys import MailGrade
 from hkoji.log.line import format_log
 from hkoji.messages.text import tell
 
@@ -111,8 +112,13 @@ def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
                 "pinned": party.pinned,
                 "since": party.since,
                 "vouched": party.vouched,
+                "held": party.held,
             }
             for party in result.parties
+        ],
+        "players": [
+            {"name": name, "grade": grade.value, "signed_for": _signed_json(result, name)}
+            for name, grade in result.grades.items()
         ],
         "findings": [
             {
@@ -129,9 +135,49 @@ def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
     }
 
 
+def _signed_json(result: Audit, name: str) -> dict[str, Any] | None:  # Any: JSON
+    """Returns what the service has signed for a player; None if it holds no key of this player."""
+    for each in result.signed_for:
+        if each.name == name:
+            claims = {grade.value: count for grade, count in each.claims.items()}
+            return {"entries": each.entries, "statements": each.statements, **claims, "drawn": each.drawn}
+    return None
+
+
+def _signed_lines(result: Audit) -> list[str]:
+    """Returns for each player for whom the service has signed what that was, and what it proves."""
+    lines = []
+    for each in (each for each in result.signed_for if each.entries or each.statements):
+        signed = _n("{n} entry", "{n} entries", each.entries)
+        if each.statements:
+            statements = _n("{n} statement", "{n} statements", each.statements)
+            signed = _("{entries}, {statements}", entries=signed, statements=statements)
+        first = _(
+            "{signed} signed by the service for {name}: {dkim} say dkim, {token} token, {none} none; "
+            "not checked against mails.",
+            signed=signed,
+            name=each.name,
+            dkim=each.claims[MailGrade.DKIM],
+            token=each.claims[MailGrade.TOKEN],
+            none=each.claims[MailGrade.NONE],
+        )
+        proves = _("They prove what the service says, not what {name} did.", name=each.name)
+        if each.drawn:
+            drawn = _("The service drew {name}'s part in the shuffle.", name=each.name)
+            proves = f"{proves} {drawn}"
+        lines += [f"  {each.name:12} {first}", f"{'':15}{proves}"]
+    if sum(each.drawn for each in result.signed_for) > 1:
+        lines.append(f"{'':15}{_('The deal is the word of the service alone: nobody else has drawn any of it.')}")
+    return lines
+
+
 def _standing(result: Audit, party: Party) -> str:
     """Returns whether a key was expected, and from which entry on it counts, if it replaced another."""
-    pinned = _("expected") if party.pinned else _("not pinned")
+    if party.held:
+        service = _("expected") if party.pinned else _("not pinned")
+        pinned = _("held by the service, whose key is {pinned}", pinned=service)
+    else:
+        pinned = _("expected") if party.pinned else _("not pinned")
     if party.vouched:
         return _("{pinned}, from entry {entry} on by the server's word alone", pinned=pinned, entry=party.since)
     if party == next(each for each in result.parties if each.name == party.name):
@@ -141,7 +187,11 @@ def _standing(result: Audit, party: Party) -> str:
 
 def audit_text(result: Audit) -> str:
     """Returns an audit for people: its steps, the parties and the conclusion."""
-    lines = [f"{int(step)} {translate(_STEPS[step]):12} {translate(note)}" for step, note in result.notes.items()]
+    lines = []
+    for step, note in result.notes.items():
+        lines.append(f"{int(step)} {translate(_STEPS[step]):12} {translate(note)}")
+        if step is AuditStep.SIGNATURES:
+            lines += _signed_lines(result)
     for party in result.parties:
         lines.append(f"  {party.name:10} {party.key.fingerprint}  {_standing(result, party)}")
     if result.ok:

@@ -156,8 +156,11 @@ class Credit(_CreditFields, EntryBody):
         }
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
-        """Changes nothing but the clock."""
-        return course, ()
+        """Changes nothing but the clock, and what is known of who has given the time."""
+        played = course.clock.pace.seat if course.clock else None
+        if self.gift is None or self.gift.mail is None or played is None:
+            return course, ()
+        return course._replace(setup=course.setup.weaken(1 - played, self.gift.mail)), ()
 
     def credited(self, control: TimeControl) -> int:
         """Returns the seconds of the gift and of the outages."""
@@ -214,7 +217,8 @@ class Annul(_AnnulFields, EntryBody):
         """Ends the game without a winner."""
         if self.seat != course.actor:
             raise IllegalError(tell("seat {seat} does not owe an entry", seat=self.seat))
-        return course.close(_CANCELLED)
+        host, guest = self.mails
+        return course._replace(setup=course.setup.weaken(0, host).weaken(1, guest)).close(_CANCELLED)
 
     def credited_before(self, control: TimeControl) -> int:
         """Returns the seconds by which the deadline of the entry that is due had been moved on."""

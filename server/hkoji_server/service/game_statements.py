@@ -14,6 +14,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, Pace, outages_since
 from hkoji.game.course import Course
+from hkoji.game.held_keys import verify_statement_mail
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
@@ -142,6 +143,7 @@ class GameStatements:
             seat = course.setup.require_seat(name)
             key = course.setup.keys[seat]
             assert key is not None
+            verify_statement_mail(name, statement.mail, held=course.held(seat))
             sshsig.verify(blob, key, sshsig.GIVE if kind == "give" else sshsig.ANNUL, statement.message, name)
             verify_not_revoked(await self._store.retired(key.text))
             if not counted:

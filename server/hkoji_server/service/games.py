@@ -32,6 +32,7 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.line import Line
+from hkoji.log.mail_claim import MAIL
 from hkoji.log.private_key import Signer
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_revocation
@@ -299,7 +300,7 @@ def _key_text(refereed: referee.RefereedGame, submission: Submission) -> str:
     else:
         setup = refereed.course.setup
         seat = setup.seat_of(entry.by)
-        key = None if seat is None else setup.keys[seat]
+        key = None if seat is None else setup.key_at(seat, entry.seq, by_mail=MAIL in entry.body)
     return "" if key is None else key.text
 
 
@@ -317,7 +318,8 @@ def _verify_not_ended_instead(course: Course, entry: Entry, line: Line) -> None:
 
 def _author_key(course: Course, submission: Submission, seq: int) -> PublicKey:
     """Returns the key with which the author must sign entry `seq`."""
-    key = course.setup.key_at(course.setup.require_seat(submission.entry.by), seq)
+    entry = submission.entry
+    key = course.setup.key_at(course.setup.require_seat(entry.by), seq, by_mail=MAIL in entry.body)
     assert key is not None
     return key
 
