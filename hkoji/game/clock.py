@@ -132,7 +132,7 @@ def counted(control: TimeControl, begin: str, until: str) -> int:
     return week.count(parse_time(until)) - week.count(parse_time(begin))
 
 
-def _add_counted(control: TimeControl, begin: str, seconds: int) -> str:
+def add_counted(control: TimeControl, begin: str, seconds: int) -> str:
     """The last second with that many counted seconds from `begin` to it, negative if it lies before; see `deadline`."""
     if control.rest:
         week = _week(control.rest, control.zone)
@@ -238,7 +238,7 @@ class Pace(NamedTuple):
         """
         pace = self.due(control, actor)
         left = control.move + pace.banks[actor] + credits - pace.spent
-        return _add_counted(control, pace.since, left)
+        return add_counted(control, pace.since, left)
 
     def is_late(self, control: TimeControl, actor: Seat, at: str, credits: int = 0) -> bool:
         """Whether the entry that `actor` owes is late at `at`, not before `since`: exactly if that is after D."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from hkoji.game.clock import counted, parse_time
+from hkoji.game.clock import add_counted, counted, parse_time
 from hkoji.game.course import Course
 from hkoji.game.time_control import TimeControl, format_time_control
 from hkoji.log.canonical import JsonValue
@@ -39,6 +39,13 @@ class ClockReading(NamedTuple):
     def text(self) -> str:
         """The control without rest days and zone; `none` for a game without a clock."""
         return format_time_control(self.control)
+
+    @property
+    def free_until(self) -> str | None:
+        """The last second in which the turn that runs takes nothing out of the reserve; None if no time runs."""
+        if self.control is None or self.since is None:
+            return None
+        return add_counted(self.control, self.since, self.control.move + self.credits - self.spent)
 
     def left(self, now: str) -> int | None:
         """The seconds from `now` to the deadline, rest days included; negative after it, None without one."""

@@ -42,15 +42,18 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
 """The words that are filled into a page, unless an edition in its language has its own."""
 
 
-def page(game: str, lang: str, edition: Edition | None = None) -> str:
-    """Returns the rules of a game in a language, wrapped; in the words of an edition if it is in that language."""
+def page(game: str, lang: str, edition: Edition | None = None, *, width: int = WIDTH) -> str:
+    """Returns the rules of a game in a language, wrapped at `width` columns.
+
+    They are in the words of an edition if it is in that language. Lines that are kept as they are have at most 72.
+    """
     text = (PAGES / f"{game}.{lang}.txt").read_text(encoding="utf-8")
     words = {**_WORDS[lang], **(edition.words if edition and edition.language == lang else {})}
-    parts = [*_wrapped(Template(text).substitute(words)), *_of_editions(game, lang, edition)]
+    parts = [*_wrapped(Template(text).substitute(words), width), *_of_editions(game, lang, edition, width)]
     return "\n".join(parts)
 
 
-def _wrapped(text: str) -> Iterator[str]:
+def _wrapped(text: str, width: int) -> Iterator[str]:
     for line in text.splitlines():
         if line.startswith("# "):
             yield line[2:].upper()
@@ -59,14 +62,14 @@ def _wrapped(text: str) -> Iterator[str]:
         else:
             yield from textwrap.wrap(
                 line,
-                WIDTH,
+                width,
                 subsequent_indent="  " * line.startswith("- "),
                 break_on_hyphens=False,
                 break_long_words=False,
             )
 
 
-def _of_editions(game: str, lang: str, edition: Edition | None) -> Iterator[str]:
+def _of_editions(game: str, lang: str, edition: Edition | None, width: int) -> Iterator[str]:
     """Yields the lines of the last section: the given edition, or all editions of the game."""
     say = load_speaker(lang)
     yield ""
@@ -75,18 +78,18 @@ def _of_editions(game: str, lang: str, edition: Edition | None) -> Iterator[str]
         if each.ruleset != game or edition not in (None, each):
             continue
         yield ""
-        yield from textwrap.wrap(f"{each.name}: {say(each.title)}. {say(each.about)}", WIDTH, break_on_hyphens=False)
-        yield from _words(each, say)
+        yield from textwrap.wrap(f"{each.name}: {say(each.title)}. {say(each.about)}", width, break_on_hyphens=False)
+        yield from _words(each, say, width)
         yield f"  {each.command}"
     if edition is None:
         yield ""
         yield from textwrap.wrap(
-            say(tell("`hkoji new --edition NAME` opens a game with the options of an edition.")), WIDTH
+            say(tell("`hkoji new --edition NAME` opens a game with the options of an edition.")), width
         )
 
 
-def _words(edition: Edition, say: Speaker) -> Iterator[str]:
+def _words(edition: Edition, say: Speaker, width: int) -> Iterator[str]:
     names = ", ".join(edition.words.values())
     yield from textwrap.wrap(
-        say(tell("Its words: {words}.", words=names)), WIDTH, initial_indent="  ", subsequent_indent="  "
+        say(tell("Its words: {words}.", words=names)), width, initial_indent="  ", subsequent_indent="  "
     )

@@ -11,19 +11,29 @@ from hkoji.messages.text import tell
 if TYPE_CHECKING:
     from hkoji.game.position import Position
     from hkoji.show.board import Board, Look
+    from hkoji.show.brief import Brief
     from hkoji.show.scene import Scene
 
 
 class ShownGame(NamedTuple):
-    """Where a game's board and drawing are, as `module:name`; a game may do without a drawing."""
+    """Where a game's board, drawing and brief are, as `module:name`; a game may do without the last two."""
 
     board: str
     drawing: str = ""
+    brief: str = ""
 
 
 SHOWN_GAMES: Final = {
-    "geishas-road": ShownGame("hkoji.show.geishas_road.board:GeishasRoadBoard", "hkoji.show.geishas_road.drawing:draw"),
-    "hanamikoji": ShownGame("hkoji.show.hanamikoji.board:HanamikojiBoard", "hkoji.show.hanamikoji.drawing:draw"),
+    "geishas-road": ShownGame(
+        "hkoji.show.geishas_road.board:GeishasRoadBoard",
+        "hkoji.show.geishas_road.drawing:draw",
+        "hkoji.show.geishas_road.brief:GeishasRoadBrief",
+    ),
+    "hanamikoji": ShownGame(
+        "hkoji.show.hanamikoji.board:HanamikojiBoard",
+        "hkoji.show.hanamikoji.drawing:draw",
+        "hkoji.show.hanamikoji.brief:HanamikojiBrief",
+    ),
 }
 """By a ruleset's name. What a game has here is imported when it is first used."""
 
@@ -37,6 +47,12 @@ def board_type(ruleset: str) -> type[Board]:
 def board(position: Position, look: Look) -> Board:
     """Returns the board of a position."""
     return board_type(position.course.setup.ruleset.name)(position, look)
+
+
+def brief_type(ruleset: str) -> type[Brief]:
+    """Returns the class of a game's briefs."""
+    found: type[Brief] = _load(SHOWN_GAMES[ruleset].brief or "hkoji.show.brief:Brief")
+    return found
 
 
 def draw_position(scene: Scene) -> str:

@@ -231,7 +231,7 @@ class GeishasRoadBoard(Board):
         return self._row(self.label(seat), cells, f"{points:^8} {self.state.wins[seat]:^6}")
 
     def _influence_row(self, seat: Seat) -> str:
-        return self._row(self.say(tell("  influence")), (_halves(each) for each in self.state.influence(seat)))
+        return self._row(self.say(tell("  influence")), (written_halves(each) for each in self.state.influence(seat)))
 
     def _markers_row(self) -> str:
         arrows = {str(1 - self.me): "▲", str(self.me): "▼", MIDDLE: "·"}
@@ -340,7 +340,7 @@ class GeishasRoadBoard(Board):
                         "{name} {cards}, influence {points}",
                         name=self.name(seat),
                         cards=self._held(seat, colour),
-                        points=_halves(state.influence(seat)[number]),
+                        points=written_halves(state.influence(seat)[number]),
                     )
                 )
                 for seat in (self.me, other)
@@ -410,7 +410,7 @@ def _spread(action: str) -> str:
     return _spaced(action[1:])
 
 
-def _halves(number: int) -> str:
+def written_halves(number: int) -> str:
     """Half points as people write them: `5½`."""
     whole, half = divmod(number, 2)
     return f"{whole or ('' if half else 0)}{'½' * half}"

@@ -1,0 +1,104 @@
+"""A position in a few lines of plain text, without drawing: for letters, whose readers may have any font.
+
+A game's brief says what its board says, and how a move is asked for and typed in a mail. A game without a brief of its
+own has this one, which uses the sentences of its board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final
+
+from hkoji.game.position import Position
+from hkoji.messages.language import Speaker
+from hkoji.messages.text import Text, tell
+from hkoji.rules.events import Seat
+from hkoji.rules.protocol import Ruleset
+from hkoji.show.board import Board
+
+WIDTH: Final = 72
+"""The columns that a brief's rows take at most, if they are not sentences."""
+_COLUMNS: Final = 2
+_SIGNS: Final = ">!^"
+
+
+class Brief:
+    """A position in a few lines."""
+
+    about: ClassVar[str] = ""
+    """What the game is, in a few sentences for somebody who has never seen it."""
+
+    heading: ClassVar[str] = ""
+    """What stands over the table, if something lies on it."""
+
+    def __init__(self, board: Board) -> None:
+        self.board: Final = board
+        self.position: Final[Position] = board.position
+        self.say: Final[Speaker] = board.say
+        self.me: Final[Seat] = board.me
+
+    @classmethod
+    def options(cls, ruleset: Ruleset, say: Speaker) -> Iterator[str]:  # noqa: ARG003
+        """Sentences on the options of a ruleset; here as they stand in the log."""
+        for name, value in ruleset.to_json().items():
+            if name not in ("name", "version"):
+                yield f"{name}: {value}."
+
+    def news(self) -> list[str]:
+        """What has happened since the reader last decided: words, and the notation in brackets."""
+        found = []
+        for line in self.board.news():
+            words, _, notation = line.partition("   ")
+            found.append(f"{words} ({self.written(notation)})" if notation else words)
+        return found
+
+    def written(self, notation: str) -> str:
+        """A decision in notation, for reading. One with a sign that mail programs understand is written in words."""
+        return self.typed(notation) if notation[0] in _SIGNS else notation
+
+    def table(self) -> Iterator[str]:
+        """What lies on the table, a row or sentence a line, without indent."""
+        yield from self.board.sentences()
+
+    def standing(self) -> Iterator[str]:
+        """Sentences on how the game stands, beside the table."""
+        return iter(())
+
+    def offer(self) -> Iterator[str]:
+        """Sentences on what the reader has to answer or to order."""
+        return iter(())
+
+    def hand(self) -> Iterator[str]:
+        """Sentences on what the reader holds and has lying face down."""
+        return iter(())
+
+    def left(self) -> Iterator[str]:
+        """Sentences on the actions that are left, without cards."""
+        return iter(())
+
+    def ask(self, action: str) -> str:
+        """How a letter offers a move: `To trade off B and C, write:`."""
+        return self.say(tell("To play {move}, write:", move=action))
+
+    def typed(self, action: str) -> str:
+        """The line of a mail that plays a move."""
+        return action
+
+    def examples(self) -> Sequence[str]:
+        """The moves to offer: all of a few, or one of each action that is left."""
+        return self.position.legal[:3]
+
+    def columns(self, rows: Sequence[str]) -> Iterator[str]:
+        """Rows side by side, two in a line."""
+        width = WIDTH // _COLUMNS - 1
+        for n in range(0, len(rows), _COLUMNS):
+            yield "".join(f"{row:{width}}" for row in rows[n : n + _COLUMNS]).rstrip()
+
+    def by(self, seat: Seat, you: str, they: str, **values: object) -> str:
+        """A message about a seat, as `Board.by` gives it."""
+        return self.say(Text(you if self.board.is_me(seat) else they, {"name": self.board.name(seat), **values}))
+
+
+def spread_over(moves: Sequence[str], number: int) -> str:
+    """One of the moves, which depends on a number only: it is no advice, and not always the first."""
+    return moves[(7 * number + 3) % len(moves)]
