@@ -181,7 +181,7 @@ class AskedBackFacts(NamedTuple):
 
     `order` is the move in canonical notation, or else the command's line as the reader can write it. `sender` is the
     address that a mail came from, shown for `AskedWhy.SENDER` only. `until` is the end of the day for which the letter
-    can be answered if it is about no game.
+    can be answered if it is about no game, and `now` is the time now; None with a game.
     """
 
     order: str
@@ -189,6 +189,7 @@ class AskedBackFacts(NamedTuple):
     seat: SeatFacts | None = None
     sender: str = ""
     until: str | None = None
+    now: str | None = None
 
 
 class TurnOverFacts(NamedTuple):

@@ -1,0 +1,256 @@
+"""The letters that answer an order: what is on record, what was not understood or is asked back, what was not read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hkoji.mail.letters.facts import (
+    AskedBackFacts,
+    AskedWhy,
+    CalledOffFacts,
+    FirstCountsFacts,
+    NotUnderstoodFacts,
+    NotYetFacts,
+    OnRecordFacts,
+    SeatFacts,
+    TurnFacts,
+    TurnOverFacts,
+    UnreadableFacts,
+    WelcomeFacts,
+)
+from hkoji.mail.letters.game_words import GameWords
+from hkoji.mail.letters.page import Block, LetterDraft, command, harmless, paragraph, sentences, typed
+from hkoji.mail.letters.times import moment
+from hkoji.mail.letters.turn_words import how_to_answer, turn, turn_blocks
+from hkoji.messages.language import Speaker
+from hkoji.messages.text import tell
+
+_ASKED: Final = {
+    AskedWhy.SENDER: tell("Nothing was done yet: a mail for you came from another address than yours."),
+    AskedWhy.SIGNATURE: tell("Nothing was done yet: your mail came without your provider's signature."),
+    AskedWhy.REQUIRED: tell("Nothing was done yet: your mail came without the signature that we need."),
+    AskedWhy.FINAL: tell("Nothing was done yet: this cannot be taken back, so you are asked again."),
+}
+
+
+def _help(say: Speaker) -> Block:
+    return paragraph(say(tell("To see what you can write, answer {help}.", help=command(say(tell("help"))))))
+
+
+def nothing_changed(say: Speaker) -> str:
+    """The sentence on a mail that has changed nothing."""
+    return say(tell("Nothing was changed."))
+
+
+def welcome(facts: WelcomeFacts, say: Speaker) -> LetterDraft:
+    """The reader has accepted an invitation."""
+    first = [say(tell("Welcome, {name}: you are registered at {origin}.", name=facts.name, origin=facts.origin))]
+    if facts.seat is not None:
+        game = GameWords(facts.seat, say)
+        first.append(
+            say(tell("You have joined the game of {game} with {name}.", name=game.opponent, game=game.board.game))
+        )
+    first.append(say(tell("You get a letter when it is your turn.")))
+    address = (
+        *sentences(
+            say(
+                tell(
+                    "This is your address for all that belongs to no game, such as {help} or {games}. Keep it, and "
+                    "keep it for yourself; with {new} you get another one:",
+                    help=command(say(tell("help"))),
+                    games=command(say(tell("games"))),
+                    new=command(say(tell("new address"))),
+                )
+            )
+        ),
+        *typed(facts.commands),
+    )
+    held = paragraph(
+        say(
+            tell(
+                "The service keeps your name, your mailbox, and the key that signs for you, and your mails for some "
+                "months, as a proof of what you played. Other players see your name, but not your mailbox: the log of "
+                "a game, which is public, has only a hash of it."
+            )
+        )
+    )
+    salt = (
+        *sentences(say(tell("To prove one day that it is your mailbox, you need this number. Keep it:"))),
+        *typed(facts.salt),
+    )
+    stop = paragraph(say(tell("To get no more letters, answer {stop}.", stop=command(say(tell("stop"))))))
+    return LetterDraft(tuple(first), (address, held, salt, stop))
+
+
+def on_record(facts: OnRecordFacts, say: Speaker) -> LetterDraft:
+    """An order was carried out."""
+    game = GameWords(facts.seat, say)
+    time = moment(facts.at, facts.seat.now, say)
+    first = [say(_done(facts.kind, facts.seq, time))]
+    told: Block = ()
+    move = _in_words(facts.action, game) if facts.action and facts.seat.cards else ""
+    if move and move not in game.brief.news():
+        told = paragraph(say(tell("On record: {move}.", move=move)))
+    if game.mine:
+        draft = turn(TurnFacts(facts.seat), say)
+        return draft._replace(first=(*first, *draft.first), blocks=(told, *draft.blocks))
+    if game.course.finished:
+        first.append(say(tell("The game is over: {result}.", result=game.result())))
+    return LetterDraft((*first, game.waiting()), (told, *_seen(game), game.signed()))
+
+
+def _done(kind: str, seq: int, time: str) -> str:
+    match kind:
+        case "move":
+            return tell("Your move is on record as entry {seq}, of {time}.", seq=seq, time=time)
+        case "join":
+            return tell("You have joined the game: that is entry {seq}, of {time}.", seq=seq, time=time)
+        case "resign":
+            return tell("You have resigned: that is entry {seq}, of {time}.", seq=seq, time=time)
+        case "cancel":
+            return tell("You have withdrawn your game: that is entry {seq}, of {time}.", seq=seq, time=time)
+    return tell("Your order is on record as entry {seq}, of {time}.", seq=seq, time=time)
+
+
+def _seen(game: GameWords) -> tuple[Block, ...]:
+    """The table and the reader's cards, for a letter at whose time no move is due."""
+    if game.course.state.round == 0 or game.course.finished:
+        return ()
+    return (game.table(), game.hand())
+
+
+def _in_words(action: str, game: GameWords) -> str:
+    words, _, notation = game.board.decision_line(game.position.seat or 0, action).partition("   ")
+    return f"{words} ({game.brief.written(notation)})" if notation else words
+
+
+def not_understood(facts: NotUnderstoodFacts, say: Speaker) -> LetterDraft:
+    """Nothing was done, because a line was not understood or cannot be done."""
+    game = None if facts.seat is None else GameWords(facts.seat, say)
+    first = (nothing_changed(say), "" if game is None else game.turn())
+    leave = say(tell("Leave an empty line after your move: what stands below it is not read.")) if facts.more else ""
+    if game is not None and not game.seat.cards:
+        hidden = say(tell("Your line was not understood. It is not repeated here, as your letters show no cards."))
+        return LetterDraft(first, (paragraph(hidden, leave), game.hand(), game.signed()), how_to_answer(game))
+    blocks = [(*_line_read(facts, say), *paragraph(leave))]
+    if game is None:
+        blocks.append(_help(say))
+        return LetterDraft(first, tuple(blocks))
+    if game.mine:
+        near = (facts.ask,) if facts.ask else facts.near
+        blocks.append(tuple(each for move in near for each in game.example(move)) or game.examples(short=True))
+        blocks.append(game.hand())
+    blocks.append(_help(say))
+    return LetterDraft(first, tuple(blocks), how_to_answer(game))
+
+
+def _line_read(facts: NotUnderstoodFacts, say: Speaker) -> Block:
+    if not facts.line:
+        return paragraph(say(tell("There was no line in your mail that could be read.")), _sentence(say(facts.reason)))
+    line = harmless(facts.line)
+    shown = (
+        tell("This line was read:    {line}", line=line)
+        if facts.more
+        else tell("The first line was    {line}", line=line)
+    )
+    reason = _sentence(say(facts.reason)) or say(tell("It is neither a move nor a word that is known here."))
+    return (*sentences(say(shown)), *paragraph(reason))
+
+
+def _sentence(phrase: str) -> str:
+    """A phrase as a sentence."""
+    if not phrase:
+        return ""
+    whole = phrase[:1].upper() + phrase[1:]
+    return whole if whole.endswith((".", "!", "?")) else f"{whole}."
+
+
+def asked_back(facts: AskedBackFacts, say: Speaker) -> LetterDraft:
+    """An order is asked back."""
+    game = None if facts.seat is None else GameWords(facts.seat, say)
+    first = [say(_ASKED[facts.why])]
+    if game is not None and facts.seat is not None:
+        first.append(game.turn())
+        if game.position.mine and game.seat.clock.deadline is not None:
+            first.append(say(tell("Your clock runs until your answer is here.")))
+    if facts.until is not None and facts.now is not None:
+        first.append(say(tell("You have until {time}.", time=moment(facts.until, facts.now, say))))
+    blocks = []
+    if facts.why is AskedWhy.SENDER and facts.sender:
+        blocks.append((*sentences(say(tell("It came from this address:"))), *typed(_address(facts.sender))))
+    again: Block = typed(facts.order)
+    if game is not None and facts.order in game.position.legal:
+        if not game.seat.cards:
+            hidden = say(tell("The order is not repeated here, as your letters show no cards. Send it once more."))
+            return LetterDraft(tuple(first), (*blocks, paragraph(hidden), game.signed()))
+        again = game.example(facts.order)
+    blocks.append(
+        (*sentences(say(tell("If this is what you want, send it once more, in answer to this mail:"))), *again)
+    )
+    blocks.append(paragraph(say(tell("If you did not write it, do nothing, and nothing happens."))))
+    return LetterDraft(tuple(first), tuple(blocks))
+
+
+def _address(text: str) -> str:
+    shown = "".join(each if each.isascii() and (each.isalnum() or each in "@.+_-=") else "?" for each in text)
+    return shown if len(shown) <= 64 else f"{shown[:61]}..."
+
+
+def turn_over(facts: TurnOverFacts, say: Speaker) -> LetterDraft:
+    """The mail was for a turn that is over."""
+    game = GameWords(facts.seat, say)
+    first = (
+        say(
+            tell("Nothing was changed: your mail was for a turn that is over. Entry {seq} is on record.", seq=facts.seq)
+        ),
+    )
+    told: Block = ()
+    if facts.action and facts.seat.cards:
+        move = game.brief.written(facts.action)
+        told = paragraph(say(tell("Entry {seq} is {move}.", seq=facts.seq, move=move)))
+    if game.mine:
+        draft = turn(TurnFacts(facts.seat), say)
+        return draft._replace(first=(*first, *draft.first), blocks=(told, *draft.blocks))
+    return LetterDraft((*first, _now(game)), (told, game.signed()))
+
+
+def _now(game: GameWords) -> str:
+    if game.course.finished:
+        return game.say(tell("The game is over: {result}.", result=game.result()))
+    return game.turn()
+
+
+def first_counts(facts: FirstCountsFacts, say: Speaker) -> LetterDraft:
+    """A second mail with the same id was not read."""
+    game = None if facts.seat is None else GameWords(facts.seat, say)
+    first = say(tell("One of your mails came twice, with different contents. The first one counts."))
+    return LetterDraft((first, nothing_changed(say), "" if game is None else _now(game)))
+
+
+def unreadable(facts: UnreadableFacts, say: Speaker) -> LetterDraft:
+    """A mail could not be used."""
+    first = say(tell("A mail came for you that could not be used, so nothing was done."))
+    return _plain((first,), facts.seat, _sentence(say(facts.reason)), say)
+
+
+def not_yet(facts: NotYetFacts, say: Speaker) -> LetterDraft:
+    """A command that this service does not know how to do by mail."""
+    first = say(tell("Nothing was done: this service cannot do that by mail yet."))
+    line = say(tell("Your line was    {line}", line=harmless(facts.command)))
+    draft = _plain((first,), facts.seat, _sentence(say(facts.instead)), say)
+    return draft._replace(blocks=(sentences(line), *draft.blocks))
+
+
+def _plain(first: tuple[str, ...], seat: SeatFacts | None, more: str, say: Speaker) -> LetterDraft:
+    if seat is None:
+        return LetterDraft(first, (paragraph(more),))
+    game = GameWords(seat, say)
+    return LetterDraft((*first, _now(game)), (paragraph(more), game.signed()), how_to_answer(game))
+
+
+def called_off(facts: CalledOffFacts, say: Speaker) -> LetterDraft:
+    """The reader wishes to call the game off."""
+    game = GameWords(facts.seat, say)
+    first = say(tell("You wish to call the game off. {name} can agree until the next move.", name=game.opponent))
+    blocks = turn_blocks(game) if game.mine else (game.signed(),)
+    return LetterDraft((first, game.turn()), blocks, how_to_answer(game))

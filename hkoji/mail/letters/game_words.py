@@ -1,0 +1,249 @@
+"""A game in the words of a letter: who plays, whose time runs, what the reader holds and can write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from hkoji.game.clock import parse_time
+from hkoji.game.course import Stage
+from hkoji.game.result_text import closing_body, result_text
+from hkoji.mail.letters.facts import SeatFacts
+from hkoji.mail.letters.page import TIE, Block, command, paragraph, rows, sentences, typed, words
+from hkoji.mail.letters.times import day, length, moment
+from hkoji.messages.language import Speaker
+from hkoji.messages.text import plural, tell
+from hkoji.rules.events import Act
+from hkoji.rules.protocol import Due
+from hkoji.show.board import Board, Look
+from hkoji.show.brief import Brief, spread_over
+from hkoji.show.games import board, brief_type
+
+_MANY: Final = 8
+
+
+class GameWords:
+    """The words of one game for one reader."""
+
+    def __init__(self, seat: SeatFacts, say: Speaker) -> None:
+        self.seat: Final = seat
+        self.say: Final = say
+        self.position: Final = seat.position
+        self.course: Final = seat.position.course
+        self.board: Final[Board] = board(seat.position, Look(say=say))
+        self.brief: Final[Brief] = brief_type(self.course.setup.ruleset.name)(self.board)
+
+    # --- who ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def other(self) -> str | None:
+        """The other player's name, or that of the invited one; None if nobody is known."""
+        setup = self.course.setup
+        return setup.names[1 - (self.position.seat or 0)] or setup.invited
+
+    @property
+    def opponent(self) -> str:
+        """The other player's name, or `nobody yet`."""
+        return self.other or self.say(tell("nobody yet"))
+
+    @property
+    def mine(self) -> bool:
+        """Whether the reader can move now."""
+        return bool(self.position.legal)
+
+    # --- time ---------------------------------------------------------------------------------------------------------
+
+    def own_time(self) -> Iterator[str]:
+        """Sentences on how long the reader still has."""
+        clock, now, say = self.seat.clock, self.seat.now, self.say
+        left, free, reserve = clock.left(now), clock.free_until, clock.reserve_at(now)
+        if clock.deadline is None or left is None or free is None or reserve is None:
+            yield say(tell("The game has no clock: you have all the time you like."))
+            return
+        end, kept = moment(clock.deadline, now, say), reserve[self.position.seat or 0]
+        if left < 0:
+            yield say(tell("Your time was over on {time}: the service is about to end the game.", time=end))
+        elif free < now:
+            yield say(tell("Your reserve is running, and {length} of it are left.", length=length(kept, say)))
+            yield say(tell("It ends, and the game is lost, on {time}.", time=end))
+        elif kept:
+            yield say(
+                tell(
+                    "You have {length}, until {time}, then {reserve} in reserve.",
+                    length=length(_between(now, free), say),
+                    time=moment(free, now, say),
+                    reserve=length(kept, say),
+                )
+            )
+            yield say(tell("Your reserve ends, and the game is lost, on {time}.", time=end))
+        else:
+            yield say(tell("You have {length}, until {time}.", length=length(left, say), time=end))
+            yield say(tell("Without a move of yours by then, the game is lost."))
+
+    def deadline(self) -> str:
+        """A sentence on the end of the reader's time, in brief."""
+        clock, now, say = self.seat.clock, self.seat.now, self.say
+        if clock.deadline is None or clock.free_until is None:
+            return say(tell("It is still your turn. The game has no clock."))
+        end, free = moment(clock.deadline, now, say), clock.free_until
+        if free == clock.deadline or free < now:
+            return say(tell("It is still your turn; your time ends, and the game is lost, on {end}.", end=end))
+        return say(
+            tell(
+                "It is still your turn, until {time}; the reserve ends, and the game is lost, on {end}.",
+                time=moment(free, now, say),
+                end=end,
+            )
+        )
+
+    def waiting(self) -> str:
+        """A sentence on whose turn it is if it is not the reader's; empty when the game is over."""
+        course, say, clock, now = self.course, self.say, self.seat.clock, self.seat.now
+        if course.finished:
+            return ""
+        if course.stage is Stage.JOIN:
+            return self.board.turn()
+        if clock.deadline is None or clock.seat is None:
+            return say(tell("It is {name}'s turn. You get a letter when it is yours.", name=self.opponent))
+        return say(
+            tell(
+                "It is {name}'s turn, until {time} at the latest. You get a letter when it is yours.",
+                name=self.opponent,
+                time=moment(clock.deadline, now, say),
+            )
+        )
+
+    def turn(self) -> str:
+        """A sentence on the end of the reader's time or on whose turn it is; empty when the game is over."""
+        return self.deadline() if self.position.mine else self.waiting()
+
+    # --- the game -----------------------------------------------------------------------------------------------------
+
+    def result(self) -> str:
+        """The result of a game that is over, as a phrase."""
+        outcome, setup = self.course.outcome, self.course.setup
+        assert outcome is not None
+        closed = closing_body(step.body for step in self.position.replay.steps)
+        name = None if outcome.winner is None else setup.names[outcome.winner]
+        you = outcome.winner is not None and outcome.winner == self.position.seat
+        return self.say(result_text(outcome, setup.ruleset.reasons, name, you=you, closed=closed))
+
+    def lately(self) -> Block:
+        """What has happened since the reader last decided, and how the game stands; nothing without cards."""
+        if not self.seat.cards:
+            return ()
+        news = self.brief.news()
+        told = self.say(tell("Lately: {news}.", news=", ".join(news))) if news else ""
+        return paragraph(told, *self.brief.standing())
+
+    def table(self) -> Block:
+        """What lies on the table; nothing without cards."""
+        table = rows(self.brief.table()) if self.seat.cards else ()
+        return (*sentences(self.say(self.brief.heading)), *table) if table else ()
+
+    def hand(self) -> Block:
+        """What the reader holds, and the actions that are left."""
+        if not self.seat.cards:
+            shown = self.say(
+                tell(
+                    "Your letters show no cards. To see them again, answer {cards}.",
+                    cards=command(self.say(tell("cards on"))),
+                )
+            )
+            return paragraph(shown, *self.brief.left())
+        offer = self.brief.offer() if self.mine else ()
+        return (*sentences(*offer), *paragraph(*self.brief.hand(), *self.brief.left(), self.number()))
+
+    def number(self) -> str:
+        """A sentence on how many moves the reader has, if they are not few."""
+        legal = len(self.position.legal)
+        if not self.seat.cards or legal <= _MANY:
+            return ""
+        word = f"{TIE}{self.say(tell('moves'))}"
+        return self.say(
+            plural(
+                "There is {n} legal move (answer: {moves}).",
+                "There are {n} legal moves (answer: {moves}).",
+                legal,
+                moves=word,
+            )
+        )
+
+    def examples(self, *, short: bool = False) -> Block:
+        """Moves that the reader can send as they stand; none without cards.
+
+        All of a few. Of many one of each action, or one in all if the letter is `short` or not the first of the game.
+        """
+        if not self.mine or not self.seat.cards:
+            return ()
+        chosen = list(self.brief.examples())
+        if self.course.state.due is Due.ACT and (short or self._has_played()):
+            chosen = [spread_over(chosen, self.course.seq)]
+        return tuple(line for move in chosen for line in self.example(move))
+
+    def examples_of_all(self) -> Block:
+        """A move of each action that is left."""
+        return tuple(line for move in self.brief.examples() for line in self.example(move))
+
+    def _has_played(self) -> bool:
+        return any(isinstance(each, Act) and each.seat == self.position.seat for each in self.position.events)
+
+    def example(self, move: str) -> Block:
+        """One move that the reader can send as it stands."""
+        return (*sentences(self.brief.ask(move)), *typed(self.brief.typed(move)))
+
+    # --- the end of a letter ------------------------------------------------------------------------------------------
+
+    def other_words(self) -> Block:
+        """The other words that the reader can write."""
+        say = self.say
+        known = (
+            say(tell("show")),
+            say(tell("rules")),
+            say(tell("games")),
+            say(tell("resign")),
+            say(tell("help")),
+            say(tell("not me")),
+        )
+        return (
+            *sentences(say(tell("Other words:  {words}", words=words(*known)))),
+            *rows([say(tell("stop  (no more letters; your clock runs on)"))]),
+        )
+
+    def signed(self) -> Block:
+        """Who signs, which entry is the last, and whose letters do not arrive."""
+        seat, say, head = self.seat, self.say, self.course.head
+        held = ""
+        if seat.held and seat.opponent_held:
+            held = say(tell("The service signs for you, and for {name}.", name=self.opponent))
+        elif seat.held:
+            held = say(tell("The service signs for you."))
+        entry = say(tell("Entry {seq} has the head {head}.", seq=self.course.seq, head=f"{head[:4]}\u2026{head[-4:]}"))
+        return paragraph(held, entry, *self.silence())
+
+    def silence(self) -> Iterator[str]:
+        """Sentences on letters that do not arrive."""
+        seat, say = self.seat, self.say
+        if seat.silent is not None:
+            yield say(
+                tell(
+                    "Letters to you have not arrived since {day}; {name} sees that.",
+                    day=self._day(seat.silent),
+                    name=self.opponent,
+                )
+            )
+        if seat.opponent_silent is not None:
+            yield say(
+                tell(
+                    "Letters to {name} have not arrived since {day}.",
+                    name=self.opponent,
+                    day=self._day(seat.opponent_silent),
+                )
+            )
+
+    def _day(self, time: str) -> str:
+        return day(time, self.seat.now, self.say)
+
+
+def _between(begin: str, end: str) -> int:
+    return max(0, parse_time(end) - parse_time(begin))

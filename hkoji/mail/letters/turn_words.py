@@ -1,0 +1,55 @@
+"""The letters to the player whose turn it is: the first one, and reminders."""
+
+from __future__ import annotations
+
+from hkoji.mail.letters.facts import ReminderFacts, TurnFacts
+from hkoji.mail.letters.game_words import GameWords
+from hkoji.mail.letters.page import Block, LetterDraft, paragraph
+from hkoji.messages.language import Speaker
+from hkoji.messages.text import tell
+
+
+def turn(facts: TurnFacts, say: Speaker) -> LetterDraft:
+    """It is the reader's turn."""
+    game = GameWords(facts.seat, say)
+    title = say(
+        tell(
+            "It is your turn against {name}: {game}, {where}.",
+            name=game.opponent,
+            game=game.board.game,
+            where=game.board.where(),
+        )
+    )
+    return LetterDraft((title, *game.own_time()), turn_blocks(game), how_to_answer(game))
+
+
+def reminder(facts: ReminderFacts, say: Speaker) -> LetterDraft:
+    """It still is."""
+    game = GameWords(facts.seat, say)
+    values = {"name": game.opponent, "game": game.board.game, "where": game.board.where()}
+    title = (
+        say(tell("Your time is nearly over against {name}: {game}, {where}.", **values))
+        if facts.last
+        else say(tell("It is still your turn against {name}: {game}, {where}.", **values))
+    )
+    return LetterDraft((title, *game.own_time()), turn_blocks(game), how_to_answer(game))
+
+
+def how_to_answer(game: GameWords) -> str:
+    """How to answer a letter with a move; empty if no move is due."""
+    if not game.mine:
+        return ""
+    return game.say(tell("Answer this mail: your move on the first line, then an empty line."))
+
+
+def turn_blocks(game: GameWords) -> tuple[Block, ...]:
+    """What is under the rule of a letter to the player whose turn it is."""
+    if not game.mine:  # A seed is due, which no mail can bring.
+        return (paragraph(game.board.turn()), game.signed())
+    return (
+        (*game.lately(), *game.table()),
+        game.hand(),
+        game.examples(),
+        game.other_words(),
+        game.signed(),
+    )

@@ -1,0 +1,108 @@
+"""Writes letters: the one place that knows which facts make which letter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from hkoji.mail.letters import answers, events, shown, turn_words
+from hkoji.mail.letters import facts as all_facts
+from hkoji.mail.letters.facts import Facts, Letter, ManyFacts, OneLetter
+from hkoji.mail.letters.game_words import GameWords
+from hkoji.mail.letters.page import Block, LetterDraft, command, sentences
+from hkoji.messages.language import Speaker
+from hkoji.messages.text import plural, tell
+
+_WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: each writer takes its own facts
+    all_facts.TurnFacts: turn_words.turn,
+    all_facts.ReminderFacts: turn_words.reminder,
+    all_facts.InvitationFacts: events.invitation,
+    all_facts.JoinedFacts: events.joined,
+    all_facts.DeclinedFacts: events.declined,
+    all_facts.GivenFacts: events.given,
+    all_facts.AnnulFacts: events.annul,
+    all_facts.OverFacts: events.over,
+    all_facts.WelcomeFacts: answers.welcome,
+    all_facts.OnRecordFacts: answers.on_record,
+    all_facts.NotUnderstoodFacts: answers.not_understood,
+    all_facts.AskedBackFacts: answers.asked_back,
+    all_facts.TurnOverFacts: answers.turn_over,
+    all_facts.FirstCountsFacts: answers.first_counts,
+    all_facts.UnreadableFacts: answers.unreadable,
+    all_facts.NotYetFacts: answers.not_yet,
+    all_facts.CalledOffFacts: answers.called_off,
+    all_facts.ShowFacts: shown.show,
+    all_facts.MovesFacts: shown.moves,
+    all_facts.RulesFacts: shown.rules,
+    all_facts.GamesFacts: shown.games,
+    all_facts.HelpFacts: shown.help_letter,
+    all_facts.LogFacts: shown.log,
+    all_facts.SettingFacts: shown.setting,
+    all_facts.StoppedFacts: shown.stopped,
+    all_facts.StartedFacts: shown.started,
+    all_facts.LockedFacts: shown.locked,
+    all_facts.ConfirmFacts: shown.confirm,
+}
+
+
+def write_letter(facts: Facts, say: Speaker = str) -> Letter:
+    """Returns the letter with these facts, in the speaker's language.
+
+    It shows what the facts' positions know, which is what the reader knows, and no more than that with `cards` off.
+    """
+    if isinstance(facts, ManyFacts):
+        return _several(facts.letters, say)
+    draft = _WRITERS[type(facts)](facts, say)
+    return Letter(_subject(facts, say), draft.text, draft.attachments)
+
+
+def _subject(facts: OneLetter, say: Speaker) -> str:
+    """The subject, which is the same for all letters of a game to one reader in one language."""
+    game, name = _game_of(facts, say)
+    if game is None:
+        return say(tell("hkoji by mail"))
+    if name is None:
+        return f"hkoji {game[:8]}"
+    return say(tell("hkoji {game}: you and {name}", game=game[:8], name=name))
+
+
+def _game_of(facts: OneLetter, say: Speaker) -> tuple[str | None, str | None]:
+    """The id of the game that a letter is about, and the other player."""
+    match facts:
+        case all_facts.InvitationFacts():
+            return facts.game, facts.host
+        case all_facts.DeclinedFacts():
+            return facts.game, facts.opponent
+    seat = getattr(facts, "seat", None)
+    if seat is None:
+        return None, None
+    return seat.position.game, GameWords(seat, say).other
+
+
+def _several(letters: tuple[OneLetter, ...], say: Speaker) -> Letter:
+    """Several letters as one.
+
+    Of one game the last is written in full, after the first paragraphs of the others. Of several games each has its
+    first paragraph only: an order answers the letter of its game.
+    """
+    assert letters
+    drafts = [_WRITERS[type(each)](each, say) for each in letters]
+    subjects = [_subject(each, say) for each in letters]
+    attached = tuple(file for draft in drafts for file in draft.attachments)
+    if len(set(subjects)) == 1:
+        *before, last = drafts
+        told = dict.fromkeys(sentence for draft in (*before, last) for sentence in draft.first)
+        return Letter(subjects[0], last._replace(first=tuple(told)).text, attached)
+    number = len(set(subjects))
+    first = say(plural("There is news of {n} game.", "There is news of {n} games.", number))
+    show = command(say(tell("show")))
+    how = say(
+        tell(
+            "To move, answer the letter of the game; to get it again, answer any of its letters with {show}.", show=show
+        )
+    )
+    blocks: list[Block] = [
+        (*sentences(f"{subject}:"), *sentences(*draft.first)) for subject, draft in zip(subjects, drafts, strict=True)
+    ]
+    draft = LetterDraft((first, how), tuple(blocks))
+    return Letter(say(tell("hkoji by mail")), draft.text, attached)

@@ -1,0 +1,153 @@
+"""Letters of every kind about a game that is played in memory, as its players get them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from hkoji.game.clock_reading import read_clock
+from hkoji.game.course import Stage
+from hkoji.game.position import Position, action_of
+from hkoji.mail.letters.facts import (
+    AnnulFacts,
+    AskedBackFacts,
+    AskedWhy,
+    CalledOffFacts,
+    ConfirmFacts,
+    DeclinedFacts,
+    Facts,
+    FirstCountsFacts,
+    GameRow,
+    GamesFacts,
+    GivenFacts,
+    HelpFacts,
+    InvitationFacts,
+    JoinedFacts,
+    LockedFacts,
+    LogFacts,
+    ManyFacts,
+    MovesFacts,
+    NotUnderstoodFacts,
+    NotYetFacts,
+    OnRecordFacts,
+    OverFacts,
+    ReminderFacts,
+    RulesFacts,
+    SeatFacts,
+    SettingFacts,
+    ShowFacts,
+    StartedFacts,
+    StoppedFacts,
+    TurnFacts,
+    TurnOverFacts,
+    UnreadableFacts,
+    WelcomeFacts,
+)
+from hkoji.manual.rules_pages import page
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+from hkoji.show.brief import WIDTH
+from tests.support.boards import position
+from tests.support.table import Table
+
+ORIGIN: Final = "https://hkoji.example"
+COMMANDS: Final = "play+7k2mq4ruapbd3xvn5tczshw6ef@hkoji.example"
+TOKEN: Final = "7k2mq4ruapbd3xvn5tczshw6ef"
+
+
+def seat_of(table: Table, seat: Seat, *, cards: bool = True, seen: Position | None = None) -> SeatFacts:
+    """A game as a player's letter knows it now."""
+    known = seen or position(table, seat)
+    return SeatFacts(known, read_clock(known.course, table.refereed.at), table.now, cards=cards)
+
+
+def row_of(facts: SeatFacts) -> GameRow:
+    """A game as a line of a list."""
+    course = facts.position.course
+    other = course.setup.names[1 - (facts.position.seat or 0)]
+    return GameRow(course.setup.game, other, course.setup.ruleset.name, facts.position.mine, facts.clock.deadline)
+
+
+def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]:
+    """Letters about a game that fit its position, by name."""
+    seen, course = facts.position, facts.position.course
+    if seen.mine and course.stage is Stage.PLAY:
+        yield "turn", TurnFacts(facts)
+        yield "remind1", ReminderFacts(facts, last=False)
+        yield "remind2", ReminderFacts(facts, last=True)
+        yield "given", GivenFacts(facts, 86400)
+        yield "asked-sender", AskedBackFacts(seen.legal[-1], AskedWhy.SENDER, facts, sender="bob@elsewhere.example")
+        yield "asked-signature", AskedBackFacts(seen.legal[0], AskedWhy.SIGNATURE, facts)
+        yield "asked-final", AskedBackFacts("resign", AskedWhy.FINAL, facts)
+        bad = NotUnderstoodFacts("2bb", tell("you have only one B"), facts, seen.legal[:3])
+        yield "not-understood", bad
+        yield "not-understood-below", NotUnderstoodFacts("ciao, come va?", "", facts, more=True)
+        yield (
+            "not-understood-bare",
+            NotUnderstoodFacts("c", tell("a move needs a sign or a word"), facts, ask=seen.legal[0]),
+        )
+        yield "called-off", CalledOffFacts(facts)
+    if course.stage is Stage.OVER:
+        yield "over", OverFacts(facts, log)
+    yield "show", ShowFacts(facts)
+    yield "moves", MovesFacts(facts)
+    yield "help", HelpFacts(facts)
+    yield "log", LogFacts(facts, log)
+    yield "annul", AnnulFacts(facts)
+    yield "annul-by-mail", AnnulFacts(facts, by_mail=True)
+    yield "first-counts", FirstCountsFacts(facts)
+    yield "unreadable", UnreadableFacts(tell("it has more than one From field"), facts)
+    yield "not-yet", NotYetFacts("rematch", tell("open a new game in the other program"), facts)
+    played = [step for step in seen.replay.steps if step.entry.kind == "move"]
+    if played:
+        step, action = played[-1], action_of(played[-1])
+        yield "turn-over", TurnOverFacts(facts, step.entry.seq, "move", action)
+        if step.entry.by == course.setup.names[seen.seat or 0]:
+            yield "on-record", OnRecordFacts(facts, step.entry.seq, "move", facts.now, action)
+    if course.stage is Stage.PLAY:
+        yield "joined", JoinedFacts(facts)
+        yield "resigned", OnRecordFacts(facts, course.seq, "resign", facts.now)
+
+
+def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple[str, Facts]]:
+    """Letters of the other kinds, by name; `facts` is a game of the reader's."""
+    setup, now = facts.position.course.setup, facts.now
+    host = setup.names[1 - (facts.position.seat or 0)] or "alice"
+    asked = InvitationFacts(name, ORIGIN, now, host, setup.game, setup.ruleset, setup.agreement)
+    yield "invited", asked
+    yield "invited-held", asked._replace(host_held=True)
+    yield "invited-known", asked._replace(known=True)
+    yield "invited-own-key", asked._replace(known=True, held=False, host_held=True)
+    yield "invited-without-game", InvitationFacts(name, ORIGIN, now, expires=now)
+    yield "declined", DeclinedFacts(setup.game, host, "declined", "later")
+    yield "declined-open", DeclinedFacts(setup.game, None, "expired")
+    yield "welcome", WelcomeFacts(name, "bob@example.org", ORIGIN, COMMANDS, "8c1f" * 16, facts)
+    yield "welcome-without-game", WelcomeFacts(name, "bob@example.org", ORIGIN, COMMANDS, "8c1f" * 16)
+    yield "rules", RulesFacts(setup.ruleset.name, page(setup.ruleset.name, lang, width=WIDTH))
+    yield "games", GamesFacts(name, (row_of(facts),), now)
+    yield "no-games", GamesFacts(name, (), now)
+    yield "help-without-game", HelpFacts()
+    for setting, value in (
+        ("lang", lang),
+        ("cards", "off"),
+        ("cards", "on"),
+        ("quiet", "22-7"),
+        ("quiet", "off"),
+        ("commands", COMMANDS),
+    ):
+        yield f"setting-{setting}-{'address' if setting == 'commands' else value}", SettingFacts(setting, value)
+    yield "stopped", StoppedFacts(name, (facts,))
+    yield "stopped-without-game", StoppedFacts(name)
+    yield "started", StartedFacts(name, (row_of(facts),), now)
+    yield "locked", LockedFacts(name)
+    yield "asked-accept", AskedBackFacts("accept", AskedWhy.SENDER, sender="x@y.example", until=now, now=now)
+    yield "not-understood-without-game", NotUnderstoodFacts("hello there")
+    yield "empty-mail", NotUnderstoodFacts("", tell("the mail has no text of its own"))
+    yield "not-yet-without-game", NotYetFacts("register carla")
+    for what in ("mail on", "move", "unlock"):
+        yield f"confirm-{what.replace(' ', '-')}", ConfirmFacts(what, name, ORIGIN, now, now)
+    yield "confirm-orders", ConfirmFacts("mail on", name, ORIGIN, now, now, orders=True)
+    if facts.position.mine:
+        yield "given-and-turn", ManyFacts((GivenFacts(facts, 86400), TurnFacts(facts)))
+    other = DeclinedFacts("00" * 16, "carla", "declined")
+    yield "two-games", ManyFacts((other, ShowFacts(facts)))
