@@ -94,6 +94,10 @@ class Later(Exception):  # noqa: N818 # not an error, but an answer of the recei
         self.seconds = seconds
 
 
+class NotNow(Later):
+    """The notices have to wait for so many seconds, and others to the same receiver need not."""
+
+
 class Never(Exception):  # noqa: N818
     """The receiver will never take these notices; `reason` says why, for the operator."""
 
@@ -121,7 +125,7 @@ class Courier(Protocol):
         """Sends notices to the target of a channel; several only if they go `together`.
 
         When it returns, the receiver has all of them. It may be called again with the same notices. Raises `Later`,
-        `Never`, `Gone`, or any other exception if they have to be sent again. It is cancelled after a minute.
+        `NotNow`, `Never`, `Gone`, or any other exception if they have to be sent again. It is cancelled after a minute.
         """
 
 

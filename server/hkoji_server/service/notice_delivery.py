@@ -22,7 +22,7 @@ from hkoji.log.canonical import encode
 from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.held_games import HeldGame, HeldGames
-from hkoji_server.service.notice import OF_MAIL, Courier, Gone, Later, Never, Notice, NoticeEvent, notice_id
+from hkoji_server.service.notice import OF_MAIL, Courier, Gone, Later, Never, Notice, NoticeEvent, NotNow, notice_id
 from hkoji_server.service.notice_rules import OLDEST_NOTICE, ToldGame, judge
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
@@ -182,6 +182,8 @@ class NoticeDelivery:
             try:
                 async with asyncio.timeout(SEND_SECONDS):
                     await courier.send(channel, [each.notice for each in ready])
+            except NotNow as later:
+                await self._put_off([group], max(1, round(later.seconds)))
             except Later as later:
                 return await self._put_off([group, *groups], max(1, round(later.seconds)))
             except Never as never:

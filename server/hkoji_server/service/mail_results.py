@@ -1,0 +1,106 @@
+"""What became of a mail, as the row of the mail keeps it, so that the letter that answers it can be rendered again.
+
+A result has one part for each command of the mail, and nothing of the mail's own words but a line that was not
+understood. Its text is a JSON object: one part, or `{"answer":"several","parts":[…]}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from hkoji.log.canonical import JsonValue
+from hkoji.messages.text import Text, quoted
+from hkoji.messages.wire import assemble, dismantle
+
+_SEVERAL: Final = "several"
+_LONGEST_LINE: Final = 200
+
+
+class AnswerKind(StrEnum):
+    """What a letter answers. The values are stored, and are labels of metrics."""
+
+    SILENT = "silent"
+    """No letter."""
+    ON_RECORD = "on record"
+    WELCOME = "welcome"
+    DECLINED = "declined"
+    OPENED = "opened"
+    CALLED_OFF = "called off"
+    NOT_DONE = "not done"
+    """A line was not understood, or cannot be done now."""
+    ASKED_BACK = "asked back"
+    TURN_OVER = "turn over"
+    SHOW = "show"
+    MOVES = "moves"
+    LOG = "log"
+    RULES = "rules"
+    GAMES = "games"
+    HELP = "help"
+    SETTING = "setting"
+    STOPPED = "stopped"
+    STARTED = "started"
+    LOCKED = "locked"
+    UNREADABLE = "unreadable"
+    NOT_YET = "not yet"
+    CURRENT = "current"
+    """The current letter of a game, for a mail to the bare address."""
+    OTHER_BYTES = "other bytes"
+    """Another mail of the player has the same Message-ID: `mail_contract.OTHER_BYTES`."""
+    SET_ASIDE = "set aside"
+    """The mail was tried in vain: `mail_contract.SET_ASIDE`."""
+
+
+class AnswerPart(NamedTuple):
+    """What one part of a letter says, and the values for it."""
+
+    kind: AnswerKind
+    values: Mapping[str, Any] = {}  # Any: JSON
+
+    def text(self, name: str) -> str:
+        """A value that is text, empty if there is none. A message keeps the parts by which it is translated."""
+        value = self.values.get(name, "")
+        if isinstance(value, dict):
+            return assemble(str(value.get("english", "")), value)
+        return str(value)
+
+
+SILENT: Final = (AnswerPart(AnswerKind.SILENT),)
+
+
+def part(kind: AnswerKind, **values: JsonValue | Text) -> AnswerPart:
+    """Returns a part with those values; a message keeps its template."""
+    return AnswerPart(kind, {name: _kept(value) for name, value in values.items()})
+
+
+def write_result(parts: Sequence[AnswerPart]) -> str:
+    """Returns the text of a result that the row of a mail keeps."""
+    objects = [{"answer": each.kind.value, **each.values} for each in parts]
+    value = objects[0] if len(objects) == 1 else {"answer": _SEVERAL, "parts": objects}
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def read_result(text: str) -> tuple[AnswerPart, ...]:
+    """Reads what `write_result` has written. Raises `ValueError` for anything else."""
+    value = json.loads(text)
+    objects = value["parts"] if value["answer"] == _SEVERAL else [value]
+    return tuple(
+        AnswerPart(AnswerKind(each["answer"]), {name: what for name, what in each.items() if name != "answer"})
+        for each in objects
+    )
+
+
+def shown_line(line: str) -> str:
+    """Returns a line of a mail as a result keeps it."""
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "~"
+
+
+def _kept(value: JsonValue | Text) -> Any:  # Any: JSON
+    if not isinstance(value, Text):
+        return value
+    if value.values is None:
+        value = quoted(str(value))
+        return {"english": str(value), "text": str(value), "values": {}}
+    return {"english": str(value), **(dismantle(value) or {})}

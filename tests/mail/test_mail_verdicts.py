@@ -1,0 +1,78 @@
+"""What a mail needs to count: every row of the table over sender, signature and past of the mailbox."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hkoji_server.service.mail_verdicts import MailSender, MailVerdict, Treatment, judge_mail, sender_of
+
+from hkoji.log.mail_claim import MailGrade
+from hkoji.mail.header import read_header
+from hkoji.mail.letters.facts import AskedWhy
+
+DONE_BY_DKIM = MailVerdict(Treatment.DONE, MailGrade.DKIM)
+DONE_BY_TOKEN = MailVerdict(Treatment.DONE, MailGrade.TOKEN)
+NOTHING = MailVerdict(Treatment.NOTHING)
+
+
+def asked(why: AskedWhy) -> MailVerdict:
+    return MailVerdict(Treatment.ASKED_BACK, why=why)
+
+
+# sender, DKIM of this mail, has had DKIM, required, sent to an `again` token: what happens
+TABLE = [
+    ("registered", True, False, "token", False, DONE_BY_DKIM),
+    ("registered", True, True, "token", False, DONE_BY_DKIM),
+    ("registered", True, False, "dkim", False, DONE_BY_DKIM),
+    ("registered", True, True, "dkim", True, DONE_BY_DKIM),
+    ("registered", False, False, "token", False, DONE_BY_TOKEN),
+    ("registered", None, False, "token", False, DONE_BY_TOKEN),
+    ("registered", None, False, "dkim", False, asked(AskedWhy.REQUIRED)),
+    ("registered", False, False, "dkim", False, asked(AskedWhy.REQUIRED)),
+    ("registered", False, True, "token", False, asked(AskedWhy.SIGNATURE)),
+    ("registered", None, True, "dkim", False, asked(AskedWhy.SIGNATURE)),
+    # A signature that is missing is asked back once.
+    ("registered", None, True, "token", True, DONE_BY_TOKEN),
+    ("registered", None, False, "dkim", True, DONE_BY_TOKEN),
+    ("registered", False, True, "dkim", True, DONE_BY_TOKEN),
+]
+
+
+@pytest.mark.parametrize(("sender", "dkim", "had", "require", "again", "expected"), TABLE)
+def test_a_mail_from_the_registered_address(
+    sender: str, dkim: bool | None, had: bool, require: str, again: bool, expected: MailVerdict
+) -> None:
+    found = judge_mail(MailSender(sender), dkim=dkim, had_dkim=had, require=MailGrade(require), again=again)
+    assert found == expected
+
+
+@pytest.mark.parametrize("sender", [MailSender.OTHER, MailSender.UNREADABLE])
+def test_another_sender_never_counts_whatever_the_signature_says(sender: MailSender) -> None:
+    expected = asked(AskedWhy.SENDER) if sender is MailSender.OTHER else NOTHING
+    for dkim, had, require, again in itertools.product(
+        (None, False, True), (False, True), (MailGrade.TOKEN, MailGrade.DKIM), (False, True)
+    ):
+        assert judge_mail(sender, dkim=dkim, had_dkim=had, require=require, again=again) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        (["From: bob@example.org", "Message-ID: <1@x>"], MailSender.REGISTERED),
+        (["From: Bob <BOB@Example.ORG>", "Message-ID: <1@x>"], MailSender.REGISTERED),
+        (["From: eve@example.org", "Message-ID: <1@x>"], MailSender.OTHER),
+        (["From: bob@example.org.evil.example", "Message-ID: <1@x>"], MailSender.OTHER),
+        (['From: "bob@example.org" <eve@evil.example>', "Message-ID: <1@x>"], MailSender.OTHER),
+        (["From: bob@example.org <eve@evil.example>", "Message-ID: <1@x>"], MailSender.UNREADABLE),
+        (["From: bob@example.org", "From: eve@evil.example", "Message-ID: <1@x>"], MailSender.UNREADABLE),
+        (["From: bob@example.org, eve@evil.example", "Message-ID: <1@x>"], MailSender.UNREADABLE),
+        (["From: all: bob@example.org;", "Message-ID: <1@x>"], MailSender.UNREADABLE),
+        (["From: bob@example.org"], MailSender.UNREADABLE),
+        (["From: bob@example.org", "Message-ID: <1@x>", "Message-ID: <2@x>"], MailSender.UNREADABLE),
+        (["From: b\N{LATIN SMALL LETTER O WITH DIAERESIS}b@example.org", "Message-ID: <1@x>"], MailSender.UNREADABLE),
+    ],
+)
+def test_who_has_sent_a_mail(fields: list[str], expected: MailSender) -> None:
+    raw = "\r\n".join([*fields, "", "2bc", ""]).encode()
+    assert sender_of(read_header(raw), "Bob@example.org") is expected

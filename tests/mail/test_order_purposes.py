@@ -1,0 +1,50 @@
+"""Which commands a mail may give to which token, as the page for players and the audit say it."""
+
+from __future__ import annotations
+
+import pytest
+
+from hkoji.mail.mail_commitment import Purpose, TokenFields
+from hkoji.mail.order_purposes import PURPOSES, counts, is_for_any, may_order
+from hkoji.mail.order_types import OrderKind
+
+GAME = "85c924c3" * 4
+HEAD = "5c" * 32
+
+ALLOWED = {
+    "turn": "move resign call-off cancel give rematch",
+    "again": "move accept decline resign call-off cancel give rematch new",
+    "invite": "accept decline",
+    "game": "resign call-off cancel give rematch evidence",
+    "command": "new",
+    "yes": "yes",
+    "stop": "",
+}
+ANYWHERE = "own-key not-me show moves log rules games help stop start lang cards quiet new-address"
+
+
+def token(purpose: Purpose) -> TokenFields:
+    game = "" if purpose in (Purpose.COMMAND, Purpose.STOP, Purpose.YES) else GAME
+    seq = 9 if purpose in (Purpose.TURN, Purpose.AGAIN, Purpose.INVITE) else None
+    return TokenFields(purpose, "bob", game, seq, HEAD if seq else "", "")
+
+
+def test_every_command_has_its_place() -> None:
+    assert set(PURPOSES) == set(OrderKind)
+
+
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_a_token_is_good_for_its_commands_only(purpose: Purpose) -> None:
+    words = {word.replace("-", " ") for word in f"{ALLOWED[purpose]} {ANYWHERE}".split()}
+    assert {kind.value for kind in OrderKind if may_order(kind, token(purpose))} == words
+
+
+def test_what_asks_for_resign_again_is_good_for_nothing_else_in_the_game() -> None:
+    asked = TokenFields(Purpose.AGAIN, "bob", GAME, None, "", "ab" * 32)
+    allowed = {kind for kind in OrderKind if may_order(kind, asked)}
+    assert allowed == {OrderKind.RESIGN} | {kind for kind in OrderKind if is_for_any(kind)}
+
+
+@pytest.mark.parametrize("kind", [OrderKind.RESIGN, OrderKind.CALL_OFF])
+def test_what_ends_a_game_counts_only_when_it_was_asked_for_again(kind: OrderKind) -> None:
+    assert [purpose for purpose in Purpose if counts(kind, token(purpose))] == [Purpose.AGAIN]
