@@ -19,7 +19,7 @@ from tests.support.mail.reading import ACCEPT
 PLAYERS: Final = 100
 ENOUGH: Final = 100.0
 """Mails that the service must take in a second."""
-_SENDERS: Final = 4
+_SENDERS: Final = 16
 _PATIENCE: Final = 900.0
 _SECONDS: Final = 60
 

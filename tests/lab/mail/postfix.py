@@ -35,6 +35,7 @@ smtpd_recipient_restrictions = permit_mynetworks, reject_unauth_destination
 smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination
 # Tests send more than people do.
 smtpd_client_connection_count_limit = 0
+in_flow_delay = 0
 """
 _SERVICES: Final = """\
 smtp      inet  n - n - - smtpd
@@ -93,9 +94,17 @@ class Postfix:
         """Starts it, and returns when it listens."""
         self._run("postfix", "start")
 
-    def reload(self) -> None:
-        """Lets it read its configuration again."""
-        self._run("postfix", "reload")
+    def serve(self, domain: str, door: tuple[str, int]) -> None:
+        """Takes mail for another domain too, and gives it to another door."""
+        place = f"lmtp:inet:{door[0]}:{door[1]}"
+        self._run(
+            "postconf",
+            f"relay_domains={self.domain}, {domain}",
+            f"transport_maps=inline:{{{{{domain} = {place}}}}}",
+            "relay_recipient_maps=",
+        )
+        self._run("postfix", "stop")
+        self.start()
 
     def flush(self) -> None:
         """Lets it try all that waits."""
@@ -130,10 +139,13 @@ def beside_the_service(domain: str, local: str) -> Postfix:
 
 
 def of_the_players(domain: str, milter: str) -> Postfix:
-    """The provider's instance, which delivers to Dovecot. Players send from 127.0.0.3."""
+    """The provider's instance, which delivers to Dovecot. Players send from 127.0.0.3.
+
+    All mailboxes exist but those whose names begin with `nobody`: a table that changes would be read too late.
+    """
     lines = f"""\
 virtual_mailbox_domains = {domain}
-virtual_mailbox_maps = texthash:/etc/postfix-players/mailboxes
+virtual_mailbox_maps = regexp:/etc/postfix-players/mailboxes
 virtual_transport = lmtp:inet:127.0.0.2:24
 lmtp_destination_recipient_limit = 1
 recipient_delimiter = +

@@ -70,8 +70,8 @@ class RealPostOffice:
         self._names: set[str] = set()
         self.service.write()
         self.players.write()
-        self._mailboxes = self.players.folder / "mailboxes"
-        self._mailboxes.touch()
+        there = f"if !/^nobody/\n/@{PLAYERS}$/ here\nendif\n"
+        (self.players.folder / "mailboxes").write_text(there)
         base = Path("/etc/postfix/main.cf")
         base.write_text(
             f"compatibility_level = 3.6\nalternate_config_directories = {self.service.folder} {self.players.folder}\n"
@@ -94,9 +94,6 @@ class RealPostOffice:
         if name not in self._names:
             self._names.add(name)
             dovecot.add(name)
-            with self._mailboxes.open("a") as lines:
-                lines.write(f"{name}@{PLAYERS} here\n")
-            self.players.reload()
         return ImapMailbox(f"{name}@{PLAYERS}")
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from email.utils import formatdate
 
@@ -17,6 +17,8 @@ class MailboxPlayer:
 
     mailbox: Mailbox
     program: MailProgram = above
+    marks: Sequence[str] = ()
+    """Header fields that are in each mail."""
     known: int = 0
     """How many letters the player has read."""
     sent: list[bytes] = field(default_factory=list)
@@ -54,6 +56,7 @@ class MailboxPlayer:
             f"Date: {formatdate(localtime=False)}",
             f"Message-ID: <{secrets.token_hex(8)}@{domain}>",
             *fields,
+            *self.marks,
             "MIME-Version: 1.0",
             *how,
         ]
