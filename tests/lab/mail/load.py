@@ -14,7 +14,7 @@ from tests.lab.mail.mail_world import MailWorld
 from tests.lab.mail.real_post_office import SMTP, RealPostOffice
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
-from tests.support.mail.reading import ACCEPT
+from tests.support.mail.reading import ACCEPT, command_address
 
 PLAYERS: Final = 100
 ENOUGH: Final = 100.0
@@ -79,7 +79,7 @@ class _Mail(NamedTuple):
 
 
 def _mail(of: Registered, number: int) -> _Mail:
-    address, to = of.player.mailbox.address, of.welcome.answered_to
+    address, to = of.player.mailbox.address, command_address(of.welcome)
     text = f"""\
 From: {address}
 To: {to}

@@ -15,7 +15,7 @@ from tests.lab.mail.mail_world import MailWorld
 from tests.support.mail.mail_programs import MAIL_PROGRAMS
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter, PostOffice, letters
-from tests.support.mail.reading import ACCEPT, LetterReader, offered
+from tests.support.mail.reading import ACCEPT, LetterReader, command_address, is_invitation, offered
 
 HOST: Final = "alice"
 GUEST: Final = "bob"
@@ -67,7 +67,7 @@ class Correspondent:
         for letter in new:
             self.player.known += 1
             self._said.letter(self.player.name, letter)
-        asking = [letter for letter in new if offered(letter)]
+        asking = [letter for letter in new if offered(letter) or is_invitation(letter, self.reader.lang)]
         if asking and (lines := self.reader.answer_to(asking[-1])):
             self.write(asking[-1], *lines)
         return bool(new)
@@ -89,6 +89,10 @@ class Correspondent:
             time.sleep(_PAUSE)
         if done.log not in found:
             done.wrong.append(f"{self.player.name} has got {len(found)} logs, and none is that of the game")
+
+    def order(self, to: str, *lines: str) -> None:
+        """Writes a mail that answers no letter."""
+        self._said.mail(self.player.name, self.player.write(to, "a game", *lines))
 
     def write(self, letter: Letter, *lines: str) -> None:
         """Answers a letter."""
@@ -177,10 +181,10 @@ class GameByMail:
         return host.read()
 
     def begin_by_mail(self, letter: Letter) -> None:
-        """Opens the game with a mail of the host that answers `letter`, which has the command address."""
+        """Opens the game with a mail of the host to the command address, which is in `letter`."""
         wanted, host = self.wanted, self.by_mail[self.host]
         before, guest = set(self._games()), self.by_mail[self.guest].player.mailbox.address
-        host.write(letter, f"{_NEW[wanted.lang]} {wanted.ruleset} {self.guest} {guest} {wanted.clock}")
+        host.order(command_address(letter), f"{_NEW[wanted.lang]} {wanted.ruleset} {self.guest} {guest} {wanted.clock}")
         end = time.monotonic() + _QUIET
         while not (found := set(self._games()) - before):
             assert time.monotonic() < end, [letter.text for letter in letters(host.player.mailbox)]

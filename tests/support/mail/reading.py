@@ -1,14 +1,17 @@
 """How a player who has only letters plays: finds in a letter what can be written, and chooses.
 
-A letter shows what to write as a line by itself, indented, below a line that ends in a colon. The player relies on
-that, not on the words around it.
+A letter shows what to write as a line by itself, indented, below a line that ends in a colon; several moves may stand
+side by side. The player relies on that, not on the words around it. Within a sentence a word to write has two spaces
+on each side.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Final
 
 from tests.support.mail.post_office import Letter
@@ -21,17 +24,34 @@ _SLIP: Final = {"en": "thanks, that was quick", "it": "grazie, come sei veloce"}
 """A line that is no command."""
 
 
+_LINE: Final = re.compile(r"(?:[a-z]+ )?[-!^>]?[a-z0-9]{1,12}(?:/[a-z0-9]{1,6})?")
+"""What a move to write looks like: not like an address, a row of a table or a command for a shell."""
+_ADDRESS: Final = re.compile(r"^  (\S+@\S+)$", re.M)
+
+
 def offered(letter: Letter) -> list[str]:
-    """The lines that a letter says can be written, in its order."""
+    """The moves that a letter says can be written, in its order."""
     found: list[str] = []
-    within = False
-    for line in letter.lines:
-        if line.startswith("  ") and line.strip():
-            if within:
-                found.append(line.strip())
-        else:
-            within = line.rstrip().endswith(":")
+    above = ""
+    for indented, block in groupby(letter.lines, lambda line: line.startswith("  ") and bool(line.strip())):
+        lines = list(block)
+        each = [part for line in lines for part in re.split(r"\s{2,}", line.strip())]
+        if indented and above.endswith(":") and all(map(_LINE.fullmatch, each)):
+            found += each
+        above = lines[-1].rstrip()
     return found
+
+
+def is_invitation(letter: Letter, lang: str) -> bool:
+    """Whether a letter can be answered with the word that accepts."""
+    return re.search(rf"(?:^|  ){ACCEPT[lang]}(?:  |$)", letter.text, re.M) is not None
+
+
+def command_address(letter: Letter) -> str:
+    """The address that a letter tells, on a line by itself."""
+    found = _ADDRESS.search(letter.text)
+    assert found, letter.text
+    return found[1]
 
 
 @dataclass
@@ -46,11 +66,11 @@ class LetterReader:
 
     def answer_to(self, letter: Letter) -> Sequence[str]:
         """The lines to answer with; none if the letter asks for nothing."""
+        if is_invitation(letter, self.lang):
+            return self._said(ACCEPT[self.lang])
         lines = offered(letter)
         if not lines:
             return ()
-        if ACCEPT[self.lang] in lines:
-            return self._said(ACCEPT[self.lang])
         if self.rng.random() < self.slips:
             return self._said(_SLIP[self.lang])
         many = self.asked[-1:] == [MOVES[self.lang]]
