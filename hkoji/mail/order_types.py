@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -82,7 +83,8 @@ class MailOrder(NamedTuple):
         return self.kind in DECISIVE
 
 
-class OrderFault(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class OrderFault:
     """Why nothing is done.
 
     `number` is that of the `line` in the order, from 1; 0, with an empty line, if the mail orders nothing. `reason` is

@@ -144,9 +144,14 @@ def _near(state: State, line: str, action: str) -> tuple[str, ...]:
     head = action[:1] or line[:1].upper()
     cards = _cards_in(pack, action[1:] if action else line)
 
-    def distance(move: str) -> tuple[bool, int, int]:
+    def distance(move: str) -> tuple[bool, bool, int, int]:
         others = Counter(pack.split(move[1:]) if move[:1] not in "!^" else (move[1:],))
-        return move[:1] != head, -(others & cards).total(), ((others - cards) + (cards - others)).total()
+        return (
+            move != action,
+            move[:1] != head,
+            -(others & cards).total(),
+            ((others - cards) + (cards - others)).total(),
+        )
 
     return tuple(sorted(state.legal_actions(), key=distance)[:_MOST_NEAR])
 

@@ -56,7 +56,7 @@ def _orders() -> Iterator[Shape]:
     yield Shape("order-signature-after-a-line", plain("-c\n\nCD\n"), "move -C", "gift")
     yield Shape("order-other-game", plain("rivela e4\n"), "move RE4", "road")
     yield Shape("order-when-nothing-is-due", plain("2bc\n"), "nothing: 2bc", "")
-    yield Shape("stop-as-subject", plain("\n", "Subject: stop", ids=""), "nothing: (no line)")
+    yield Shape("stop-as-subject", plain("\n", "Subject: stop", ids=False), "nothing: (no line)")
     yield Shape("empty", plain(""), "nothing: (no line)")
     yield Shape("only-a-quotation", plain(quote()), "nothing: (no line)")
     yield Shape("only-a-signature", plain("-- \n2bc\n"), "nothing: (no line)")
@@ -93,15 +93,17 @@ def _addresses() -> Iterator[Shape]:
     )
     yield Shape("token-in-the-answered-id", plain("2bc\n", to="play@hkoji.example"), MOVE)
     yield Shape(
-        "token-only-in-references", plain("2bc\n", f"References: <a@b>\n {OUR_ID}", to="x@y.example", ids=""), MOVE
+        "token-only-in-references", plain("2bc\n", f"References: <a@b>\n {OUR_ID}", to="x@y.example", ids=False), MOVE
     )
     yield Shape(
-        "token-only-in-cc", plain("2bc\n", f"Cc: a@b.example, <{TO_US.upper()}>", to="a@b.example", ids=""), MOVE
+        "token-only-in-cc", plain("2bc\n", f"Cc: a@b.example, <{TO_US.upper()}>", to="a@b.example", ids=False), MOVE
     )
     yield Shape(
-        "token-only-in-the-subject", plain("2bc\n", f"Subject: {TO_US}", to="x@y.example", ids=""), f"no token, {MOVE}"
+        "token-only-in-the-subject",
+        plain("2bc\n", f"Subject: {TO_US}", to="x@y.example", ids=False),
+        f"no token, {MOVE}",
     )
-    yield Shape("token-only-in-a-name", plain("2bc\n", to=f'"{TO_US}" <x@y.example>', ids=""), f"no token, {MOVE}")
+    yield Shape("token-only-in-a-name", plain("2bc\n", to=f'"{TO_US}" <x@y.example>', ids=False), f"no token, {MOVE}")
     yield Shape("mbox-line", b"From bob@example.org Wed Nov 25 10:00:00 2026\n" + plain("2bc\n"), MOVE)
     yield Shape("line-ends-of-unix", plain("2bc\n\nBob\n").replace(b"\r", b""), MOVE)
 

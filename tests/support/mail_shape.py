@@ -91,7 +91,11 @@ def position(due: str) -> State | None:
 # --- building blocks --------------------------------------------------------------------------------------------------
 
 
-def head(*fields: str, sender: str = f"Bob <{BOB}>", to: str = f"hkoji <{TO_US}>", ids: bool = True) -> str:
+_BOB: Final = f"Bob <{BOB}>"
+_US: Final = f"hkoji <{TO_US}>"
+
+
+def head(*fields: str, sender: str = _BOB, to: str = _US, ids: bool = True) -> str:
     """The header of an answer; `fields` come before the others, and are not written again."""
     named = {field.partition(":")[0].lower() for field in fields}
     usual = [
@@ -111,9 +115,16 @@ def made(header: str, body: str, charset: str = "utf-8") -> bytes:
     return f"{header}\n{body}".encode(charset).replace(b"\n", b"\r\n")
 
 
-def plain(body: str, *fields: str, kind: str = "text/plain; charset=utf-8", **options: str) -> bytes:
-    """A mail of one text. `options` are those of `head`."""
-    return made(head(f"Content-Type: {kind}", *fields, **options), body)  # type: ignore[arg-type] # ids stays as it is
+def plain(
+    body: str,
+    *fields: str,
+    kind: str = "text/plain; charset=utf-8",
+    sender: str = _BOB,
+    to: str = _US,
+    ids: bool = True,
+) -> bytes:
+    """A mail of one text. The options are those of `head`."""
+    return made(head(f"Content-Type: {kind}", *fields, sender=sender, to=to, ids=ids), body)
 
 
 def encoded(body: str, how: str, charset: str = "utf-8", kind: str = "text/plain") -> bytes:

@@ -1,0 +1,230 @@
+"""From whom a mail is, which letter it answers, and whether a program wrote it; what reports say."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.errors import UnreadableMailError
+from hkoji.mail.addresses import Found, OwnAddress, is_mailbox
+from hkoji.mail.bounce import read_bounce
+from hkoji.mail.header import automatic_reason, find_token, read_header
+from hkoji.mail.mail_types import Automatic, Bounce, BounceClass
+from tests.support.mail_shape import BOB, OUR_ID, OWN, TOKEN, head, made, multipart, part, plain
+
+TOKENS = tuple(f"{letter}{TOKEN[1:]}" for letter in "abcdefg")
+
+
+def test_the_fields_that_count() -> None:
+    raw = plain(
+        "2bc\n",
+        "Delivered-To: first@x.example",
+        "Delivered-To: second@x.example",
+        "X-Original-To: Third@x.example",
+        "Cc: Carol <carol@x.example>, (a comment) dave@x.example",
+        "Subject: =?utf-8?B?w6ggYmVsbG8=?= =?iso-8859-1?q?_cos=EC?= =?x-odd?q?a?=",
+        "References: <a@b> <c@d>\n <e@f>",
+    )
+    header = read_header(raw)
+    assert header.sender == BOB
+    assert header.message_id == "<5e1f0c@mail.example.org>"
+    assert header.in_reply_to == OUR_ID
+    assert header.last_reference == "<e@f>"
+    assert header.to == (OWN.with_token(TOKEN),)
+    assert header.cc == ("carol@x.example", "dave@x.example")
+    assert header.subject == "è bello così=?x-odd?q?a?="
+    assert header.delivered_to == "first@x.example"
+    assert header.x_original_to == "third@x.example"
+    assert (header.sender_fault, header.message_id_fault, header.automatic) == (None, None, None)
+
+
+@given(st.permutations(range(6)), st.integers(1, 6))
+def test_the_token_is_taken_from_the_first_place_that_has_one(order: list[int], count: int) -> None:
+    filled = sorted(order[:count])
+    a = [OWN.with_token(token) if n in filled else "x@y.example" for n, token in enumerate(TOKENS)]
+    ids = [OWN.message_id("turn", 1, token) if n in filled else "<x@y.example>" for n, token in enumerate(TOKENS)]
+    raw = plain(
+        "2bc\n",
+        f"X-Original-To: {a[2]}",
+        f"Delivered-To: {a[1]}",
+        f"In-Reply-To: {ids[3]}",
+        f"References: <x@y.example> {ids[4]}",
+        to=f"z@y.example, {a[5]}",
+    )
+    assert find_token(read_header(raw), a[0], OWN) == Found(TOKENS[filled[0]])
+    without = find_token(read_header(raw), None, OWN)
+    assert without == (Found(TOKENS[next(n for n in filled if n)]) if filled != [0] else None)
+
+
+def test_other_ids_and_recipients_have_no_token() -> None:
+    other = OwnAddress("play@other.example")
+    raw = plain("2bc\n", f"References: {OUR_ID} <last@x.example>", "In-Reply-To: <x@y.example>", to="x@y.example")
+    assert find_token(read_header(raw), "play@hkoji.example", OWN) is None
+    raw = plain("2bc\n", f"Subject: {OUR_ID} {OWN.with_token(TOKEN)}", to="x@y.example", ids=False)
+    assert find_token(read_header(raw), None, OWN) is None
+    assert find_token(read_header(plain("2bc\n")), OWN.with_token(TOKEN), other) is None
+
+
+def test_a_bounce_is_known_by_its_address() -> None:
+    raw = plain("2bc\n", to="x@y.example", ids=False)
+    assert find_token(read_header(raw), OWN.bounce(TOKEN), OWN) == Found(TOKEN, bounce=True)
+    plain_address = OwnAddress("club@x.example", "")
+    answered = plain("2bc\n", f"In-Reply-To: {plain_address.message_id('turn', 3, TOKEN)}", to="club@x.example")
+    assert find_token(read_header(answered), "club@x.example", plain_address) == Found(TOKEN)
+
+
+@pytest.mark.parametrize("field", ["To", "Cc"])
+@pytest.mark.parametrize(
+    ("value", "addresses"),
+    [
+        ("a@b.c, D@e.f", ("a@b.c", "d@e.f")),
+        ('"x, y <z@z>" <a@b.c>', ("a@b.c",)),
+        ("friends: a@b.c, <d@e.f>;", ("a@b.c", "d@e.f")),
+        ("x@y <a@b.c>", ("a@b.c",)),
+        ("(c (d@e) \\) f) a@b.c", ("a@b.c",)),
+        ("(never closed a@b.c", ()),
+        ('"never closed a@b.c', ()),
+        ("undisclosed-recipients:;", ()),
+        ("a@@b, @c, d@, é@f.g", ()),
+        ("", ()),
+    ],
+)
+def test_lists_of_addresses(field: str, value: str, addresses: tuple[str, ...]) -> None:
+    header = read_header(plain("2bc\n", f"{field}: {value}"))
+    assert (header.to if field == "To" else header.cc) == addresses
+
+
+_NAMES = st.text(st.sampled_from("ab <>@,;:\"\\()[].'é=?"), max_size=12)
+
+
+@given(_NAMES, _NAMES)
+def test_no_display_name_makes_another_sender(before: str, after: str) -> None:
+    raw = made(head(sender=f"{before}<eve@evil.example>{after}"), "2bc\n")
+    try:
+        sender = read_header(raw).sender
+    except UnreadableMailError:
+        return
+    assert sender in (None, "eve@evil.example")
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters='"\\'), max_size=30))
+def test_every_quoted_name_leaves_the_address(name: str) -> None:
+    assert read_header(plain("2bc\n", sender=f'"{name}" <bob@example.org>')).sender == BOB
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("bob@example.org", True),
+        ("b.o-b+x@h", True),
+        ("o'brien@x.example", True),
+        ("bob", False),
+        ("@x", False),
+        ("bob@", False),
+        (".bob@x", False),
+        ("b..ob@x", False),
+        ("bob@x..y", False),
+        ("bob@-x", False),
+        ("bob@[127.0.0.1]", False),
+        ('"b ob"@x', False),
+        ("bób@x", False),
+        ("bob@x\n", False),
+        ("a" * 65 + "@x", False),
+        ("a@" + "b." * 130 + "c", False),
+    ],
+)
+def test_mailboxes(text: str, good: bool) -> None:
+    assert is_mailbox(text) is good
+
+
+@pytest.mark.parametrize(
+    ("field", "reason"),
+    [
+        ("Auto-Submitted: auto-replied", Automatic.AUTO_SUBMITTED),
+        ("auto-submitted: AUTO-GENERATED; x=y", Automatic.AUTO_SUBMITTED),
+        ("Auto-Submitted:", Automatic.AUTO_SUBMITTED),
+        ("Auto-Submitted:\n auto-notified", Automatic.AUTO_SUBMITTED),
+        ("Auto-Submitted: no", None),
+        ("Auto-Submitted: NO (really)", None),
+        ("Precedence: bulk", Automatic.PRECEDENCE),
+        ("Precedence: JUNK", Automatic.PRECEDENCE),
+        ("Precedence: list", Automatic.PRECEDENCE),
+        ("Precedence: auto_reply", Automatic.PRECEDENCE),
+        ("Precedence: special-delivery", None),
+        ("List-Id:", Automatic.LIST_ID),
+        ("X-Autoreply: no", Automatic.X_AUTOREPLY),
+        ("X-Autorespond: a", Automatic.X_AUTORESPOND),
+        ("X-Hkoji: turn", Automatic.X_HKOJI),
+        ("X-Hkoji-Other: turn", None),
+        ("Subject: Auto-Submitted: auto-replied", None),
+    ],
+)
+def test_mails_of_programs(field: str, reason: Automatic | None) -> None:
+    assert automatic_reason(plain("2bc\n", field)) is reason
+    assert read_header(plain("2bc\n", field)).automatic is reason
+    broken = b"no field at all\r\n" + plain("2bc\n", field)
+    assert automatic_reason(broken) is reason
+    assert automatic_reason(plain("2bc\n", field) + b"a" * 300_000) is reason
+    assert automatic_reason(plain(f"2bc\n\n{field}\n")) is None
+    assert automatic_reason(plain("2bc\n", "Auto-Submitted: no", field, "From: a@b", "From: c@d")) is reason
+
+
+def _report(status: str, kind: str = "delivery-status", quoted: str = f"Message-ID:\n {OUR_ID}\n\nx\n") -> bytes:
+    return multipart(
+        "report",
+        part("text/plain", "Sorry.\nStatus: 5.9.9\n"),
+        part("message/delivery-status", f"Reporting-MTA: dns; x\n\nFinal-Recipient: rfc822; {BOB}\n{status}\n"),
+        part("message/rfc822", quoted),
+        more=f"; report-type={kind}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        ("5.1.1", BounceClass.PERMANENT),
+        ("5.1.10", BounceClass.PERMANENT),
+        ("5.1.2", BounceClass.FAILED),
+        ("5.2.2", BounceClass.FAILED),
+        ("5.0.0", BounceClass.FAILED),
+        ("5.7.1", BounceClass.POLICY),
+        ("5.7.509", BounceClass.POLICY),
+        ("4.4.7", BounceClass.DELAYED),
+    ],
+)
+def test_reports_say_what_became_of_a_letter(status: str, kind: BounceClass) -> None:
+    assert read_bounce(_report(f"Status: {status}")) == Bounce(kind, status, OUR_ID)
+    assert read_bounce(_report(f"status:\t{status} (gone)")) == Bounce(kind, status, OUR_ID)
+
+
+def test_of_several_recipients_a_failure_counts() -> None:
+    for statuses in itertools.permutations(("4.4.1", "5.2.2", "2.0.0")):
+        lines = "\n\nFinal-Recipient: rfc822; a@b\n".join(f"Status: {each}" for each in statuses)
+        assert read_bounce(_report(lines)) == Bounce(BounceClass.FAILED, "5.2.2", OUR_ID)
+
+
+def test_what_is_no_bounce() -> None:
+    for status in (
+        "Status: 2.1.5",
+        "Status: 5",
+        "Status: 51.1.1",
+        "Action: failed",
+        "Status: 5.1.1.1",
+        "X-Status: 5.1.1",
+    ):
+        assert read_bounce(_report(status)) is None
+    assert read_bounce(_report("Status: 5.1.1", kind="disposition-notification")) is None
+    assert read_bounce(plain("Status: 5.1.1\n")) is None
+    assert read_bounce(multipart("mixed", part("message/delivery-status", "Status: 5.1.1\n"))) is None
+
+
+def test_a_report_may_quote_no_letter_or_another() -> None:
+    bounce = read_bounce(_report("Status: 5.1.1", quoted=f"Subject: x\n\nMessage-ID: {OUR_ID}\n"))
+    assert bounce is not None
+    assert bounce.message_id is None
+    bounce = read_bounce(_report("Status: 5.1.1", quoted="Message-ID: <a@b>\n\nx\n"))
+    assert bounce is not None
+    assert bounce.message_id == "<a@b>"

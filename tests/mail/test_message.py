@@ -1,0 +1,296 @@
+"""Mails of any bytes are read or refused, and each mail of the corpus is read as is written beside it."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from binascii import b2a_qp
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hkoji.errors import UnreadableMailError
+from hkoji.mail.bounce import read_bounce
+from hkoji.mail.decoding import join_flowed
+from hkoji.mail.fields import LONGEST_MAIL
+from hkoji.mail.header import automatic_reason, read_header
+from hkoji.mail.html_text import html_to_text
+from hkoji.mail.lines import clean
+from hkoji.mail.message import read_parts, read_text, without_trace
+from hkoji.mail.paragraph import order_paragraph
+from scripts.build.mails import FOLDER, SHAPES, build
+from tests.support.mail_bombs import BOMBS, FILED
+from tests.support.mail_shape import Shape, alternative, describe, encoded, multipart, nested, part, parts, plain, quote
+
+SECONDS = 0.25
+"""The longest that one mail may take."""
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_each_shape_is_read_as_is_written_beside_it(shape: Shape) -> None:
+    assert describe(shape.raw, shape.due) == shape.reading
+    with_newlines = shape.raw.replace(b"\r\n", b"\n")
+    assert describe(with_newlines, shape.due) == shape.reading
+
+
+def test_the_corpus_is_there_and_as_large_as_promised() -> None:
+    assert len(SHAPES) >= 80
+    assert len({shape.name for shape in SHAPES}) == len(SHAPES)
+    for name, content in build().items():
+        made = content if isinstance(content, bytes) else content.encode()
+        assert (FOLDER / name).read_bytes() == made
+    assert {path.name for path in (FOLDER / "mails").iterdir()} == {"README", *(f"{each.name}.eml" for each in SHAPES)}
+    assert {path.stem for path in (FOLDER / "bombs").iterdir()} == set(FILED)
+    assert all(len(raw) < 300_000 for raw in FILED.values())
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_read_or_refused_in_time(name: str) -> None:
+    # It measures time, as no count of steps sees those within a regular expression; most take a hundredth of the limit.
+    took = []
+    for _ in range(3):
+        started = time.process_time()
+        describe(BOMBS[name])
+        took.append(time.process_time() - started)
+        if took[-1] < SECONDS:
+            break
+    assert min(took) < SECONDS
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("commas-in-from", "the field From is larger than 1024 bytes"),
+        ("field-too-long", "the field X-Long is larger than 8192 bytes"),
+        ("header-too-long", "its header is larger than 64 KiB"),
+        ("nested-6", "its parts are nested more than 5 deep"),
+        ("parts-10000", "it has more than 20 parts"),
+        ("lines-5000", "its text has more than 2000 lines"),
+        ("html-comments", "its text is HTML of more than 64 KiB"),
+        ("too-large-by-one", "it is larger than 256 KiB"),
+    ],
+)
+def test_limits_are_kept(name: str, reason: str) -> None:
+    assert describe(BOMBS[name]) == f"refused: {reason}"
+
+
+@pytest.mark.parametrize("name", ["nested-5", "as-large-as-allowed", "header-of-short-fields", "commas-in-to"])
+def test_what_just_fits_is_read(name: str) -> None:
+    assert describe(BOMBS[name]) == "move 2BC"
+
+
+def test_limits_are_exact() -> None:
+    def reads(raw: bytes) -> bool:
+        return describe(raw) == "move 2BC"
+
+    name = f'"{"a" * 997}" <bob@example.org>'
+    assert len(f"From: {name}") == 1024 - 1
+    assert reads(plain("2bc\n", sender=f"{name} "))
+    assert not reads(plain("2bc\n", sender=f"{name}  "))
+    assert reads(plain("2bc\n", f"X: {'a' * (8192 - 3)}"))
+    assert not reads(plain("2bc\n", f"X: {'a' * (8192 - 2)}"))
+    assert reads(multipart("mixed", *[part("text/plain", "2bc\n")] * 20))
+    assert not reads(multipart("mixed", *[part("text/plain", "2bc\n")] * 21))
+    assert reads(plain("2bc\n" + "\n" * 1998 + "a\n"))
+    assert not reads(plain("2bc\n" + "\n" * 1999 + "a\n"))
+    html = "2bc<!--" + "a" * (64 * 1024 - 10) + "-->"
+    assert reads(plain(html, kind="text/html"))
+    assert not reads(plain(f"{html}a", kind="text/html"))
+
+
+# --- any bytes --------------------------------------------------------------------------------------------------------
+
+_PIECES = (
+    *("From: ", "bob@example.org", "a@b <c@d>", '"', "\\", "(", ")", "<", ">", ",", ";", ":", "@", "\n", "\r\n", " "),
+    *("Content-Type: ", "text/plain", "text/html", "multipart/mixed", "multipart/report", '; boundary="b"', "\t"),
+    *("; charset=utf-8", "; format=flowed", "; charset*0=", "--b", "--b--", "message/delivery-status", "Status: 5.1.1"),
+    *("Content-Transfer-Encoding: ", "base64", "quoted-printable", "=?utf-8?q?", "?=", "=3D", "=\n", "<!--", "-->"),
+    *("<div class=gmail_quote>", "</div>", "<blockquote>", "&amp;", "&#", "> ", "--", "-- \n", "2bc", "take c", "\0"),
+    *("\udcff", "é", "\u0327", "\ufdfa", "List-Id: x", "Message-ID: <a@b>", "Subject: ", "Delivered-To: "),
+    *("In-Reply-To: <turn.1.7k2mq4ruapbd3xvn5tczshw6ef@hkoji.example>", "References: <a@b>", "multipart/alternative"),
+)
+ANY = st.binary(max_size=400) | st.lists(st.sampled_from(_PIECES), max_size=80).map(
+    lambda pieces: "".join(pieces).encode("utf-8", "surrogateescape")
+)
+
+
+@given(ANY)
+def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
+    automatic = automatic_reason(raw)
+    for reader in (read_header, read_text, read_parts, read_bounce):
+        try:
+            result = reader(raw)
+        except UnreadableMailError:
+            continue
+        if reader is read_header:
+            assert result.automatic is automatic  # type: ignore[union-attr] # it is a header
+    describe(raw)
+    assert without_trace(without_trace(raw)) == without_trace(raw)
+
+
+@given(st.integers(1, 5000))
+def test_a_mail_over_the_limit_is_refused_by_its_size(over: int) -> None:
+    raw = plain("2bc\n") + b"a" * (LONGEST_MAIL + over)
+    for reader in (read_header, read_text, read_parts, read_bounce):
+        with pytest.raises(UnreadableMailError, match="larger than 256 KiB"):
+            reader(raw)
+    assert automatic_reason(raw) is None
+    assert automatic_reason(b"X-Hkoji: turn\r\n" + raw) is not None
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=400))
+def test_lines_are_brought_to_their_form_once(line: str) -> None:
+    once = clean(line)
+    assert len(once) <= 303
+    assert once == once.strip()
+    assert "\n" not in once
+    assert "\u2013" not in once
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+TEXT = st.lists(st.text(st.characters(codec="latin-1", categories=("L", "N", "P", "Zs")), max_size=60), max_size=8)
+
+
+@given(
+    TEXT,
+    st.sampled_from(["utf-8", "iso-8859-1", "windows-1252"]),
+    st.sampled_from(["8bit", "quoted-printable", "base64"]),
+)
+def test_texts_are_decoded(lines: list[str], charset: str, encoding: str) -> None:
+    text = "\n".join((*lines, "end"))
+    if encoding == "8bit":
+        raw = encoded(text, "quoted-printable", charset).partition(b"\r\n\r\n")[0]
+        raw = raw.replace(b"quoted-printable", b"8bit") + b"\r\n\r\n" + text.encode(charset).replace(b"\n", b"\r\n")
+    else:
+        raw = encoded(text, encoding, charset)
+    assert list(read_text(raw).lines) == text.split("\n")
+
+
+@given(
+    st.lists(st.sampled_from(["", "2bc", "a b", "a ", "  ", ">", "> a", "> a ", ">> b ", "-- ", " -- "]), max_size=12)
+)
+def test_flowed_lines_keep_their_words_and_empty_lines(lines: list[str]) -> None:
+    joined = join_flowed(lines, delete_space=False)
+    words = [word for line in lines for word in line.lstrip(">").split()]
+    assert [word for line in joined for word in line.lstrip(">").split()] == words
+    assert sum(not line.strip() for line in joined) == sum(not line.strip() for line in lines)
+    assert len(joined) <= len(lines)
+
+
+def test_flowed_paragraphs_are_joined() -> None:
+    assert join_flowed(["take ", "c ", "", "a", "> b ", "> c ", "d"], delete_space=False) == [
+        "take c ",
+        "",
+        "a",
+        "> b c ",
+        "d",
+    ]
+    assert join_flowed(["ta ", "ke c"], delete_space=True) == ["take c"]
+    assert join_flowed([" >c4a1", "-- ", "x"], delete_space=False) == [">c4a1", "-- ", "x"]
+
+
+@pytest.mark.parametrize(
+    ("markup", "lines"),
+    [
+        ("2bc", ["2bc"]),
+        ("<p>2bc</p>", ["2bc"]),
+        ("<p>2bc</p><p>Bob</p>", ["2bc"]),
+        ("2bc<br>Bob", ["2bc", "Bob"]),
+        ("2bc<br><br>Bob", ["2bc"]),
+        ("<blockquote>1a</blockquote>2bc", ["2bc"]),
+        ("<blockquote><blockquote>1a</blockquote>1a</blockquote>2bc", ["2bc"]),
+        ("On that day hkoji wrote:<blockquote>1a</blockquote>2bc", ["2bc"]),
+        ("2bc<br>On that day hkoji wrote:<blockquote>1a</blockquote>", ["2bc"]),
+        ('<div class="x gmail_quote y"><div>1a</div></div>2bc', ["2bc"]),
+        ("<DIV CLASS=gmail_quote>1a</DIV>2bc", ["2bc"]),
+        ("<blockquote>1a", []),
+        ("<style>1a</style><script>1a<b></script>2bc<title>1a</title>", ["2bc"]),
+        ("<script><!-- </script>2bc", ["2bc"]),
+        ("<!-- 1a -->2bc<!-- 1a", ["2bc"]),
+        ("<!DOCTYPE html><?xml 1a?>2bc", ["2bc"]),
+        ("<p title='>'>2bc</p>", ["2bc"]),
+        ("<p title=\"a > b\" class='x'>2bc</p>", ["2bc"]),
+        ("2\nb  c", ["2 b c"]),
+        ("2b&#99; &lt;3", ["2bc <3"]),
+        ("&nbsp;2bc&nbsp;<br>&nbsp;<br>x", ["2bc"]),
+        ("a < b", ["a < b"]),
+        ("&unknown; &#0; &#1114112; &#xD800;", ["&unknown; \ufffd \ufffd \ufffd"]),
+        ("", []),
+        ("<p", []),
+    ],
+)
+def test_html_is_read_as_lines(markup: str, lines: list[str]) -> None:
+    assert list(order_paragraph(html_to_text(markup).split("\n"))) == lines
+    raw = plain(markup, kind="text/html; charset=utf-8")
+    assert list(order_paragraph(read_text(raw).lines)) == lines
+    assert read_text(raw).from_html
+
+
+def test_quoted_order_is_not_read_in_any_form() -> None:
+    for order, reading in (("", "nothing: (no line)"), ("1a", "move 1A")):
+        for body in (
+            f"{order}\n\n{quote('2bc')}",
+            f"{quote('2bc')}\n{order}\n",
+            f"hkoji wrote:\n\n{quote('2bc')}{order}\n",
+        ):
+            assert describe(plain(body)) == reading
+            assert describe(encoded(body, "quoted-printable")) == reading
+            assert describe(encoded(body, "base64")) == reading
+            assert describe(alternative(body, "<p>3abc</p>")) == reading
+        html = f"<p>{order}</p><blockquote>2bc</blockquote>"
+        assert describe(plain(html, kind="text/html")) == reading
+
+
+def test_only_texts_that_are_read_through_count() -> None:
+    attached = "Content-Disposition: attachment"
+    for kind in ("alternative", "mixed", "related", "signed"):
+        assert describe(multipart(kind, part("text/plain", "2bc\n"))) == "move 2BC"
+    for kind in ("digest", "parallel", "report", "appledouble"):
+        assert describe(multipart(kind, part("text/plain", "2bc\n"))) == "nothing: (no line)"
+    inner = nested(parts("mixed", part("text/plain", "2bc\n"), boundary="=_b2"))
+    assert describe(multipart("mixed", inner)) == "move 2BC"
+    assert describe(multipart("mixed", inner.replace("\n", f"\n{attached}\n", 1))) == "move 2BC"
+    assert describe(multipart("mixed", part("message/rfc822", "\n2bc\n"))) == "nothing: (no line)"
+
+
+def test_base64_is_strict() -> None:
+    good = b64encode(b"2bc\r\n\r\nBob").decode()
+    for text, readable in (
+        (good, True),
+        (f"{good[:4]}\n {good[4:]}\n\n", True),
+        (good.rstrip("="), len(good) % 4 == 0 and not good.endswith("=")),
+        (f"{good}====", False),
+        (f"{good[:4]}*{good[4:]}", False),
+        (f"{good[:4]}-_{good[4:]}", False),
+        (f"={good}", False),
+    ):
+        raw = plain(text, "Content-Transfer-Encoding: base64")
+        assert (describe(raw) == "move 2BC") is readable, text
+
+
+def test_quoted_printable_takes_soft_line_ends() -> None:
+    body = b2a_qp(b"2b=c").decode()
+    assert body == "2b=3Dc"
+    assert describe(plain("2=\nb=\nc\n", "Content-Transfer-Encoding: quoted-printable")) == "move 2BC"
+    assert describe(plain("=32bc=20\n", "Content-Transfer-Encoding: Quoted-Printable")) == "move 2BC"
+
+
+# --- trace fields -----------------------------------------------------------------------------------------------------
+
+
+def test_trace_fields_at_the_top_do_not_count() -> None:
+    mail = plain("2bc\n")
+    trace = (
+        b"Return-Path: <bob@example.org>\r\nX-Original-To: a\r\nDelivered-To: b\r\nReceived: from a\r\n\tby b\r\n c\r\n"
+    )
+    assert without_trace(trace + mail) == mail
+    assert without_trace(trace.lower() + trace + mail) == mail
+    assert without_trace((trace + mail).replace(b"\r\n", b"\n")) == mail
+    assert without_trace(b"From bob@example.org Wed Nov 25\n" + trace + mail) == mail
+    below = b"X-Other: a\r\n" + trace + mail
+    assert without_trace(below) == below
+    assert without_trace(b"") == b""
+    assert without_trace(b"Received: a") == b""
+    assert without_trace(b"Received : a\r\n" + mail) == b"Received : a\r\n" + mail
