@@ -20,7 +20,7 @@ from hkoji_server.store.sqlite import connections as module
 from hkoji_server.store.sqlite import writer
 from hkoji_server.store.sqlite.connections import driver
 from hkoji_server.store.sqlite.store import SqliteStore
-from sqlalchemy import Connection
+from sqlalchemy import Connection, create_engine
 
 from hkoji.errors import StorageError
 from hkoji.game.commitments import Opening
@@ -29,7 +29,14 @@ from tests.support.driver_calls import driver_watched
 from tests.support.loops import run
 from tests.support.new_database import copy_new_database
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game
-from tests.support.stores import DATABASES, REFUSED, sqlite_at
+from tests.support.stores import (
+    DATABASES,
+    REFUSED,
+    assert_channel_and_notice,
+    sqlite_at,
+    upgrade_to,
+    with_channel_and_notice,
+)
 from tests.support.time_contract import Clocked, ClockSetter
 
 
@@ -296,6 +303,28 @@ def rows_of(database: sqlite3.Connection) -> dict[str, list[object]]:
     return {table: sorted(database.execute(f"SELECT * FROM {table}"), key=repr) for table in tables}
 
 
+def test_channels_and_notices_of_an_earlier_schema_stay(path: Path) -> None:
+    path.parent.mkdir()
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        upgrade_to(connection, "0011")
+        with_channel_and_notice(connection)
+    engine.dispose()
+    with sqlite3.connect(path) as old:
+        before = rows_of(old)
+    old.close()
+    with sqlite_at(path) as store:
+        assert_channel_and_notice(store)
+    with sqlite3.connect(path) as new:
+        after = rows_of(new)
+        indexes = {name for (name,) in new.execute("SELECT name FROM sqlite_schema WHERE type = 'index'")}
+    new.close()
+    kept = before.keys() - {"alembic_version", "outbox"}  # the notice is leased
+    assert {table: after[table] for table in kept} == {table: before[table] for table in kept}
+    assert {"ix_channel_player", "outbox_due", "outbox_channel"} <= indexes
+    assert not [table for table in after if table.startswith("old_")]
+
+
 def dump_of(path: Path) -> list[str]:
     """Everything in a database, its schema included."""
     database = sqlite3.connect(path)
@@ -336,10 +365,11 @@ def test_a_database_with_players_only_is_brought_forward_with_all_that_is_in_it(
     with sqlite3.connect(path) as new:
         after = rows_of(new)
     new.close()
-    assert after["alembic_version"] == [("0011",)]
+    assert after["alembic_version"] == [("0013",)]
     added = {table: rows for table, rows in after.items() if table not in before}
     assert not any(added.values())
     assert {"statement", "outage", "beat"} <= set(added)
+    before["service"] = [(*row, None) for row in before["service"]]  # a column for a secret that it has not needed yet
     kept = before.keys() - {"alembic_version"}
     assert {table: after[table] for table in kept} == {table: before[table] for table in kept}
     key = PrivateKey.from_seed(b"\x07" * 32).public.text

@@ -42,6 +42,7 @@ from hkoji.log.private_key import PrivateKey
 from tests.support.choice_contract import ChoiceContract
 from tests.support.finished_contract import FinishedContract
 from tests.support.loops import run
+from tests.support.mail_contract import MailContract
 from tests.support.notice_contract import NoticeContract
 from tests.support.table import AT, Table
 from tests.support.talk_contract import TalkContract
@@ -105,7 +106,9 @@ def with_game(store: Store, seed: int = 0, **changes: Any) -> Iterator[Table]:  
     yield table
 
 
-class StoreContract(WaitingContract, TimeContract, ChoiceContract, FinishedContract, NoticeContract, TalkContract):
+class StoreContract(
+    WaitingContract, TimeContract, ChoiceContract, FinishedContract, NoticeContract, TalkContract, MailContract
+):
     """The promises of `hkoji_server.store.contract`."""
 
     @pytest.fixture

@@ -7,9 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from alembic import command
+from hkoji_server.store.contract import Store
 from hkoji_server.store.location import parse_location
+from hkoji_server.store.migrate import _scripts
+from hkoji_server.store.notice_contract import Channel, LeasedNotice
 from hkoji_server.store.postgres.store import PostgresStore, open_postgres
 from hkoji_server.store.sqlite.store import SqliteStore
+from sqlalchemy import Connection, text
 
 from tests.support.loops import run
 
@@ -39,3 +44,33 @@ def postgres_at(url: str) -> Iterator[PostgresStore]:
         yield store
     finally:
         run(store.close())
+
+
+def upgrade_to(connection: Connection, revision: str) -> None:
+    """Gives a database the schema of a migration."""
+    command.upgrade(_scripts(connection)[0], revision)
+
+
+_GAME: Final = "ab" * 16
+_AT: Final = "2026-11-20T12:00:00Z"
+
+
+def with_channel_and_notice(connection: Connection) -> None:
+    """Adds a player, a game, a channel and a notice to a database of the schema 0011."""
+    connection.execute(text(f"INSERT INTO player VALUES ('bob', 'key', '{_AT}', 'text', 'sig')"))
+    columns = "game, ruleset, status, seq, head, round, created, updated, agreement"
+    connection.execute(
+        text(f"INSERT INTO game ({columns}) VALUES ('{_GAME}', '', 'open', 1, '', 0, '{_AT}', '{_AT}', '')")
+    )
+    values = f"'c', 'bob', 'webhook', 'https://b.example', ' turn over ', '{{}}', '{_AT}', '{_AT}', NULL, 3, NULL"
+    connection.execute(text(f"INSERT INTO channel VALUES ({values})"))
+    connection.execute(text(f"INSERT INTO outbox VALUES ('{_GAME}', 1, 'turn', 'c', 'webhook', '{_AT}', '{_AT}', 2)"))
+
+
+def assert_channel_and_notice(store: Store) -> None:
+    """The channel and the notice are as they were added. It leases the notice."""
+    made = Channel("c", "bob", "webhook", "https://b.example", ("turn", "over"), "{}", _AT, _AT, None, 3, None)
+    assert run(store.channels("bob")) == (made,)
+    until = "2027-01-01T00:00:00Z"
+    found = run(store.lease_notices(("webhook",), "2026-12-01T00:00:00Z", until, 5))
+    assert found == (LeasedNotice(_GAME, 1, "turn", "c", _AT, until, 3),)

@@ -18,6 +18,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line, StoredLine
 from hkoji_server.store.choice_contract import ChoiceStore
+from hkoji_server.store.mail_contract import MailStore
 from hkoji_server.store.notice_contract import NewNotice, NoticeStore
 from hkoji_server.store.talk_contract import TalkStore
 from hkoji_server.store.time_contract import KeptStatement, TimeStore
@@ -150,7 +151,8 @@ class Append:
     the first line. `outline` says whether the lines change status, names or result. Most moves do not. `opens` says
     whether they open the game; then nothing is appended if its host has `MOST_OPEN` open games or `MOST_INVITATIONS` of
     the same player. `key` is the author's key; nothing is appended if it has been revoked. The `notices` are written
-    with the lines.
+    with the lines. `mail` is the number of the mail that has led to this: nothing is appended unless it is still to be
+    processed, and then `at` may be as old as the mail.
     """
 
     game: str
@@ -166,6 +168,7 @@ class Append:
     opens: bool = False
     key: str = ""
     notices: tuple[NewNotice, ...] = ()
+    mail: int | None = None
 
 
 Decide = Callable[[], Append]
@@ -273,7 +276,7 @@ def hint_of(append: Append) -> Hint:
     return Hint(append.game, tuple(name for name in (summary.host, summary.guest, summary.invite) if name))
 
 
-class Store(TimeStore, ChoiceStore, NoticeStore, TalkStore, Protocol):
+class Store(TimeStore, ChoiceStore, NoticeStore, TalkStore, MailStore, Protocol):
     """The games, players and logins of a service. Writes are on disk when they return.
 
     The names of the methods are labels of the metrics.
@@ -369,7 +372,7 @@ class Store(TimeStore, ChoiceStore, NoticeStore, TalkStore, Protocol):
 
     async def append(self, append: Append | Decide) -> None:
         """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
-        `TooManyGamesError`, or `NotFoundError` for a game that is not there.
+        `TooManyGamesError`, or `NotFoundError` for a game that is not there, or `ClosedMailError`.
 
         Raises `StaleDecisionError` if the head is the same, and the deadline is not, there are more outages, or the
         decision is too old. An append that ends the game forgets the statements about it.

@@ -17,9 +17,15 @@ Times are texts of the log. Addresses are compared in lower case.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+
+from hkoji.errors import HkojiError
+from hkoji.messages.text import tell
+
+if TYPE_CHECKING:
+    from hkoji_server.store.contract import Player
 
 MAIL_KIND: Final = "mail"
 """The kind of the channel of each mailbox."""
@@ -57,6 +63,28 @@ MailState = Literal["new", "done", "failed"]
 MailboxState = Literal["invited", "active", "stopped", "locked", "blocked"]
 """`invited`: the owner has not accepted yet. `stopped`: the owner wants no letters but answers. `locked`: the owner has
 said that it was somebody else. `blocked`: the owner, who was only invited, wants no more invitations."""
+
+EVENTS_OF: Final[Mapping[MailboxState, tuple[str, ...]]] = {
+    "invited": ("invited",),
+    "active": ("turn", "remind1", "remind2", "over", "invited", "joined", "declined", "given", "annul"),
+    "stopped": (),
+    "locked": (),
+    "blocked": (),
+}
+"""The events of which the owner of a mailbox is told. Answers, and letters that ask to confirm, are sent in any
+state."""
+
+
+class ClosedMailError(HkojiError):
+    """Nothing was written: the mail that has led to it is closed, or was set aside."""
+
+    code = "closed"
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            tell("mail {number} is closed or was set aside", number=number), hint=tell("nothing was changed")
+        )
+        self.number = number
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +140,11 @@ class KeptCertificate:
 class NewMailbox:
     """An invitation to play by mail, at the time `at`: a mailbox to add, its held key, and the certificate.
 
-    `by` is the player who invites, None for the operator.
+    `settings` is the text of those of its channel. `by` is the player who invites, None for the operator.
     """
 
     mailbox: Mailbox
+    settings: str
     held: KeptHeldKey
     certificate: KeptCertificate
     by: str | None
@@ -273,7 +302,7 @@ class MailStore(Protocol):
     async def mailbox(self, channel: str) -> Mailbox | None:
         """Returns a mailbox by the id of its channel."""
 
-    async def mailbox_of(self, name: str) -> Mailbox | None:
+    async def mailbox_of(self, name: str, now: str) -> Mailbox | None:
         """Returns the mailbox of a mail player, or of whoever is invited under that name now."""
 
     async def mailbox_at(self, address: str) -> Mailbox | None:
@@ -282,9 +311,21 @@ class MailStore(Protocol):
     async def mailbox_of_key(self, key: str) -> Mailbox | None:
         """Returns the mailbox for whose letters a held key is used, also an earlier key of it."""
 
-    async def may_invite(self, name: str, host: str) -> bool:
+    async def may_invite(self, name: str, host: str, now: str) -> bool:
         """Returns whether `host` may open a game for the player `name`: not if somebody else has reserved the name, or
-        a game with that invitation is open already."""
+        a game has been opened with that invitation."""
+
+    async def accept_mailbox(self, channel: str, player: Player) -> Player | None:
+        """Registers the player of an invited mailbox under its held key, and makes it `active`, in one transaction.
+
+        Also if it is `active` already, under that key. Returns None, or the player who has the name or the key.
+        Changes nothing if it raises: `NotFoundError` for another mailbox, `ForbiddenError` in any other state or for
+        another name or key.
+        """
+
+    async def note_answered(self, channel: str, at: str) -> None:
+        """Notes that the owner of an invited mailbox has answered: its invitation stands no longer, and the name is
+        free, unless the owner has accepted. None of the mailbox's invitations counts as unanswered any more."""
 
     async def change_mailbox(self, mailbox: Mailbox) -> bool:
         """Replaces what is kept of a mailbox, by its channel, and the events of its channel as its state demands.

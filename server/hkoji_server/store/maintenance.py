@@ -25,6 +25,7 @@ from hkoji_server.store.contract import GameSummary, Player, Secrets
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS
 from hkoji_server.store.game_statements import read_statement
 from hkoji_server.store.location import Location, show_location
+from hkoji_server.store.mail_contract import NO_GAME
 from hkoji_server.store.migrate import SCHEMA, newest_schema
 from hkoji_server.store.statements import Row
 from hkoji_server.store.tables import (
@@ -179,7 +180,9 @@ class Maintenance:
         with self._reading() as connection:
             return sum(
                 connection.execute(
-                    select(func.count()).select_from(table).where(table.c.game.not_in(select(GAME.c.game)))
+                    select(func.count())
+                    .select_from(table)
+                    .where(table.c.game != NO_GAME, table.c.game.not_in(select(GAME.c.game)))
                 ).scalar_one()
                 for table in (ENTRY, SECRET, OPENING, STATEMENT, OUTBOX, TALK)
             )

@@ -122,20 +122,25 @@ def add_notices(connection: Connection, notices: Sequence[NewNotice]) -> None:
 def outbox_rows(notices: Iterable[NewNotice], channels: Iterable[Row]) -> list[dict[str, Any]]:  # Any: column values
     """Returns the rows of notices for those of the `channels`, rows of `wanting`, that want the event."""
     return [
-        {
-            "game": each.game,
-            "seq": each.seq,
-            "event": each.event,
-            "channel": channel,
-            "kind": kind,
-            "due": each.not_before,
-            "not_before": each.not_before,
-            "tries": 0,
-        }
+        outbox_row(each.game, each.seq, each.event, channel, kind, each.not_before)
         for each in notices
         for channel, kind, player, events in channels
         if player == each.player and f" {each.event} " in events
     ]
+
+
+def outbox_row(game: str, seq: int, event: str, channel: str, kind: str, not_before: str) -> dict[str, Any]:
+    """Returns the row of a notice to a channel."""
+    return {
+        "game": game,
+        "seq": seq,
+        "event": event,
+        "channel": channel,
+        "kind": kind,
+        "due": not_before,
+        "not_before": not_before,
+        "tries": 0,
+    }
 
 
 def writing(dialect: str) -> Insert:

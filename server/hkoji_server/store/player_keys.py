@@ -13,8 +13,10 @@ from hkoji.errors import ExistsError, ForbiddenError, RevokedError
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Player, RetiredKey
+from hkoji_server.store.mail_tables import HELD_KEY
 from hkoji_server.store.notices import remove_channels
 from hkoji_server.store.operator_codes import use_code
+from hkoji_server.store.reservations import verify_not_reserved
 from hkoji_server.store.statements import Row
 from hkoji_server.store.tables import PLAYER, RETIRED, TOKEN
 
@@ -57,6 +59,7 @@ def register(connection: Connection, player: Player, code: str | None) -> Player
     row = connection.execute(found.order_by(PLAYER.c.name != player.name)).first()
     if row:
         return Player(*row)
+    verify_not_reserved(connection, player.name, player.key, player.registered)
     verify_unused(connection, player.key)
     if code is not None and not use_code(connection, code, player.registered):
         raise ForbiddenError(
@@ -82,6 +85,7 @@ def revoke(connection: Connection, retired: RetiredKey) -> None:
 
     In particular, no login ends then: everybody can read the statement of a revocation and send it again. The logins
     of an earlier key ended when it was replaced. Channels go with the logins: a thief of the key may have made them.
+    With a held key nobody logs in, and letters go on: its owner has a key of their own now.
     """
     before = _retired(connection, retired.key)
     holder = before.name if before else retired.name if _key_of(connection, retired.name) == retired.key else None
@@ -90,7 +94,8 @@ def revoke(connection: Connection, retired: RetiredKey) -> None:
     if before is None:
         connection.execute(insert(RETIRED).values(**asdict(retired)))
         connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
-        remove_channels(connection, retired.name)
+        if connection.execute(select(HELD_KEY.c.key).where(HELD_KEY.c.key == retired.key)).first() is None:
+            remove_channels(connection, retired.name)
     elif before.revoked:
         return
     else:

@@ -1,15 +1,12 @@
 """The store on an SQL database: the methods that are the same on every backend.
 
-A backend gives the steps `_rows`, `_snapshot`, `_transaction`, `_holding`, `_alone` and `_time`, and the methods of the
-contract that each database does in another way: appends and new games, login challenges, heads, hints and `drained`.
+A backend gives the steps of `SqlSteps`, and the methods of the contract that each database does in another way: appends
+and new games, login challenges, heads, hints and `drained`.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
-from typing import TypeVar
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import Connection, delete, insert, select, update
 
@@ -34,57 +31,15 @@ from hkoji_server.store.contract import (
 )
 from hkoji_server.store.migrate import verify_schema
 from hkoji_server.store.notice_contract import Channel, LeasedNotice, NewNotice
-from hkoji_server.store.statements import ReadStatements, Row, Values, read_line
+from hkoji_server.store.sql_mail import SqlMailStore
+from hkoji_server.store.statements import read_line
 from hkoji_server.store.tables import SERVICE, TOKEN
 from hkoji_server.store.talk_contract import KeptMessage, NewMessage
 from hkoji_server.store.time_contract import KeptStatement
 
-T = TypeVar("T")
 
-
-class SqlStore(Store):
+class SqlStore(SqlMailStore, Store):
     """Implements `Store` over the steps of a backend. The contract documents the public methods."""
-
-    _reads: ReadStatements
-    """The statements of reads in the dialect of the backend."""
-
-    @abstractmethod
-    async def _rows(self, statement: str, values: Values) -> list[Row]:
-        """Returns the rows of a compiled statement. Raises `StorageError`."""
-
-    @abstractmethod
-    async def _snapshot(self, *statements: str, values: Values) -> list[list[Row]]:
-        """Returns the rows of each of several compiled statements. Raises `StorageError`.
-
-        All are read at one moment, or one after the other in the order given.
-        """
-
-    @abstractmethod
-    async def _transaction(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a transaction that is serializable, and returns its result when the transaction is on disk.
-
-        `work` may run several times, and one of its runs is committed. Raises what `work` raises, or `StorageError`;
-        then nothing has changed, unless the error is a `StorageError` that says that the outcome is not known.
-        """
-
-    @abstractmethod
-    async def _holding(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a transaction that begins by holding a row, mostly that of a game, and returns its result.
-
-        Each statement sees what was committed before it began. Then none misses what was committed while the
-        transaction waited for the row.
-        """
-
-    @abstractmethod
-    async def _alone(self, work: Callable[[Connection], T]) -> T:
-        """Runs `work` in a transaction beside which nobody appends, adds a game or keeps a statement.
-
-        Each statement sees what was committed before it began. Reads go on meanwhile.
-        """
-
-    @abstractmethod
-    def _time(self, connection: Connection) -> datetime:
-        """Returns the time by the clock that judges the age of decisions."""
 
     async def verify_ready(self) -> None:
         def work(connection: Connection) -> None:

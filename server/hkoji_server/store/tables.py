@@ -39,6 +39,8 @@ class ServiceTable(SQLModel, table=True):
     id: int = Field(default=1, primary_key=True)
     private_key: str = Field(sa_type=Text)
     origin: str = Field(sa_type=Text)
+    mail_secret: str | None = Field(default=None, sa_type=Text)
+    """From which the tokens of letters are made; None until one is needed."""
 
 
 class PlayerTable(SQLModel, table=True):
@@ -239,7 +241,8 @@ class ChannelTable(SQLModel, table=True):
     __tablename__ = "channel"
 
     id: str = Field(primary_key=True, sa_type=Text)
-    player: str = Field(index=True, foreign_key="player.name", sa_type=Text)
+    player: str = Field(index=True, sa_type=Text)
+    """A player, or the name under which the owner of a mailbox is invited."""
     kind: str = Field(sa_type=Text)
     target: str = Field(sa_type=Text)
     events: str = Field(sa_type=Text)
@@ -258,12 +261,15 @@ class ChannelTable(SQLModel, table=True):
 
 
 class OutboxTable(SQLModel, table=True):
-    """A notice that has to be sent: what happened at entry `seq` of a game, or in message `seq` about it."""
+    """A notice that has to be sent: what happened at entry `seq` of a game, or in message `seq` about it.
+
+    The answer to a mail has the number of the mail, and no game if the mail is about none.
+    """
 
     __tablename__ = "outbox"
     __table_args__ = (Index("outbox_due", "kind", "not_before"), Index("outbox_channel", "channel"), _CLUSTERED)
 
-    game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
+    game: str = Field(primary_key=True, sa_type=Text)
     seq: int = Field(primary_key=True)
     event: str = Field(primary_key=True, sa_type=Text)
     channel: str = Field(primary_key=True, sa_type=Text)

@@ -36,6 +36,8 @@ from hkoji.game.course import OVER
 from hkoji_server.store import offers
 from hkoji_server.store.age import latest
 from hkoji_server.store.contract import Append, GameSummary, NewGame
+from hkoji_server.store.incoming import hold_new, is_new
+from hkoji_server.store.mail_reads import MailReads
 from hkoji_server.store.notices import KEY, RENEWED, working
 from hkoji_server.store.statements import (
     OUTLINE,
@@ -67,6 +69,7 @@ from hkoji_server.store.tables import (
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
 READS: Final = ReadStatements(DIALECT)
+MAIL_READS: Final = MailReads(DIALECT)
 _ENTRY: Final = ("seq", "text", "sig", "receipt", "receipt_sig")
 _OPENING: Final = ("seq", "part", "cards", "salt")
 _NOTICE: Final = ("seq", "event", "player", "not_before")
@@ -119,15 +122,21 @@ def _noted(moved: Any) -> Any:
     return added.on_conflict_do_update(index_elements=KEY, set_={name: added.excluded[name] for name in RENEWED})
 
 
-# When it is first used: there are 64, each takes milliseconds to make, and a process needs about a dozen.
+# When it is first used: there are 128, each takes milliseconds to make, and a process needs about a dozen.
 @cache
-def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: bool, tells: bool) -> str:
+def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: bool, tells: bool, mailed: bool) -> str:
     """Returns the statement of an append, which contains only the parts that the append has."""
     names = (*PLACE, *OUTLINE) if outline else PLACE
     values: dict[str, Any] = {name: bindparam(f"s_{name}") for name in names}
     if looks:
         values["look_at"] = values["deadline"]
-    moved = update(GAME).where(*same_place(), _is_fresh()).values(values).returning(GAME.c.game).cte("moved")
+    moved = (
+        update(GAME)
+        .where(*same_place(), is_new() if mailed else _is_fresh())
+        .values(values)
+        .returning(GAME.c.game)
+        .cte("moved")
+    )
     lines = (
         func.unnest(
             _list("e_seq", Integer),
@@ -171,6 +180,8 @@ def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: 
 HOLD: Final = _text(
     select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game")).with_for_update(key_share=True)
 )
+HOLD_MAIL: Final = _text(hold_new())
+"""Holds the mail that has led to an append: it is not set aside before the append has ended."""
 HOLD_HOST: Final = _text(
     select(PLAYER.c.name).where(PLAYER.c.name == bindparam("b_host")).with_for_update(key_share=True)
 )
@@ -179,8 +190,8 @@ HOLD_HOST: Final = _text(
 def append_statement(append: Append) -> str:
     """Returns the second statement of an append.
 
-    By whether it has an outline, openings, and exactly one line, ends the game, sets when the keeper looks at it, and
-    has notices.
+    By whether it has an outline, openings, and exactly one line, ends the game, sets when the keeper looks at it, has
+    notices, and was led to by a mail.
     """
     return _appends(
         outline=append.outline,
@@ -189,6 +200,7 @@ def append_statement(append: Append) -> str:
         ends=append.outline and append.summary.status in OVER,
         looks=moves_look(append),
         tells=bool(append.notices),
+        mailed=append.mail is not None,
     )
 
 
@@ -232,7 +244,10 @@ FORGET_CHALLENGES: Final = _text(delete(CHALLENGE).where(CHALLENGE.c.expires <= 
 def append_values(append: Append) -> Values:
     """Returns the parameters of `HOLD` and of `append_statement`."""
     values = advance_values(append)
-    values["b_latest"] = latest(append.at)
+    if append.mail is None:
+        values["b_latest"] = latest(append.at)
+    else:
+        values["b_mail"] = append.mail
     if append.outline:
         values.update(outline_values(append))
     rows = [entry_values(line) for line in append.lines]

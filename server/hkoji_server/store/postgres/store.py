@@ -25,6 +25,10 @@ an outage is recorded:
   are adding one, and keeps out the others, who wait in `HOLD` or `ENTER`. So it reads the newest T that there is. Those
   that waited count the outages in a later statement, which sees the new one. Whoever waits to be alone makes the
   others wait too, and so gives up after 10 seconds.
+- *A mail that was set aside leads to no append.* An append that a mail has led to holds the mail's row, and so does
+  whoever sets it aside: the one that comes second sees what the first has done. A mail is kept while its mailbox's row
+  is held, which gives the transaction its number before it reads the clock; then `drained` holds for it too. Like an
+  append it waits for a recording of an outage, and keeps one out.
 - *No gift is missed.* A gift holds the game's row, and an append compares the deadline in the row that it holds.
 - *No host opens more games than allowed.* The append that opens a game also locks the row of its host, after that of
   the game, and then counts the host's open games in a statement that begins only now. So of several such appends each
@@ -60,6 +64,7 @@ from hkoji_server.store import offers, outages
 from hkoji_server.store.batch_thread import CallThread
 from hkoji_server.store.contract import Append, Decide, NewGame, OfferQuota, OnHint, RetiredKey, hint_of
 from hkoji_server.store.location import show_location
+from hkoji_server.store.mail_contract import ClosedMailError
 from hkoji_server.store.postgres import statements
 from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections
 from hkoji_server.store.postgres.hints import PostgresHints
@@ -85,6 +90,7 @@ class PostgresStore(SqlStore):
     """
 
     _reads = statements.READS
+    _mail = statements.MAIL_READS
 
     def __init__(self, url: URL, *, most: int = _MOST) -> None:
         self._transactions = SerializableTransactions(url, show_location(url))
@@ -197,6 +203,8 @@ class PostgresStore(SqlStore):
                 return await self._open(connection, append, statement, values)
             async with connection.pipeline():  # one transaction, which ends with the block
                 held = await connection.execute(statements.HOLD, values)
+                if append.mail is not None:
+                    await connection.execute(statements.HOLD_MAIL, values)
                 done = await connection.execute(statement, values)
             return await held.fetchone(), await done.fetchone()
 
@@ -211,6 +219,10 @@ class PostgresStore(SqlStore):
                 raise NotFoundError(tell("game"), append.game)
             if held != (append.seq, append.head):
                 raise ConflictError(append.game, seq=held[0], head=held[1])
+            if append.mail is not None:
+                mail = await self.incoming(append.mail)
+                if mail is None or mail.state != "new":
+                    raise ClosedMailError(append.mail)
             raise StaleDecisionError(append.game)
         self._hints.publish(hint_of(append))
 
@@ -279,6 +291,13 @@ class PostgresStore(SqlStore):
 
     async def _holding(self, work: Callable[[Connection], T]) -> T:
         return await self._transactions.run_locking(work)
+
+    async def _entering(self, work: Callable[[Connection], T]) -> T:
+        def enter(connection: Connection) -> T:
+            connection.exec_driver_sql(statements.ENTER)
+            return work(connection)
+
+        return await self._transactions.run_locking(enter)
 
     async def _alone(self, work: Callable[[Connection], T]) -> T:
         def alone(connection: Connection) -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, delete, insert, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from hkoji.errors import ConflictError, NotFoundError
 from hkoji.game.course import OVER
@@ -12,6 +12,8 @@ from hkoji.messages.text import tell
 from hkoji_server.store import player_keys
 from hkoji_server.store.age import Clock, latest
 from hkoji_server.store.contract import Append, Hint, hint_of
+from hkoji_server.store.incoming import is_new
+from hkoji_server.store.mail_contract import ClosedMailError
 from hkoji_server.store.notices import outbox_rows, wanting_values, writing
 from hkoji_server.store.sqlite.connections import DIALECT, READS, driver
 from hkoji_server.store.sqlite.writer import Work
@@ -47,17 +49,20 @@ SET_LOOK: Final = compiled(
 ADD_ENTRY: Final = compiled(insert(ENTRY), DIALECT)
 ADD_OPENING: Final = compiled(insert(OPENING), DIALECT)
 ADD_NOTICE: Final = compiled(writing(DIALECT.name), DIALECT)
+MAIL_NEW: Final = compiled(select(is_new()), DIALECT)
 FORGET: Final = compiled(delete(STATEMENT).where(STATEMENT.c.game == bindparam("b_game")), DIALECT)
 
 
 def write_of(append: Append, clock: Clock) -> Work[Hint]:
     """Returns the work that writes `append` in a transaction. `clock` judges how old the decision is by then.
 
-    The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError` or `TooManyGamesError` before
-    it has written anything. So the writer can leave it out of a batch without rolling the batch back.
+    The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError`, `TooManyGamesError` or
+    `ClosedMailError` before it has written anything. So the writer can leave it out of a batch without rolling the
+    batch back.
     """
     last = latest(append.at)
     place = advance_values(append)
+    mail = append.mail
     outline = outline_values(append) if append.outline else None
     looks = moves_look(append)
     entries = [entry_values(line) for line in append.lines]
@@ -69,8 +74,11 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
         # The transaction holds the write lock of the file: until its end nobody opens another game.
         if append.opens and execute(READS.head, place).fetchone() == (append.seq, append.head):
             verify_may_open(append, execute(READS.open_games, open_games_values(append)).fetchone())
-        # The transaction has the write lock: whatever waits for the lock cannot have looked at the clock yet.
-        if clock() > last or execute(ADVANCE, place).rowcount != 1:
+        # The transaction has the write lock: whatever waits for the lock cannot have looked at the clock yet. Of what a
+        # mail has led to, the mail says how old it may be.
+        if mail is not None and not execute(MAIL_NEW, {"b_mail": mail}).fetchone()[0]:
+            raise ClosedMailError(mail)
+        if (mail is None and clock() > last) or execute(ADVANCE, place).rowcount != 1:
             if append.key and (row := execute(READS.retired_key, place).fetchone()):
                 player_keys.verify_not_revoked(player_keys.read_retired(row))
             row = execute(READS.head, place).fetchone()

@@ -17,10 +17,12 @@ from sqlalchemy.pool import NullPool
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
+from hkoji_server.store.mail_reads import MailReads
 from hkoji_server.store.statements import ReadStatements
 
 DIALECT: Final = SQLiteDialect(paramstyle="named")
 READS: Final = ReadStatements(DIALECT)
+MAIL_READS: Final = MailReads(DIALECT)
 _BUSY_SECONDS: Final = 10
 _PAGE_SIZE: Final = 8192
 """An entry has some 850 bytes. Few entries fit into SQLite's default page of 4096, and longer ones overflow it."""

@@ -21,7 +21,7 @@ from hkoji_server.store.contract import Append, Decide, NewGame, OnHint
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite.append import write_of
-from hkoji_server.store.sqlite.connections import DIALECT, READS, check_settings, open_engine
+from hkoji_server.store.sqlite.connections import DIALECT, MAIL_READS, READS, check_settings, open_engine
 from hkoji_server.store.sqlite.hints import SqliteHints
 from hkoji_server.store.sqlite.reader import SqliteReader
 from hkoji_server.store.sqlite.writer import SqliteWriter
@@ -51,6 +51,7 @@ class SqliteStore(SqlStore):
     """
 
     _reads = READS
+    _mail = MAIL_READS
 
     def __init__(self, path: Path, clock: Clock = UTC_CLOCK) -> None:
         self._clock = clock
@@ -192,6 +193,7 @@ class SqliteStore(SqlStore):
 
     # One transaction writes at a time, so each holds every row, and is alone.
     _holding = _transaction
+    _entering = _transaction
     _alone = _transaction
 
     def _time(self, connection: Connection) -> datetime:  # noqa: ARG002 # the process has a clock

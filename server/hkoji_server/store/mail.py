@@ -1,0 +1,122 @@
+"""Tokens, letters, drafts and evidence of play by mail, as statements in an open transaction. See `MailStore`."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from dataclasses import asdict
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, or_, select, update
+
+from hkoji.errors import StorageError
+from hkoji.game.course import OVER
+from hkoji.messages.text import tell
+from hkoji_server.store.mail_contract import MailDraft, MailEvidence, ReplyToken
+from hkoji_server.store.mail_tables import DRAFT, EVIDENCE, LETTER_COUNT, REPLY
+from hkoji_server.store.tables import GAME, OUTBOX, SERVICE
+
+_DAY: Final = len("2026-01-01")
+_HOUR: Final = len("2026-01-01T00")
+
+
+def mail_secret(connection: Connection) -> str:
+    """Returns the secret from which tokens are made, which it makes if there is none."""
+    row = connection.execute(select(SERVICE.c.mail_secret).with_for_update()).first()
+    if row is None:
+        raise StorageError(tell("the database has no service yet"), hint=tell("start it with `hkoji serve`"))
+    if row[0] is not None:
+        return str(row[0])
+    made = secrets.token_hex(32)
+    connection.execute(update(SERVICE).values(mail_secret=made))
+    return made
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+
+def add_reply(connection: Connection, reply: ReplyToken) -> None:
+    """Keeps a token unless it is known: see `MailStore.add_reply`."""
+    if connection.execute(select(REPLY.c.digest).where(REPLY.c.digest == reply.digest)).first() is None:
+        connection.execute(insert(REPLY).values(asdict(reply)))
+
+
+def change_reply(connection: Connection, reply: ReplyToken) -> bool:
+    """Changes a token that is known: see `MailStore.change_reply`."""
+    values = {"expires": reply.expires, "spent": reply.spent, "answers": reply.answers}
+    return connection.execute(update(REPLY).where(REPLY.c.digest == reply.digest).values(values)).rowcount == 1
+
+
+# --- letters ----------------------------------------------------------------------------------------------------------
+
+
+def drop_waiting(connection: Connection, game: str, event: str, channel: str) -> int:
+    """Deletes notices that were not sent: see `MailStore.drop_waiting`."""
+    gone = (OUTBOX.c.game == game, OUTBOX.c.event == event, OUTBOX.c.channel == channel)
+    return connection.execute(delete(OUTBOX).where(*gone)).rowcount
+
+
+def count_letter(connection: Connection, channel: str, now: str, per_day: int, per_hour: int) -> bool:
+    """Counts a letter: see `MailStore.count_letter`."""
+    hour, day = now[:_HOUR], now[:_DAY]
+    total = func.coalesce(func.sum(LETTER_COUNT.c.letters), 0)
+    same_day = (LETTER_COUNT.c.channel == channel, LETTER_COUNT.c.hour >= day, LETTER_COUNT.c.hour < f"{day}U")
+    if connection.execute(select(total).where(*same_day)).scalar_one() >= per_day:
+        return False
+    if connection.execute(select(total).where(LETTER_COUNT.c.hour == hour)).scalar_one() >= per_hour:
+        return False
+    place = (LETTER_COUNT.c.hour == hour, LETTER_COUNT.c.channel == channel)
+    counted = update(LETTER_COUNT).where(*place).values(letters=LETTER_COUNT.c.letters + 1)
+    if connection.execute(counted).rowcount == 0:
+        connection.execute(insert(LETTER_COUNT).values(hour=hour, channel=channel, letters=1))
+    return True
+
+
+# --- drafts and evidence ----------------------------------------------------------------------------------------------
+
+
+def add_draft(connection: Connection, draft: MailDraft) -> MailDraft:
+    """Keeps a draft unless there is one: see `MailStore.add_draft`."""
+    place = (DRAFT.c.game == draft.game, DRAFT.c.source == draft.source)
+    row = connection.execute(select(*DRAFT.c).where(*place)).first()
+    if row is not None:
+        return MailDraft(*row)
+    connection.execute(insert(DRAFT).values(asdict(draft)))
+    return draft
+
+
+def remove_drafts(connection: Connection, game: str, sources: Collection[str]) -> None:
+    """Removes drafts of a game."""
+    connection.execute(delete(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source.in_(sources)))
+
+
+def add_evidence(connection: Connection, evidence: MailEvidence) -> None:
+    """Keeps a mail as evidence, unless that is done already."""
+    if connection.execute(select(EVIDENCE.c.commit).where(EVIDENCE.c.commit == evidence.commit)).first() is None:
+        connection.execute(insert(EVIDENCE).values(asdict(evidence)))
+
+
+# --- what is no longer needed -----------------------------------------------------------------------------------------
+
+
+def remove_old(connection: Connection, now: str, spent_before: str, ended_before: str, most: int) -> int:
+    """Removes what is over: see `MailStore.remove_old_mail`. Mailboxes are not removed here."""
+    over = or_(REPLY.c.spent < spent_before, REPLY.c.expires < spent_before)
+    ended = GAME.c.game == EVIDENCE.c.game, GAME.c.ended < ended_before
+    finished = GAME.c.game == DRAFT.c.game, GAME.c.status.in_(OVER)
+    return sum(
+        (
+            _remove(connection, REPLY, over, most),
+            _remove(connection, DRAFT, select(GAME.c.game).where(*finished).exists(), most),
+            _remove(connection, EVIDENCE, select(GAME.c.game).where(*ended).exists(), most),
+            _remove(connection, LETTER_COUNT, LETTER_COUNT.c.hour < now[:_DAY], most),
+        )
+    )
+
+
+def _remove(connection: Connection, table: Table, over: ColumnElement[bool], most: int) -> int:
+    keys = [table.c[column.name] for column in table.primary_key]
+    found = connection.execute(select(*keys).where(over).limit(most)).all()
+    for row in found:
+        connection.execute(delete(table).where(*(key == value for key, value in zip(keys, row, strict=True))))
+    return len(found)

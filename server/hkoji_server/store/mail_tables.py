@@ -1,0 +1,184 @@
+"""The tables of play by mail, for both backends. `mail_contract` explains what the columns mean."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import Index, LargeBinary, Table, Text, text
+from sqlmodel import Field, SQLModel
+
+_CLUSTERED: Final = {"sqlite_with_rowid": False}
+_NEW: Final = text("state = 'new'")
+_NAMED: Final = text("message_id != ''")
+_OPEN: Final = text("answered IS NULL")
+_ENTROPY: Final = text("entropy IS NOT NULL")
+
+
+class MailboxTable(SQLModel, table=True):
+    """A mailbox: what a channel of kind `mail` has beside its row of the channels."""
+
+    __tablename__ = "mailbox"
+
+    channel: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(index=True, sa_type=Text)
+    """Not unique: after an invitation that nobody has accepted, somebody else may be invited under the same name."""
+    address: str = Field(unique=True, sa_type=Text)
+    """In lower case. As it was written, it is the target of the channel."""
+    held_key: str = Field(sa_type=Text)
+    lang: str = Field(sa_type=Text)
+    state: str = Field(sa_type=Text)
+    since: str = Field(sa_type=Text)
+    orders: bool
+    cards: bool
+    dkim_seen: int
+    counter: int
+    paused: str | None = Field(default=None, sa_type=Text)
+    heard: str | None = Field(default=None, sa_type=Text)
+    invited: str | None = Field(default=None, sa_type=Text)
+    """When the owner was invited last, as long as that invitation has not been answered."""
+    invited_by: str | None = Field(default=None, sa_type=Text)
+    """The player who did that; None for the operator."""
+
+
+class HeldKeyTable(SQLModel, table=True):
+    """A key that the service holds for a player. None is ever removed: logs have them."""
+
+    __tablename__ = "held_key"
+
+    key: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(sa_type=Text)
+    private: str = Field(sa_type=Text)
+
+
+class CertificateTable(SQLModel, table=True):
+    """A certificate of a held key, with the mailbox and the salt that its hash commits to, until they are erased."""
+
+    __tablename__ = "certificate"
+
+    text: str = Field(primary_key=True, sa_type=Text)
+    key: str = Field(index=True, sa_type=Text)
+    mailbox: str = Field(index=True, sa_type=Text)
+    salt: str = Field(sa_type=Text)
+
+
+class MailInvitationTable(SQLModel, table=True):
+    """An attempt to invite a mailbox, for as long as it counts."""
+
+    __tablename__ = "mail_invitation"
+    __table_args__ = (
+        Index("mail_invitation_address", "address", "at", sqlite_where=_OPEN, postgresql_where=_OPEN),
+        Index("mail_invitation_at", "at"),
+        _CLUSTERED,
+    )
+
+    player: str = Field(primary_key=True, sa_type=Text)
+    """Who has tried; empty for the operator."""
+    at: str = Field(primary_key=True, sa_type=Text)
+    address: str = Field(primary_key=True, sa_type=Text)
+    """In lower case."""
+    answered: str | None = Field(default=None, sa_type=Text)
+    """When the owner has answered it, or when it was refused: then nobody has to."""
+
+
+class ReplyTable(SQLModel, table=True):
+    """A token, by its digest."""
+
+    __tablename__ = "reply"
+
+    digest: str = Field(primary_key=True, sa_type=Text)
+    channel: str = Field(index=True, sa_type=Text)
+    name: str = Field(sa_type=Text)
+    game: str = Field(sa_type=Text)
+    seq: str = Field(sa_type=Text)
+    purpose: str = Field(sa_type=Text)
+    about: str = Field(sa_type=Text)
+    made: str = Field(sa_type=Text)
+    expires: str | None = Field(default=None, index=True, sa_type=Text)
+    spent: str | None = Field(default=None, index=True, sa_type=Text)
+    answers: str = Field(sa_type=Text)
+
+
+class IncomingTable(SQLModel, table=True):
+    """A mail that has come. No row is ever removed, so no number and no Message-ID is used twice."""
+
+    __tablename__ = "incoming"
+    __table_args__ = (
+        Index("incoming_new", "received", sqlite_where=_NEW, postgresql_where=_NEW),
+        Index("incoming_message", "name", "message_id", unique=True, sqlite_where=_NAMED, postgresql_where=_NAMED),
+    )
+
+    number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    digest: str = Field(unique=True, sa_type=Text)
+    via: str = Field(sa_type=Text)
+    raw: bytes = Field(sa_type=LargeBinary)
+    received: str = Field(index=True, sa_type=Text)
+    name: str = Field(sa_type=Text)
+    channel: str = Field(index=True, sa_type=Text)
+    game: str = Field(sa_type=Text)
+    message_id: str = Field(sa_type=Text)
+    """Of one that was not processed, because an earlier one has its Message-ID, with an exclamation mark before it."""
+    reply: str | None = Field(default=None, sa_type=Text)
+    state: str = Field(sa_type=Text)
+    tries: int
+    tried: str | None = Field(default=None, sa_type=Text)
+    result: str = Field(sa_type=Text)
+
+
+class LetterCountTable(SQLModel, table=True):
+    """How many letters that count have been sent to a mailbox in an hour."""
+
+    __tablename__ = "letter_count"
+    __table_args__ = (_CLUSTERED,)
+
+    hour: str = Field(primary_key=True, sa_type=Text)
+    """The beginning of a time, up to the hour."""
+    channel: str = Field(primary_key=True, sa_type=Text)
+    letters: int
+
+
+class MailDraftTable(SQLModel, table=True):
+    """What the service is about to submit for a held seat."""
+
+    __tablename__ = "draft"
+    __table_args__ = (Index("draft_entropy", "game", sqlite_where=_ENTROPY, postgresql_where=_ENTROPY), _CLUSTERED)
+
+    game: str = Field(primary_key=True, sa_type=Text)
+    source: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(sa_type=Text)
+    submission: str = Field(sa_type=Text)
+    entropy: str | None = Field(default=None, sa_type=Text)
+
+
+class EvidenceTable(SQLModel, table=True):
+    """A mail that an entry or a statement commits to, and what opens the commitment."""
+
+    __tablename__ = "evidence"
+    __table_args__ = (Index("evidence_game", "game", "name"),)
+
+    commit: str = Field(primary_key=True, sa_type=Text)
+    game: str = Field(sa_type=Text)
+    head: str = Field(sa_type=Text)
+    name: str = Field(sa_type=Text)
+    raw: bytes = Field(sa_type=LargeBinary)
+    dns: bytes = Field(sa_type=LargeBinary)
+    salt: str = Field(sa_type=Text)
+    nonce: str = Field(sa_type=Text)
+    purpose: str = Field(sa_type=Text)
+    about: str = Field(sa_type=Text)
+    grade: str = Field(sa_type=Text)
+    reader: int
+
+
+def _table(model: type[SQLModel]) -> Table:
+    return SQLModel.metadata.tables[str(model.__tablename__)]
+
+
+MAILBOX: Final = _table(MailboxTable)
+HELD_KEY: Final = _table(HeldKeyTable)
+CERTIFICATE: Final = _table(CertificateTable)
+MAIL_INVITATION: Final = _table(MailInvitationTable)
+REPLY: Final = _table(ReplyTable)
+INCOMING: Final = _table(IncomingTable)
+LETTER_COUNT: Final = _table(LetterCountTable)
+DRAFT: Final = _table(MailDraftTable)
+EVIDENCE: Final = _table(EvidenceTable)

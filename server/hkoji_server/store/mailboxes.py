@@ -1,0 +1,287 @@
+"""Mailboxes, held keys and invitations to play by mail, as statements in an open transaction. See `MailStore`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
+
+from hkoji.errors import ExistsError, ForbiddenError, NotFoundError, TooManyError
+from hkoji.game.clock import add_seconds, parse_time
+from hkoji.game.time_control import DAY
+from hkoji.messages.text import tell
+from hkoji_server.store import player_keys
+from hkoji_server.store.contract import Player
+from hkoji_server.store.mail_contract import (
+    EVENTS_OF,
+    MAIL_KIND,
+    MOST_INVITED_A_DAY,
+    MOST_UNANSWERED,
+    NO_GAME,
+    KeptCertificate,
+    KeptHeldKey,
+    Mailbox,
+    NewMailbox,
+)
+from hkoji_server.store.mail_tables import (
+    CERTIFICATE,
+    EVIDENCE,
+    HELD_KEY,
+    INCOMING,
+    LETTER_COUNT,
+    MAIL_INVITATION,
+    MAILBOX,
+    REPLY,
+)
+from hkoji_server.store.notices import outbox_row, writing
+from hkoji_server.store.reservations import standing_at, used, verify_not_reserved
+from hkoji_server.store.tables import CHANNEL, OUTBOX, PLAYER
+
+_YEAR: Final = 365 * DAY
+_FIELDS: Final = tuple(field.name for field in fields(Mailbox))
+_NO_GAME_SEQ: Final = 0
+COLUMNS: Final = tuple(CHANNEL.c.target if name == "address" else MAILBOX.c[name] for name in _FIELDS)
+"""The columns of a `Mailbox`. The address is as it was written."""
+JOINED: Final = MAILBOX.join(CHANNEL, CHANNEL.c.id == MAILBOX.c.channel)
+
+
+def read_mailbox(row: Sequence[Any]) -> Mailbox:  # Any: columns
+    """Returns the mailbox of a row with the `COLUMNS`."""
+    values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))  # Any: column values
+    return Mailbox(**{**values, "orders": bool(values["orders"]), "cards": bool(values["cards"])})
+
+
+# --- invitations ------------------------------------------------------------------------------------------------------
+
+
+def repeated(connection: Connection, new: NewMailbox) -> KeptCertificate | None:
+    """Returns the certificate of the same invitation, by the same player, with which no game has been opened."""
+    box = new.mailbox
+    same = (
+        MAILBOX.c.address == box.address.lower(),
+        MAILBOX.c.name == box.name,
+        MAILBOX.c.invited_by.is_not_distinct_from(new.by),
+        standing_at(new.at),
+        ~used(),
+    )
+    key = select(MAILBOX.c.held_key).where(*same).scalar_subquery()
+    kept = newest_first(connection.execute(select(*CERTIFICATE.c).where(CERTIFICATE.c.key == key)).all())
+    return kept[0] if kept else None
+
+
+def count_attempt(connection: Connection, new: NewMailbox) -> None:
+    """Counts an attempt of a player to invite, before it is decided. Raises `TooManyError` if it is one too many.
+
+    Until `invite` says otherwise it is one that nobody has to answer.
+    """
+    if new.by is None:
+        return
+    own = (MAIL_INVITATION.c.player == new.by, MAIL_INVITATION.c.at > add_seconds(new.at, -DAY))
+    count, first = connection.execute(select(func.count(), func.min(MAIL_INVITATION.c.at)).where(*own)).one()
+    if count >= MOST_INVITED_A_DAY:
+        again = add_seconds(first, DAY)
+        raise TooManyError(
+            max(1, parse_time(again) - parse_time(new.at)),
+            tell(
+                "you have tried to invite {most} mailboxes within 24 hours, which is the most; again after {time}",
+                most=MOST_INVITED_A_DAY,
+                time=again,
+            ),
+        )
+    if connection.execute(select(MAIL_INVITATION.c.at).where(*_attempt(new))).first() is None:
+        values = {"player": new.by, "at": new.at, "address": new.mailbox.address.lower(), "answered": new.at}
+        connection.execute(insert(MAIL_INVITATION).values(values))
+
+
+def _attempt(new: NewMailbox) -> tuple[ColumnElement[bool], ...]:
+    address, player = new.mailbox.address.lower(), new.by or ""
+    return MAIL_INVITATION.c.player == player, MAIL_INVITATION.c.at == new.at, MAIL_INVITATION.c.address == address
+
+
+def invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
+    """Adds an invited mailbox: see `MailStore.invite_mailbox`. The attempt has been counted."""
+    box, name = new.mailbox, new.mailbox.name
+    address = box.address.lower()
+    # Whoever registers the name reads it in a transaction of the same kind.
+    if connection.execute(select(PLAYER.c.name).where(PLAYER.c.name == name)).first():
+        raise ExistsError(tell("player"), name, hint=tell("invite {name} without an address", name=name))
+    if (same := repeated(connection, new)) is not None:
+        return same
+    verify_not_reserved(connection, name, "", new.at)
+    found = select(MAILBOX.c.channel, MAILBOX.c.state == "invited", standing_at(new.at))
+    row = connection.execute(found.where(MAILBOX.c.address == address)).first()
+    if row is not None and (not row[1] or row[2]):
+        raise _refused()
+    counted = (
+        MAIL_INVITATION.c.address == address,
+        MAIL_INVITATION.c.answered.is_(None),
+        MAIL_INVITATION.c.at > add_seconds(new.at, -_YEAR),
+    )
+    unanswered = connection.execute(select(func.count()).select_from(MAIL_INVITATION).where(*counted)).scalar_one()
+    if unanswered >= MOST_UNANSWERED:
+        raise _refused()
+    connection.execute(insert(HELD_KEY).values(**asdict(new.held)))
+    connection.execute(insert(CERTIFICATE).values(**asdict(new.certificate)))
+    connection.execute(delete(MAIL_INVITATION).where(*_attempt(new)))
+    connection.execute(insert(MAIL_INVITATION).values(player=new.by or "", at=new.at, address=address))
+    if row is not None:  # it was invited before, and is a mailbox anew
+        _forget(connection, row.channel)
+    connection.execute(insert(MAILBOX).values(_row(box, invited=new.at, invited_by=new.by)))
+    connection.execute(insert(CHANNEL).values(_channel_row(box, new.settings, new.at)))
+    if new.by is None:
+        add_letter(connection, NO_GAME, _NO_GAME_SEQ, "invited", box.channel, new.at)
+    return new.certificate
+
+
+def newest_first(rows: Any) -> tuple[KeptCertificate, ...]:  # Any: rows
+    """Returns the certificates of rows, the newest first."""
+    kept = (KeptCertificate(*row) for row in rows)
+    return tuple(sorted(kept, key=lambda each: str(json.loads(each.text)["at"]), reverse=True))
+
+
+def _refused() -> ForbiddenError:
+    # The same whatever the reason is: nobody learns who plays here, or what others have asked of a mailbox.
+    return ForbiddenError(
+        tell("this mailbox cannot be invited now"),
+        hint=tell(
+            "nothing was changed; its owner plays here already, has not answered an invitation, or wants none. Ask them"
+        ),
+    )
+
+
+# --- answers, and changes ---------------------------------------------------------------------------------------------
+
+
+def accept(connection: Connection, channel: str, player: Player) -> Player | None:
+    """Registers the owner of a mailbox: see `MailStore.accept_mailbox`."""
+    box = _held(connection, channel)
+    if box is None:
+        raise NotFoundError(tell("mailbox"), channel)
+    if box.state not in ("invited", "active") or (box.name, box.held_key) != (player.name, player.key):
+        raise ForbiddenError(tell("the invitation of {name} does not stand any more", name=box.name))
+    holder = player_keys.register(connection, player, None)
+    if holder is not None and (holder.name, holder.key) != (player.name, player.key):
+        return holder
+    if box.state == "invited":
+        note_answered(connection, channel, player.registered)
+        _set_state(connection, channel, "active", player.registered)
+    return None
+
+
+def note_answered(connection: Connection, channel: str, at: str) -> None:
+    """Notes that the owner of a mailbox has answered: see `MailStore.note_answered`."""
+    address = connection.execute(
+        update(MAILBOX).where(MAILBOX.c.channel == channel).values(invited=None).returning(MAILBOX.c.address)
+    ).scalar()
+    open_ones = (MAIL_INVITATION.c.address == address, MAIL_INVITATION.c.answered.is_(None))
+    connection.execute(update(MAIL_INVITATION).where(*open_ones).values(answered=at))
+
+
+def change(connection: Connection, box: Mailbox) -> bool:
+    """Replaces what is kept of a mailbox: see `MailStore.change_mailbox`."""
+    values = _row(box)
+    if connection.execute(update(MAILBOX).where(MAILBOX.c.channel == box.channel).values(values)).rowcount != 1:
+        return False
+    wanted = {"player": box.name, "target": box.address, "events": _events(box.state)}
+    connection.execute(update(CHANNEL).where(CHANNEL.c.id == box.channel).values(wanted))
+    return True
+
+
+def erase(connection: Connection, channel: str) -> bool:
+    """Removes a mailbox and what is known of its owner: see `MailStore.erase_mailbox`."""
+    box = _held(connection, channel)
+    if box is None:
+        return False
+    address = box.address.lower()
+    connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.address == address))
+    connection.execute(update(CERTIFICATE).where(CERTIFICATE.c.mailbox == address).values(mailbox="", salt=""))
+    # The rows stay, so that no number is used twice.
+    gone = {"raw": b"", "name": "", "channel": "", "message_id": "", "reply": None, "state": "done", "result": ""}
+    connection.execute(update(INCOMING).where(INCOMING.c.channel == channel).values(gone))
+    connection.execute(delete(EVIDENCE).where(EVIDENCE.c.name == box.name))
+    _forget(connection, channel)
+    return True
+
+
+def _forget(connection: Connection, channel: str) -> None:
+    for table, column in ((REPLY, "channel"), (LETTER_COUNT, "channel"), (OUTBOX, "channel"), (MAILBOX, "channel")):
+        connection.execute(delete(table).where(table.c[column] == channel))
+    connection.execute(delete(CHANNEL).where(CHANNEL.c.id == channel))
+
+
+def _held(connection: Connection, channel: str) -> Mailbox | None:
+    """Returns a mailbox, whose row is held until the transaction ends."""
+    held = select(MAILBOX.c.channel).where(MAILBOX.c.channel == channel).with_for_update()
+    if connection.execute(held).first() is None:
+        return None
+    row = connection.execute(select(*COLUMNS).select_from(JOINED).where(MAILBOX.c.channel == channel)).first()
+    return None if row is None else read_mailbox(row)
+
+
+def _set_state(connection: Connection, channel: str, state: str, at: str) -> None:
+    connection.execute(update(MAILBOX).where(MAILBOX.c.channel == channel).values(state=state, since=at))
+    connection.execute(update(CHANNEL).where(CHANNEL.c.id == channel).values(events=_events(state)))
+
+
+def _row(box: Mailbox, **more: str | None) -> dict[str, Any]:  # Any: column values
+    return {**asdict(box), "address": box.address.lower(), **more}
+
+
+def _channel_row(box: Mailbox, settings: str, at: str) -> dict[str, Any]:  # Any: column values
+    return {
+        "id": box.channel,
+        "player": box.name,
+        "kind": MAIL_KIND,
+        "target": box.address,
+        "events": _events(box.state),
+        "settings": settings,
+        "created": at,
+        # The answer to its first letter is the consent. Nothing else is sent before.
+        "confirmed": at,
+        "failures": 0,
+    }
+
+
+def _events(state: Any) -> str:  # Any: a `MailboxState`
+    return f" {' '.join(EVENTS_OF[state])} "
+
+
+# --- letters ----------------------------------------------------------------------------------------------------------
+
+
+def add_letter(connection: Connection, game: str, seq: int, event: str, channel: str, not_before: str) -> None:
+    """Writes a letter to one mailbox into the outbox, in whatever state the mailbox is."""
+    row = outbox_row(game, seq, event, channel, MAIL_KIND, not_before)
+    connection.execute(writing(connection.dialect.name), row)
+
+
+# --- what is no longer needed -----------------------------------------------------------------------------------------
+
+
+def remove_old(connection: Connection, now: str, most: int) -> int:
+    """Removes attempts that do not count any more, and mailboxes that were only invited, with no attempt that counts.
+
+    Held keys stay, since the logs of games that were opened have them.
+    """
+    before = add_seconds(now, -_YEAR)
+    old = select(MAIL_INVITATION.c.at).where(MAIL_INVITATION.c.at <= before).limit(most)
+    if connection.execute(old).first() is None:
+        return 0
+    count = connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.at <= before)).rowcount
+    counts = exists().where(MAIL_INVITATION.c.address == MAILBOX.c.address)
+    idle = (MAILBOX.c.state == "invited", ~standing_at(now), ~counts)
+    channels = [row[0] for row in connection.execute(select(MAILBOX.c.channel).where(*idle).limit(most))]
+    for channel in channels:
+        _forget(connection, channel)
+    return count + len(channels)
+
+
+def add_held_key(connection: Connection, held: KeptHeldKey, certificate: KeptCertificate) -> None:
+    """Keeps another held key and its certificate: see `MailStore.add_held_key`."""
+    if connection.execute(select(HELD_KEY.c.key).where(HELD_KEY.c.key == held.key)).first() is None:
+        connection.execute(insert(HELD_KEY).values(**asdict(held)))
+    if connection.execute(select(CERTIFICATE.c.text).where(CERTIFICATE.c.text == certificate.text)).first() is None:
+        connection.execute(insert(CERTIFICATE).values(**asdict(certificate)))

@@ -1,0 +1,68 @@
+"""Names that are reserved for the owners of mailboxes, who are invited and have not answered.
+
+Conditions, and statements in an open transaction. They read the games of the inviting player: so an invitation stands
+as long as its game is open, however that ends.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from sqlalchemy import ColumnElement, Connection, exists, literal_column, or_, select
+
+from hkoji.errors import ExistsError
+from hkoji.game.clock import add_seconds
+from hkoji.game.time_control import DAY
+from hkoji.messages.text import tell
+from hkoji_server.store.mail_contract import RESERVED_SECONDS, UNASKED_DAYS
+from hkoji_server.store.mail_tables import MAILBOX
+from hkoji_server.store.tables import GAME
+
+Time: TypeAlias = ColumnElement[str] | str
+# Literals, so that the conditions can stand in statements that are compiled once.
+_OPEN: Final[ColumnElement[str]] = literal_column("'open'")
+_INVITED: Final[ColumnElement[str]] = literal_column("'invited'")
+
+
+def used() -> ColumnElement[bool]:
+    """Returns the condition that a game has been opened with the invitation of a mailbox."""
+    return exists().where(
+        GAME.c.invite == MAILBOX.c.name, GAME.c.host == MAILBOX.c.invited_by, GAME.c.updated >= MAILBOX.c.invited
+    )
+
+
+def standing(unasked: Time, reserved: Time) -> ColumnElement[bool]:
+    """Returns the condition that a mailbox is invited and has time to answer. Then its name is reserved.
+
+    With a game it is reserved while the game is open. Without one, if the mailbox was invited after `reserved`, or by
+    the operator after `unasked`.
+    """
+    waits = exists().where(GAME.c.invite == MAILBOX.c.name, GAME.c.status == _OPEN, GAME.c.host == MAILBOX.c.invited_by)
+    return (
+        (MAILBOX.c.state == _INVITED)
+        & MAILBOX.c.invited.is_not(None)
+        & or_(
+            MAILBOX.c.invited_by.is_(None) & (MAILBOX.c.invited > unasked),
+            MAILBOX.c.invited_by.is_not(None) & (MAILBOX.c.invited > reserved),
+            waits,
+        )
+    )
+
+
+def standing_at(now: str) -> ColumnElement[bool]:
+    """Returns the condition of `standing` at a time."""
+    return standing(*times(now))
+
+
+def times(now: str) -> tuple[str, str]:
+    """Returns the two times of `standing`."""
+    return add_seconds(now, -UNASKED_DAYS * DAY), add_seconds(now, -RESERVED_SECONDS)
+
+
+def verify_not_reserved(connection: Connection, name: str, key: str, now: str) -> None:
+    """Raises `ExistsError` if a name is reserved for the owner of a mailbox with another held key."""
+    found = select(MAILBOX.c.held_key).where(MAILBOX.c.name == name, standing_at(now))
+    if any(held != key for (held,) in connection.execute(found)):
+        raise ExistsError(
+            tell("player"), name, hint=tell("somebody is invited to play by mail under that name; choose another")
+        )

@@ -1,0 +1,206 @@
+"""The store on an SQL database: the methods of play by mail. The contract documents them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import Connection
+
+from hkoji_server.store import incoming, mail, mailboxes
+from hkoji_server.store.contract import Player
+from hkoji_server.store.mail_contract import (
+    CONFIRM_EVENT,
+    NO_GAME,
+    SET_ASIDE,
+    IncomingMail,
+    KeptCertificate,
+    KeptHeldKey,
+    KeptMail,
+    Mailbox,
+    MailDraft,
+    MailEvidence,
+    MailStore,
+    NewAnswer,
+    NewMail,
+    NewMailbox,
+    ReplyToken,
+    WaitingMail,
+)
+from hkoji_server.store.mail_reads import MailReads, reserved_values
+from hkoji_server.store.mailboxes import newest_first, read_mailbox
+from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.statements import Values
+
+
+class SqlMailStore(SqlSteps, MailStore):
+    """Implements `MailStore` over the steps of a backend."""
+
+    _mail: MailReads
+    """The statements of reads of play by mail in the dialect of the backend."""
+
+    async def mail_secret(self) -> str:
+        return await self._transaction(mail.mail_secret)
+
+    # --- mailboxes and held keys ----------------------------------------------------------------------------------
+
+    async def invite_mailbox(self, new: NewMailbox) -> KeptCertificate:
+        def count(connection: Connection) -> KeptCertificate | None:
+            same = mailboxes.repeated(connection, new)
+            if same is None:
+                mailboxes.count_attempt(connection, new)
+            return same
+
+        # An attempt that is refused counts too: so nobody can try many mailboxes.
+        same = await self._transaction(count)
+        if same is not None:
+            return same
+        return await self._transaction(lambda connection: mailboxes.invite(connection, new))
+
+    async def mailbox(self, channel: str) -> Mailbox | None:
+        return await self._one_mailbox(self._mail.mailbox, {"b_channel": channel})
+
+    async def mailbox_of(self, name: str, now: str) -> Mailbox | None:
+        return await self._one_mailbox(self._mail.mailbox_of, reserved_values(name, now))
+
+    async def mailbox_at(self, address: str) -> Mailbox | None:
+        return await self._one_mailbox(self._mail.mailbox_at, {"b_address": address.lower()})
+
+    async def mailbox_of_key(self, key: str) -> Mailbox | None:
+        return await self._one_mailbox(self._mail.mailbox_of_key, {"b_key": key})
+
+    async def _one_mailbox(self, statement: str, values: Values) -> Mailbox | None:
+        rows = await self._rows(statement, values)
+        return read_mailbox(rows[0]) if rows else None
+
+    async def may_invite(self, name: str, host: str, now: str) -> bool:
+        rows = await self._rows(self._mail.reserved, reserved_values(name, now))
+        return all(by == host and not used for by, used in rows)
+
+    async def accept_mailbox(self, channel: str, player: Player) -> Player | None:
+        return await self._transaction(lambda connection: mailboxes.accept(connection, channel, player))
+
+    async def note_answered(self, channel: str, at: str) -> None:
+        await self._transaction(lambda connection: mailboxes.note_answered(connection, channel, at))
+
+    async def change_mailbox(self, mailbox: Mailbox) -> bool:
+        return await self._transaction(lambda connection: mailboxes.change(connection, mailbox))
+
+    async def erase_mailbox(self, channel: str) -> bool:
+        return await self._holding(lambda connection: mailboxes.erase(connection, channel))
+
+    async def held_key(self, key: str) -> KeptHeldKey | None:
+        rows = await self._rows(self._mail.held_key, {"b_key": key})
+        return KeptHeldKey(*rows[0]) if rows else None
+
+    async def add_held_key(self, held: KeptHeldKey, certificate: KeptCertificate) -> None:
+        await self._transaction(lambda connection: mailboxes.add_held_key(connection, held, certificate))
+
+    async def certificates(self, key: str) -> tuple[KeptCertificate, ...]:
+        return newest_first(await self._rows(self._mail.certificates, {"b_key": key}))
+
+    # --- tokens ---------------------------------------------------------------------------------------------------
+
+    async def add_reply(self, reply: ReplyToken) -> None:
+        await self._transaction(lambda connection: mail.add_reply(connection, reply))
+
+    async def reply(self, digest: str) -> ReplyToken | None:
+        rows = await self._rows(self._mail.reply, {"b_digest": digest})
+        return ReplyToken(*rows[0]) if rows else None
+
+    async def change_reply(self, reply: ReplyToken) -> bool:
+        return await self._transaction(lambda connection: mail.change_reply(connection, reply))
+
+    # --- mails that have come -------------------------------------------------------------------------------------
+
+    async def add_incoming(self, new: NewMail) -> KeptMail:
+        def work(connection: Connection) -> KeptMail:
+            return incoming.add_incoming(connection, new, lambda: self._time(connection))
+
+        return await self._entering(work)
+
+    async def incoming(self, number: int) -> IncomingMail | None:
+        rows = await self._rows(self._mail.incoming, {"b_number": number})
+        return IncomingMail(*rows[0]) if rows else None
+
+    async def waiting_mails(self, limit: int) -> tuple[WaitingMail, ...]:
+        return tuple(map(WaitingMail._make, await self._rows(self._mail.waiting, {"b_limit": limit})))
+
+    async def oldest_unprocessed_mail(self) -> str | None:
+        ((oldest,),) = await self._rows(self._mail.oldest, {})
+        found: str | None = oldest
+        return found
+
+    async def count_try(self, number: int, now: str) -> int:
+        return await self._holding(lambda connection: incoming.count_try(connection, number, now))
+
+    async def set_aside(self, number: int, result: str = SET_ASIDE, answers: Sequence[NewAnswer] = ()) -> bool:
+        return await self._holding(lambda connection: incoming.end(connection, number, result, answers, done=False))
+
+    async def reopen_mail(self, number: int, received: str) -> bool:
+        return await self._holding(lambda connection: incoming.reopen(connection, number, received))
+
+    async def close_incoming(
+        self,
+        number: int,
+        result: str,
+        *,
+        answers: Sequence[NewAnswer] = (),
+        replies: Sequence[ReplyToken] = (),
+        mailbox: Mailbox | None = None,
+        evidence: MailEvidence | None = None,
+    ) -> bool:
+        def work(connection: Connection) -> bool:
+            if not incoming.end(connection, number, result, answers, done=True):
+                return False
+            for each in replies:
+                mail.add_reply(connection, each)
+                mail.change_reply(connection, each)
+            if mailbox is not None:
+                mailboxes.change(connection, mailbox)
+            if evidence is not None:
+                mail.add_evidence(connection, evidence)
+            return True
+
+        return await self._holding(work)
+
+    async def failed_mails(self) -> tuple[WaitingMail, ...]:
+        return tuple(map(WaitingMail._make, await self._rows(self._mail.failed, {})))
+
+    # --- letters --------------------------------------------------------------------------------------------------
+
+    async def ask_to_confirm(self, channel: str, not_before: str) -> None:
+        await self._holding(
+            lambda connection: mailboxes.add_letter(connection, NO_GAME, 0, CONFIRM_EVENT, channel, not_before)
+        )
+
+    async def drop_waiting(self, game: str, event: str, channel: str) -> int:
+        return await self._holding(lambda connection: mail.drop_waiting(connection, game, event, channel))
+
+    async def count_letter(self, channel: str, now: str, *, per_day: int, per_hour: int) -> bool:
+        return await self._transaction(
+            lambda connection: mail.count_letter(connection, channel, now, per_day, per_hour)
+        )
+
+    # --- drafts and evidence --------------------------------------------------------------------------------------
+
+    async def add_draft(self, draft: MailDraft) -> MailDraft:
+        return await self._transaction(lambda connection: mail.add_draft(connection, draft))
+
+    async def drafts(self, game: str) -> tuple[MailDraft, ...]:
+        return tuple(MailDraft(*row) for row in await self._rows(self._mail.drafts, {"b_game": game}))
+
+    async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
+        await self._transaction(lambda connection: mail.remove_drafts(connection, game, sources))
+
+    async def evidence(self, game: str, name: str) -> tuple[MailEvidence, ...]:
+        rows = await self._rows(self._mail.evidence, {"b_game": game, "b_name": name})
+        return tuple(MailEvidence(*row) for row in rows)
+
+    # --- what is no longer needed ---------------------------------------------------------------------------------
+
+    async def remove_old_mail(self, now: str, *, spent_before: str, ended_before: str, most: int) -> int:
+        def work(connection: Connection) -> int:
+            removed = mail.remove_old(connection, now, spent_before, ended_before, most)
+            return removed + mailboxes.remove_old(connection, now, most)
+
+        return await self._holding(work)

@@ -1,0 +1,686 @@
+"""The tests of play by mail that every store must pass: mailboxes, tokens, mails that have come, drafts, evidence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hkoji_server.store.contract import Append, NewGame, Player, RetiredKey, Store
+from hkoji_server.store.mail_contract import (
+    EVENTS_OF,
+    MOST_INVITED_A_DAY,
+    MOST_TRIES,
+    MOST_UNANSWERED,
+    MOST_WAITING,
+    OTHER_BYTES,
+    RESERVED_SECONDS,
+    SET_ASIDE,
+    UNASKED_DAYS,
+    ClosedMailError,
+    KeptCertificate,
+    KeptHeldKey,
+    KeptMail,
+    Mailbox,
+    MailDraft,
+    MailEvidence,
+    NewAnswer,
+    NewMail,
+    NewMailbox,
+    ReplyToken,
+)
+from hkoji_server.store.notice_contract import NewNotice
+from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
+
+from hkoji.errors import ConflictError, ExistsError, ForbiddenError, NotFoundError, TooManyError
+from hkoji.game.clock import add_seconds
+from hkoji.game.time_control import DAY
+from hkoji.log.private_key import PrivateKey
+from tests.support.loops import run
+from tests.support.table import Table
+from tests.support.time_contract import FIRST, MOMENT, SECOND, THIRD, Clocked, record
+from tests.support.times import log_time, now
+from tests.support.waiting_contract import new_game, next_line
+
+FAR = "2027-06-01T00:00:00Z"
+YEAR = 365 * DAY
+
+
+def key_text(number: int) -> str:
+    """A public key."""
+    return PrivateKey.from_seed(bytes([number]) * 32).public.text
+
+
+def invitation(name: str = "bob", address: str = "", number: int = 1, **changes: Any) -> NewMailbox:
+    """An invitation by alice under a name, with the key of that number."""
+    key = key_text(number)
+    address = address or f"{name.title()}@Example.org"
+    box = Mailbox(f"channel-{number}", name, address, key, "en", "invited", FIRST)
+    certificate = KeptCertificate(f'{{"at":"{FIRST}","key":"{key}"}}', key, address.lower(), f"{number:064x}")
+    made = NewMailbox(box, "{}", KeptHeldKey(key, name, f"private {number}"), certificate, "alice", FIRST)
+    return replace(made, **changes)
+
+
+def later(new: NewMailbox, at: str, **changes: Any) -> NewMailbox:
+    """The same at another time."""
+    return replace(new, at=at, mailbox=replace(new.mailbox, since=at), **changes)
+
+
+def with_mailbox(store: Store, name: str = "bob", number: int = 1) -> Mailbox:
+    """A store with the mailbox of a player who has accepted, and alice and the service."""
+    run(store.add_identity("key", "http://service"))
+    run(store.add_player(Player("alice", key_text(200), FIRST, "text", "sig")))
+    new = invitation(name, number=number, by=f"host{number}")
+    run(store.invite_mailbox(new))
+    box = new.mailbox
+    assert run(store.accept_mailbox(box.channel, Player(name, box.held_key, FIRST, "text", "sig"))) is None
+    found = run(store.mailbox(box.channel))
+    assert found is not None
+    return found
+
+
+def mail(box: Mailbox, number: int, **changes: Any) -> NewMail:
+    """A mail of the owner of a mailbox, received now."""
+    made = NewMail(
+        digest=f"{number:064x}",
+        via="lmtp",
+        raw=b"From: bob\r\n\r\n1e\xff\r\n",
+        received=now(),
+        name=box.name,
+        channel=box.channel,
+        game="ab" * 16,
+        message_id=f"<{number}@example.org>",
+        reply="cd" * 32,
+        outages=0,
+    )
+    return replace(made, **changes)
+
+
+def outbox(store: Store, until: str = "2027-05-01T00:00:00Z") -> list[tuple[str, int, str, str]]:
+    """Game, number, event and channel of all letters; nobody may hold any afterwards."""
+    return sorted(each[:4] for each in run(store.lease_notices(("mail",), FAR, until, 1000)))
+
+
+def token(number: int, **changes: Any) -> ReplyToken:
+    """A token of bob's."""
+    made = ReplyToken(f"{number:064x}", "channel-1", "bob", "ab" * 16, "7", "turn", "", FIRST)
+    return replace(made, **changes)
+
+
+def evidence(number: int, **changes: Any) -> MailEvidence:
+    """A mail of bob's that is kept."""
+    made = MailEvidence(
+        f"{number:064x}", "ab" * 16, "cd" * 32, "bob", b"raw\xff", b"dns", "5a" * 32, "00", "turn", "", "token", 1
+    )
+    return replace(made, **changes)
+
+
+class MailContract:
+    """The promises of `hkoji_server.store.mail_contract`."""
+
+    def test_the_secret_of_tokens_is_made_once(
+        self, store: Store, opened: Callable[[], AbstractContextManager[Store]]
+    ) -> None:
+        run(store.add_identity("key", "http://service"))
+
+        async def both() -> tuple[str, ...]:
+            return tuple(await asyncio.gather(*(store.mail_secret() for _ in range(4))))
+
+        secrets = {*run(both()), run(store.mail_secret())}
+        assert len(secrets) == 1
+        (secret,) = secrets
+        assert len(bytes.fromhex(secret)) == 32
+        with opened() as other:
+            assert run(other.mail_secret()) == secret
+            assert run(other.identity()) == ("key", "http://service")
+
+    # --- invitations ----------------------------------------------------------------------------------------------
+
+    def test_an_invitation_is_kept_and_reserves_its_name(self, store: Store) -> None:
+        new = invitation()
+        assert run(store.invite_mailbox(new)) == new.certificate
+        box = run(store.mailbox("channel-1"))
+        assert box == new.mailbox
+        found = (
+            run(store.mailbox_of("bob", FIRST)),
+            run(store.mailbox_at("BOB@example.ORG")),
+            run(store.mailbox_of_key(new.held.key)),
+        )
+        assert found == (box, box, box)
+        assert run(store.held_key(new.held.key)) == new.held
+        assert run(store.certificates(new.held.key)) == (new.certificate,)
+        stolen = Player("bob", key_text(9), FIRST, "text", "sig")
+        with pytest.raises(ExistsError):
+            run(store.add_player(stolen))
+        assert run(store.player("bob")) is None
+        assert outbox(store) == []  # the letter is that of the entry that opens the game
+        # Its time is over, and no game has been opened.
+        assert run(store.mailbox_of("bob", add_seconds(FIRST, RESERVED_SECONDS))) is None
+        assert run(store.add_player(replace(stolen, registered=add_seconds(FIRST, RESERVED_SECONDS)))) is None
+
+    def test_an_invitation_without_its_game_can_be_repeated_by_the_same_player_only(self, store: Store) -> None:
+        new = invitation()
+        run(store.invite_mailbox(new))
+        again = later(invitation(number=2), add_seconds(FIRST, 60))
+        for _ in range(MOST_INVITED_A_DAY + 1):  # repetitions are not counted
+            assert run(store.invite_mailbox(again)) == new.certificate
+        assert run(store.held_key(again.held.key)) is None
+        assert run(store.mailbox_at("bob@example.org")) == new.mailbox
+        for other in (
+            replace(again, by="carol"),
+            replace(again, by=None),
+            replace(again, mailbox=replace(again.mailbox, name="bobby")),
+        ):
+            with pytest.raises((ExistsError, ForbiddenError)):
+                run(store.invite_mailbox(other))
+        assert run(store.mailbox_at("bob@example.org")) == new.mailbox
+
+    def test_who_invites_opens_one_game_and_nobody_else_does(self, store: Store) -> None:
+        run(store.invite_mailbox(invitation(at=now())))
+        at = now()
+        assert run(store.may_invite("bob", "alice", at))
+        assert not run(store.may_invite("bob", "carol", at))
+        assert run(store.may_invite("dave", "carol", at))
+        table = new_game(store, 1)
+        opened = {"status": "open", "host": "alice", "guest": None, "invite": "bob", "updated": at}
+        run(store.append(next_line(table, 0, **opened)))
+        assert not run(store.may_invite("bob", "alice", at))
+        # The name is reserved as long as the game is open.
+        assert run(store.mailbox_of("bob", FAR)) is not None
+        run(store.append(next_line(table, 1, **{**opened, "status": "cancelled"})))
+        assert run(store.mailbox_of("bob", FAR)) is None
+        assert run(store.may_invite("bob", "carol", FAR))
+
+    def test_the_letter_of_the_entry_that_opens_a_game_goes_to_an_invited_mailbox(self, store: Store) -> None:
+        run(store.invite_mailbox(invitation()))
+        table = new_game(store, 1)
+        told = [NewNotice(table.game, 1, event, "bob", FIRST) for event in ("invited", "turn")]
+        run(store.append(replace(next_line(table, 0, invite="bob"), notices=tuple(told))))
+        assert outbox(store) == [(table.game, 1, "invited", "channel-1")]
+
+    def test_a_letter_goes_out_if_the_operator_invites(self, store: Store) -> None:
+        new = replace(invitation(), by=None)
+        run(store.invite_mailbox(new))
+        assert outbox(store) == [("", 0, "invited", "channel-1")]
+        stands = add_seconds(FIRST, UNASKED_DAYS * DAY - 1)
+        assert run(store.mailbox_of("bob", stands)) == new.mailbox
+        assert run(store.mailbox_of("bob", add_seconds(stands, 1))) is None
+
+    def test_a_name_of_a_player_is_not_invited_whatever_the_address(self, store: Store) -> None:
+        with_mailbox(store)
+        run(store.add_player(Player("carol", key_text(201), FIRST, "text", "sig")))
+        errors = []
+        for number, (name, address) in enumerate(
+            [("bob", "bob@example.org"), ("bob", "else@example.org"), ("carol", "bob@example.org")]
+        ):
+            with pytest.raises(ExistsError) as raised:
+                run(store.invite_mailbox(later(invitation(name, address, number=5 + number), SECOND)))
+            errors.append(str(raised.value).replace("carol", "bob"))
+        assert len(set(errors)) == 1
+        assert run(store.mailbox_at("else@example.org")) is None
+
+    def test_a_mailbox_that_cannot_be_invited_is_refused_in_one_way(self, store: Store) -> None:
+        with_mailbox(store)  # bob plays
+        run(store.invite_mailbox(invitation("carol", number=2, by="zoe")))  # an open invitation
+        blocked = invitation("dave", number=3, by="zoe")
+        run(store.invite_mailbox(blocked))
+        assert run(store.change_mailbox(replace(blocked.mailbox, state="blocked")))
+        at = FIRST
+        for number in range(MOST_UNANSWERED):
+            run(store.invite_mailbox(later(invitation("erin", number=4 + number, by=f"host{number}"), at)))
+            at = add_seconds(at, RESERVED_SECONDS)
+        errors = set()
+        for number, name in enumerate(("bob", "carol", "dave", "erin")):
+            with pytest.raises(ForbiddenError) as raised:
+                run(store.invite_mailbox(later(invitation("frank", f"{name}@example.org", 20 + number), FIRST)))
+            errors.add((str(raised.value), raised.value.hint))
+            assert run(store.held_key(key_text(20 + number))) is None
+        assert len(errors) == 1
+        assert run(store.mailbox_of("frank", FIRST)) is None
+        # Of a year ago they do not count.
+        run(store.invite_mailbox(later(invitation("erin", number=30), add_seconds(at, YEAR))))
+
+    def test_a_player_invites_at_most_five_mailboxes_a_day_and_refusals_count(self, store: Store) -> None:
+        with_mailbox(store)
+        run(store.invite_mailbox(invitation("carol", number=2)))
+        for number in range(1, MOST_INVITED_A_DAY):
+            new = invitation(f"name{number}", "bob@example.org", 10 + number)
+            with pytest.raises(ForbiddenError):
+                run(store.invite_mailbox(later(new, add_seconds(FIRST, number))))
+        last = invitation("frank", number=20)
+        with pytest.raises(TooManyError):
+            run(store.invite_mailbox(later(last, add_seconds(FIRST, DAY - 1))))
+        assert run(store.mailbox_at("frank@example.org")) is None
+        run(store.invite_mailbox(later(last, add_seconds(FIRST, DAY))))
+        assert run(store.mailbox_at("frank@example.org")) is not None
+
+    def test_an_invitation_that_was_answered_does_not_count_and_frees_the_name(self, store: Store) -> None:
+        at = FIRST
+        for number in range(MOST_UNANSWERED + 2):
+            new = later(invitation(number=1 + number, by=f"host{number}"), at)
+            assert run(store.invite_mailbox(new)) == new.certificate
+            run(store.note_answered(new.mailbox.channel, at))
+            assert run(store.mailbox_of("bob", at)) is None
+            at = add_seconds(at, 1)
+        assert run(store.mailbox("channel-1")) is None  # another one has its place
+        assert run(store.held_key(key_text(1))) is not None  # a log may have it
+
+    # --- accepting, and changes -----------------------------------------------------------------------------------
+
+    def test_accepting_registers_the_name_with_the_held_key(self, store: Store) -> None:
+        new = invitation()
+        run(store.invite_mailbox(new))
+        player = Player("bob", new.held.key, FIRST, "text", "sig")
+        for wrong in (replace(player, name="bobby"), replace(player, key=key_text(9))):
+            with pytest.raises(ForbiddenError):
+                run(store.accept_mailbox("channel-1", wrong))
+        with pytest.raises(NotFoundError):
+            run(store.accept_mailbox("channel-2", player))
+        assert run(store.player("bob")) is None
+        for _ in range(2):
+            assert run(store.accept_mailbox("channel-1", player)) is None
+            assert run(store.player("bob")) == player
+            box = run(store.mailbox_of("bob", FAR))
+            assert box == replace(new.mailbox, state="active")
+        (channel,) = run(store.channels("bob"))
+        assert (channel.kind, channel.target, channel.events) == ("mail", "Bob@Example.org", EVENTS_OF["active"])
+        assert channel.works
+
+    def test_a_mailbox_that_does_not_wait_for_an_answer_cannot_accept(self, store: Store) -> None:
+        new = invitation()
+        run(store.invite_mailbox(new))
+        run(store.change_mailbox(replace(new.mailbox, state="blocked")))
+        with pytest.raises(ForbiddenError):
+            run(store.accept_mailbox("channel-1", Player("bob", new.held.key, FIRST, "text", "sig")))
+        assert run(store.player("bob")) is None
+
+    @pytest.mark.parametrize("state", ["stopped", "locked", "active"])
+    def test_a_mailbox_is_changed_with_the_events_of_its_channel(self, store: Store, state: Any) -> None:
+        box = with_mailbox(store)
+        changed = replace(
+            box, address="New@Example.org", held_key="other", lang="it", state=state, since=SECOND, orders=False,
+            cards=False, dkim_seen=3, counter=2, paused=SECOND, heard=THIRD,
+        )  # fmt: skip
+        assert run(store.change_mailbox(changed))
+        assert run(store.mailbox_of("bob", FAR)) == changed
+        assert run(store.mailbox_at("bob@example.org")) is None
+        (channel,) = run(store.channels("bob"))
+        assert (channel.target, channel.events) == ("New@Example.org", EVENTS_OF[state])
+        assert not run(store.change_mailbox(replace(box, channel="none")))
+
+    def test_letters_go_on_when_a_held_key_is_revoked(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.revoke_key(RetiredKey(box.held_key, "bob", SECOND, revoked=True)))
+        assert [each.id for each in run(store.channels("bob"))] == [box.channel]
+
+    def test_an_earlier_held_key_leads_to_the_mailbox(self, store: Store) -> None:
+        box = with_mailbox(store)
+        other = KeptHeldKey(key_text(2), "bob", "private")
+        newest = KeptCertificate(f'{{"at":"{SECOND}"}}', box.held_key, "bob@example.org", "5a")
+        run(store.add_held_key(KeptHeldKey(box.held_key, "bob", "private 1"), newest))
+        assert next(each.text for each in run(store.certificates(box.held_key))) == newest.text
+        run(store.add_held_key(other, replace(newest, text=f'{{"at":"{THIRD}"}}', key=other.key)))
+        run(store.change_mailbox(replace(box, held_key=other.key)))
+        for key in (box.held_key, other.key):
+            found = run(store.mailbox_of_key(key))
+            assert found is not None
+            assert found.held_key == other.key
+        assert run(store.mailbox_of_key("unknown")) is None
+
+    def test_what_is_erased_is_gone_and_keys_stay(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.add_reply(token(1)))
+        kept = run(store.add_incoming(mail(box, 1)))
+        assert kept.number is not None
+        run(store.close_incoming(kept.number, "{}", answers=[NewAnswer("", box.channel, FIRST)], evidence=evidence(1)))
+        waiting = run(store.add_incoming(mail(box, 2))).number
+        assert waiting is not None
+        assert run(store.erase_mailbox(box.channel))
+        assert run(store.mailbox_at("bob@example.org")) is None
+        assert (run(store.channels("bob")), outbox(store)) == ((), [])
+        assert run(store.evidence("ab" * 16, "bob")) == ()
+        assert run(store.reply(token(1).digest)) is None
+        (certificate,) = run(store.certificates(box.held_key))
+        assert (certificate.mailbox, certificate.salt) == ("", "")
+        assert run(store.held_key(box.held_key)) is not None
+        assert run(store.player("bob")) is not None
+        for number in (kept.number, waiting):
+            left = run(store.incoming(number))
+            assert left is not None
+            assert (left.raw, left.name, left.message_id, left.state) == (b"", "", "", "done")
+        assert run(store.oldest_unprocessed_mail()) is None
+        assert not run(store.erase_mailbox(box.channel))
+        # No number is used twice.
+        other = with_mailbox(store, "carol", 2)
+        assert run(store.add_incoming(mail(other, 3))).number == waiting + 1
+
+    # --- tokens ---------------------------------------------------------------------------------------------------
+
+    def test_a_token_stays_as_it_was_kept_first(self, store: Store) -> None:
+        kept = token(1, expires=SECOND)
+        run(store.add_reply(kept))
+        run(store.add_reply(replace(kept, name="carol", answers='{"a":1}')))
+        assert run(store.reply(kept.digest)) == kept
+        changed = replace(kept, expires=None, spent=THIRD, answers='{"a":2}')
+        assert run(store.change_reply(replace(changed, name="carol", purpose="yes")))
+        assert run(store.reply(kept.digest)) == changed
+        assert not run(store.change_reply(token(2)))
+        assert run(store.reply(token(2).digest)) is None
+
+    # --- mails that have come -------------------------------------------------------------------------------------
+
+    def test_a_mail_is_kept_once(self, store: Store, opened: Callable[[], AbstractContextManager[Store]]) -> None:
+        box = with_mailbox(store)
+        new = mail(box, 1)
+        assert run(store.add_incoming(new)) == KeptMail("added", 1)
+        with opened() as other:
+            assert run(other.add_incoming(replace(new, via="pipe"))) == KeptMail("repeated", 1)
+            kept = run(other.incoming(1))
+        assert kept is not None
+        assert (kept.raw, kept.via, kept.state, kept.tries, kept.result) == (new.raw, "lmtp", "new", 0, "")
+        assert (kept.digest, kept.received, kept.name, kept.channel) == (new.digest, new.received, "bob", box.channel)
+        assert (kept.game, kept.message_id, kept.reply) == (new.game, new.message_id, new.reply)
+        assert run(store.close_incoming(1, '{"x":1}'))
+        assert run(store.add_incoming(new)) == KeptMail("repeated", 1)
+        closed = run(store.incoming(1))
+        assert closed is not None
+        assert (closed.raw, closed.state, closed.result) == (b"", "done", '{"x":1}')
+        assert run(store.incoming(2)) is None
+
+    def test_the_first_mail_with_a_message_id_counts_for_ever_and_one_letter_says_so(self, store: Store) -> None:
+        box, other = with_mailbox(store), with_mailbox(store, "carol", 2)
+        first = mail(box, 1)
+        run(store.add_incoming(first))
+        run(store.close_incoming(1, "{}"))
+        assert run(store.add_incoming(replace(mail(box, 2), message_id=first.message_id))) == KeptMail("other bytes", 2)
+        assert run(store.add_incoming(replace(mail(box, 2), message_id=first.message_id))) == KeptMail("repeated", 2)
+        third = replace(mail(box, 3), message_id=first.message_id)
+        assert run(store.add_incoming(third)) == KeptMail("other bytes", None)
+        assert outbox(store) == [(first.game, 2, "answer", box.channel)]
+        noted = run(store.incoming(2))
+        assert noted is not None
+        assert (noted.state, noted.result, noted.raw) == ("done", OTHER_BYTES, b"")
+        assert run(store.waiting_mails(10)) == ()
+        # Others may have that Message-ID.
+        assert run(store.add_incoming(replace(mail(other, 4), message_id=first.message_id))).outcome == "added"
+
+    def test_of_a_name_at_most_five_mails_wait(self, store: Store) -> None:
+        box, other = with_mailbox(store), with_mailbox(store, "carol", 2)
+        for number in range(MOST_WAITING):
+            assert run(store.add_incoming(mail(box, number))).outcome == "added"
+        assert run(store.add_incoming(mail(box, 90))) == KeptMail("full", None)
+        assert run(store.add_incoming(mail(box, 0))) == KeptMail("repeated", 1)
+        assert run(store.add_incoming(mail(other, 91))).outcome == "added"
+        run(store.close_incoming(1, "{}"))
+        assert run(store.add_incoming(mail(box, 90))).outcome == "added"
+        assert run(store.add_incoming(mail(box, 92))) == KeptMail("full", None)
+
+    def test_mails_that_come_at_once_get_numbers_of_their_own_and_five_wait(self, store: Store) -> None:
+        box, other = with_mailbox(store), with_mailbox(store, "carol", 2)
+
+        async def all_at_once() -> list[KeptMail]:
+            mails = [mail(each, number * 2 + place) for number in range(8) for place, each in enumerate((box, other))]
+            return await asyncio.gather(*map(store.add_incoming, mails))
+
+        kept = run(all_at_once())
+        numbers = [each.number for each in kept if each.outcome == "added"]
+        assert sorted(numbers, key=str) == sorted(range(1, 2 * MOST_WAITING + 1), key=str)
+        assert len([each for each in kept if each.outcome == "full"]) == 6
+
+    def test_a_mail_for_no_mailbox_is_not_kept(self, store: Store) -> None:
+        box = with_mailbox(store)
+        with pytest.raises(NotFoundError):
+            run(store.add_incoming(mail(box, 1, channel="none")))
+        assert run(store.incoming(1)) is None
+
+    def test_a_mail_that_was_received_long_ago_is_not_kept(self, clocked: Clocked) -> None:
+        with clocked(MOMENT) as (store, show):
+            box = with_mailbox(store)
+            new = mail(box, 1, received=log_time(MOMENT))
+            show(MOMENT + timedelta(seconds=OLDEST + 1))
+            with pytest.raises(StaleDecisionError):
+                run(store.add_incoming(new))
+            assert run(store.incoming(1)) is None
+            show(MOMENT + timedelta(seconds=OLDEST))
+            assert run(store.add_incoming(new)).outcome == "added"
+            # What is kept may be repeated at any time.
+            show(MOMENT + timedelta(days=2))
+            assert run(store.add_incoming(new)).outcome == "repeated"
+
+    def test_mails_are_processed_in_order_one_of_a_name(self, store: Store) -> None:
+        box, other = with_mailbox(store), with_mailbox(store, "carol", 2)
+        assert run(store.oldest_unprocessed_mail()) is None
+        times = [now(), now(), now()]
+        for number, (each, at) in enumerate(zip((box, box, other), times, strict=True)):
+            run(store.add_incoming(mail(each, number, received=at)))
+        assert [each.number for each in run(store.waiting_mails(10))] == [1, 3]
+        assert [each.number for each in run(store.waiting_mails(1))] == [1]
+        assert run(store.oldest_unprocessed_mail()) == times[0]
+        assert run(store.count_try(1, FIRST)) == 1
+        assert run(store.count_try(1, SECOND)) == 2
+        waiting = run(store.waiting_mails(10))[0]
+        assert (waiting.name, waiting.received, waiting.tries, waiting.tried) == ("bob", times[0], 2, FIRST)
+        run(store.close_incoming(1, "{}"))
+        assert [each.number for each in run(store.waiting_mails(10))] == [2, 3]
+        assert run(store.count_try(1, THIRD)) == 0
+
+    def test_a_mail_that_is_set_aside_holds_nothing_up_and_can_be_opened_again(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.add_incoming(mail(box, 1)))
+        for _ in range(MOST_TRIES):
+            run(store.count_try(1, FIRST))
+        assert run(store.set_aside(1, answers=[NewAnswer("", box.channel, FIRST)]))
+        assert not run(store.set_aside(1))
+        assert outbox(store) == [("", 1, "answer", box.channel)]
+        assert (run(store.waiting_mails(10)), run(store.oldest_unprocessed_mail())) == ((), None)
+        assert [each.number for each in run(store.failed_mails())] == [1]
+        aside = run(store.incoming(1))
+        assert aside is not None
+        assert (aside.state, aside.result, aside.raw) == ("failed", SET_ASIDE, mail(box, 1).raw)
+        assert not run(store.close_incoming(1, "{}"))
+        assert run(store.reopen_mail(1, THIRD))
+        assert not run(store.reopen_mail(1, THIRD))
+        (waiting,) = run(store.waiting_mails(10))
+        assert waiting == (1, "bob", THIRD, 0, None)
+
+    def test_a_mail_is_closed_with_its_answers_and_all_that_it_changes(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.add_reply(token(1)))
+        run(store.add_incoming(mail(box, 1)))
+        changed = replace(box, lang="it", heard=SECOND)
+        closing: dict[str, Any] = {
+            "answers": [NewAnswer("ab" * 16, box.channel, FIRST), NewAnswer("", box.channel, FIRST)],
+            "replies": [token(1, spent=SECOND, answers='{"n":1}'), token(2)],
+            "mailbox": changed,
+            "evidence": evidence(1),
+        }
+        assert run(store.close_incoming(1, '{"done":1}', **closing))
+        assert outbox(store) == [("", 1, "answer", box.channel), ("ab" * 16, 1, "answer", box.channel)]
+        assert run(store.reply(token(1).digest)) == token(1, spent=SECOND, answers='{"n":1}')
+        assert run(store.reply(token(2).digest)) == token(2)
+        assert run(store.mailbox(box.channel)) == changed
+        assert run(store.evidence("ab" * 16, "bob")) == (evidence(1),)
+        # A second time nothing is changed.
+        other = {**closing, "mailbox": box, "replies": [token(1)], "evidence": evidence(2)}
+        assert not run(store.close_incoming(1, "{}", **other))
+        assert run(store.mailbox(box.channel)) == changed
+        assert run(store.reply(token(1).digest)) == token(1, spent=SECOND, answers='{"n":1}')
+        assert run(store.evidence("ab" * 16, "bob")) == (evidence(1),)
+
+    # --- what a mail has led to -----------------------------------------------------------------------------------
+
+    @staticmethod
+    def _led(store: Store, table: Table) -> Append:
+        box = with_mailbox(store)
+        number = run(store.add_incoming(mail(box, 1))).number
+        return replace(next_line(table, 0), mail=number)
+
+    @pytest.mark.parametrize("end", ["done", "failed", "unknown"])
+    def test_an_append_needs_its_mail_to_be_new(self, store: Store, end: str) -> None:
+        table = new_game(store, 1)
+        append = self._led(store, table)
+        if end == "unknown":
+            append = replace(append, mail=77)
+        else:
+            run(store.close_incoming(1, "{}") if end == "done" else store.set_aside(1))
+        before = run(store.summary(table.game))
+        with pytest.raises(ClosedMailError):
+            run(store.append(append))
+        assert run(store.summary(table.game)) == before
+        assert len(run(store.lines(table.game))) == 1
+        assert run(store.incoming(1)) is not None
+
+    def test_an_append_may_be_as_old_as_its_mail(self, clocked: Clocked) -> None:
+        with clocked(MOMENT) as (store, show):
+            table = new_game_at(store)
+            box = with_mailbox(store)
+            run(store.add_incoming(mail(box, 1, received=log_time(MOMENT))))
+            append = replace(next_line(table, 0), at=log_time(MOMENT))
+            show(MOMENT + timedelta(hours=9))
+            with pytest.raises(StaleDecisionError):
+                run(store.append(append))
+            run(store.append(replace(append, mail=1)))
+            assert run(store.head(table.game)) == (1, table.lines[1].entry.head)
+
+    def test_an_append_of_a_mail_meets_all_other_conditions(self, store: Store) -> None:
+        table = new_game(store, 1)
+        append = self._led(store, table)
+        with pytest.raises(ConflictError):
+            run(store.append(replace(append, head="00" * 32)))
+        with pytest.raises(StaleDecisionError):
+            run(store.append(replace(append, deadline=FIRST)))
+        run(record(store, "2026-11-25T00:00:00Z", "2026-11-25T01:00:00Z"))
+        with pytest.raises(StaleDecisionError):
+            run(store.append(append))
+        assert len(run(store.lines(table.game))) == 1
+        run(store.append(replace(append, outages=1)))
+        assert len(run(store.lines(table.game))) == 2
+
+    def test_of_an_append_and_setting_its_mail_aside_the_second_sees_the_first(self, store: Store) -> None:
+        for seed in range(10):
+            table = new_game(store, seed)
+            box = with_mailbox(store, f"bob{seed}", seed + 1)
+            number = run(store.add_incoming(mail(box, seed))).number
+            assert number is not None
+            append = replace(next_line(table, 0), mail=number)
+
+            async def both(append: Append = append, number: int = number) -> list[Any]:
+                return await asyncio.gather(store.append(append), store.set_aside(number), return_exceptions=True)
+
+            done, aside = run(both())
+            assert aside is True
+            appended = len(run(store.lines(table.game))) == 2
+            assert appended == (done is None)
+            assert done is None or isinstance(done, ClosedMailError)
+
+    # --- letters --------------------------------------------------------------------------------------------------
+
+    def test_a_letter_that_asks_to_confirm_is_in_the_outbox_once(self, store: Store) -> None:
+        box = with_mailbox(store)
+        for _ in range(2):
+            run(store.ask_to_confirm(box.channel, FIRST))
+        assert outbox(store) == [("", 0, "confirm", box.channel)]
+
+    def test_a_waiting_notice_is_dropped(self, store: Store) -> None:
+        box = with_mailbox(store)
+        tables = [new_game(store, seed) for seed in (1, 2)]
+        for table in tables:
+            told = tuple(NewNotice(table.game, 1, event, "bob", FIRST) for event in ("turn", "remind1"))
+            run(store.append(replace(next_line(table, 0), notices=told)))
+        assert run(store.drop_waiting(tables[0].game, "turn", "other")) == 0
+        assert run(store.drop_waiting(tables[0].game, "turn", box.channel)) == 1
+        assert run(store.drop_waiting(tables[0].game, "turn", box.channel)) == 0
+        left = [(tables[0].game, "remind1"), (tables[1].game, "remind1"), (tables[1].game, "turn")]
+        assert sorted((each[0], each[2]) for each in outbox(store)) == sorted(left)
+
+    def test_letters_are_counted_by_mailbox_and_day_and_in_all_by_hour(self, store: Store) -> None:
+        def count(channel: str, at: str, per_day: int = 3, per_hour: int = 5) -> bool:
+            return run(store.count_letter(channel, at, per_day=per_day, per_hour=per_hour))
+
+        day, hour = "2026-11-21T23:59:59Z", "2026-11-21T22:00:00Z"
+        assert [count("a", hour), count("a", day), count("a", day), count("a", day)] == [True, True, True, False]
+        assert [count("b", day) for _ in range(3)] == [True, True, True]  # five in that hour, with those of a
+        assert not count("c", day)
+        assert count("c", hour)
+        assert count("a", "2026-11-22T00:00:00Z")
+
+    # --- drafts and evidence --------------------------------------------------------------------------------------
+
+    def test_the_first_draft_of_a_mail_stays(self, store: Store) -> None:
+        one = MailDraft("ab" * 16, "cd", "bob", "{}", "5e" * 32)
+        assert run(store.add_draft(one)) == one
+        assert run(store.add_draft(replace(one, submission="{}", entropy="77" * 32))) == one
+        other, far = replace(one, source="ee", entropy=None), replace(one, game="ff" * 16)
+        for each in (other, far):
+            assert run(store.add_draft(each)) == each
+        assert run(store.drafts(one.game)) == (one, other)
+        run(store.remove_drafts(one.game, ["cd", "zz"]))
+        assert run(store.drafts(one.game)) == (other,)
+        assert run(store.drafts(far.game)) == (far,)
+
+    # --- what is no longer needed ---------------------------------------------------------------------------------
+
+    def test_what_is_over_is_removed_and_nothing_else(self, store: Store) -> None:
+        box = with_mailbox(store)
+        going = new_game(store, 1, status="playing")
+        ended = new_game(store, 2, status="finished", updated=FIRST)
+        lately = new_game(store, 3, status="finished", updated=THIRD)
+        for table in (going, ended, lately):
+            run(store.add_draft(MailDraft(table.game, "cd", "bob", "{}")))
+        for number, table in enumerate((going, ended, lately)):
+            kept = run(store.add_incoming(mail(box, number))).number
+            assert kept is not None
+            run(store.close_incoming(kept, "{}", evidence=evidence(number, game=table.game)))
+        tokens = [
+            token(1),
+            token(2, spent=FIRST),
+            token(3, spent=THIRD),
+            token(4, expires=FIRST),
+            token(5, expires=THIRD),
+        ]
+        for each in tokens:
+            run(store.add_reply(each))
+        run(store.count_letter(box.channel, FIRST, per_day=1, per_hour=1))
+        run(store.count_letter(box.channel, THIRD, per_day=1, per_hour=1))
+
+        def remove(most: int = 100) -> int:
+            return run(store.remove_old_mail(THIRD, spent_before=SECOND, ended_before=SECOND, most=most))
+
+        assert remove() == 2 + 2 + 1 + 1
+        assert remove() == 0
+        assert [run(store.reply(each.digest)) is not None for each in tokens] == [True, False, True, False, True]
+        assert [len(run(store.drafts(table.game))) for table in (going, ended, lately)] == [1, 0, 0]
+        assert [len(run(store.evidence(table.game, "bob"))) for table in (going, ended, lately)] == [1, 0, 1]
+        assert not run(store.count_letter(box.channel, THIRD, per_day=1, per_hour=9))
+        assert run(store.mailbox(box.channel)) == box
+
+    def test_a_mailbox_that_was_only_invited_is_removed_when_that_counts_no_more(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.invite_mailbox(later(invitation("carol", number=2), SECOND)))
+        blocked = later(invitation("dave", number=3, by="zoe"), SECOND)
+        run(store.invite_mailbox(blocked))
+        run(store.change_mailbox(replace(blocked.mailbox, state="blocked")))
+
+        def remove(now: str) -> int:
+            return run(store.remove_old_mail(now, spent_before=FIRST, ended_before=FIRST, most=100))
+
+        remove(add_seconds(SECOND, YEAR - 1))
+        assert run(store.mailbox("channel-2")) is not None
+        remove(add_seconds(SECOND, YEAR))
+        assert run(store.mailbox("channel-2")) is None
+        assert run(store.held_key(key_text(2))) is not None
+        # Whoever plays stays, and whoever wants no invitations.
+        assert run(store.mailbox(box.channel)) == box
+        assert run(store.mailbox_at("dave@example.org")) is not None
+
+
+def new_game_at(store: Store) -> Table:
+    """A new game of the moment at which a store by hand begins."""
+    table = Table(seed=1).begin().play(4)
+    summary = next_line(table, 0).summary._replace(seq=0, head=table.lines[0].entry.head, status="offered", host=None)
+    run(store.add_game(NewGame(summary, table.lines[0], "5e" * 32, "alice", log_time(MOMENT), outages=0)))
+    return table
