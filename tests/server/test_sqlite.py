@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hkoji_server.store.contract import Query, RetiredKey, Store
@@ -284,7 +285,7 @@ def test_a_write_waits_for_another_process_and_tries_again_soon(path: Path, monk
     other.close()
 
 
-def loaded(path: Path, name: str, *, games: bool = True) -> dict[str, list[object]]:
+def loaded(path: Path, name: str, *, games: bool = True) -> dict[str, list[Any]]:  # Any: rows
     """Makes the database of a golden file at `path`, perhaps without its games. Returns its rows by table."""
     path.parent.mkdir()
     with sqlite3.connect(path) as old:
@@ -297,7 +298,7 @@ def loaded(path: Path, name: str, *, games: bool = True) -> dict[str, list[objec
     return rows
 
 
-def rows_of(database: sqlite3.Connection) -> dict[str, list[object]]:
+def rows_of(database: sqlite3.Connection) -> dict[str, list[Any]]:  # Any: rows
     """All rows by table, in order."""
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     return {table: sorted(database.execute(f"SELECT * FROM {table}"), key=repr) for table in tables}

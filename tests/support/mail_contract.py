@@ -22,6 +22,7 @@ from hkoji_server.store.mail_contract import (
     SET_ASIDE,
     UNASKED_DAYS,
     ClosedMailError,
+    HeldRegistration,
     KeptCertificate,
     KeptHeldKey,
     KeptMail,
@@ -77,7 +78,7 @@ def with_mailbox(store: Store, name: str = "bob", number: int = 1) -> Mailbox:
     new = invitation(name, number=number, by=f"host{number}")
     run(store.invite_mailbox(new))
     box = new.mailbox
-    assert run(store.accept_mailbox(box.channel, Player(name, box.held_key, FIRST, "text", "sig"))) is None
+    run(store.accept_mailbox(box.channel, HeldRegistration(name, box.held_key, FIRST, "text", "sig")))
     found = run(store.mailbox(box.channel))
     assert found is not None
     return found
@@ -274,16 +275,16 @@ class MailContract:
     def test_accepting_registers_the_name_with_the_held_key(self, store: Store) -> None:
         new = invitation()
         run(store.invite_mailbox(new))
-        player = Player("bob", new.held.key, FIRST, "text", "sig")
-        for wrong in (replace(player, name="bobby"), replace(player, key=key_text(9))):
+        made = HeldRegistration("bob", new.held.key, FIRST, "text", "sig")
+        for wrong in (made._replace(name="bobby"), made._replace(key=key_text(9))):
             with pytest.raises(ForbiddenError):
                 run(store.accept_mailbox("channel-1", wrong))
         with pytest.raises(NotFoundError):
-            run(store.accept_mailbox("channel-2", player))
+            run(store.accept_mailbox("channel-2", made))
         assert run(store.player("bob")) is None
         for _ in range(2):
-            assert run(store.accept_mailbox("channel-1", player)) is None
-            assert run(store.player("bob")) == player
+            run(store.accept_mailbox("channel-1", made))
+            assert run(store.player("bob")) == Player(*made)
             box = run(store.mailbox_of("bob", FAR))
             assert box == replace(new.mailbox, state="active")
         (channel,) = run(store.channels("bob"))
@@ -295,7 +296,7 @@ class MailContract:
         run(store.invite_mailbox(new))
         run(store.change_mailbox(replace(new.mailbox, state="blocked")))
         with pytest.raises(ForbiddenError):
-            run(store.accept_mailbox("channel-1", Player("bob", new.held.key, FIRST, "text", "sig")))
+            run(store.accept_mailbox("channel-1", HeldRegistration("bob", new.held.key, FIRST, "text", "sig")))
         assert run(store.player("bob")) is None
 
     @pytest.mark.parametrize("state", ["stopped", "locked", "active"])
@@ -568,7 +569,7 @@ class MailContract:
             assert number is not None
             append = replace(next_line(table, 0), mail=number)
 
-            async def both(append: Append = append, number: int = number) -> list[Any]:
+            async def both(append: Append = append, number: int = number) -> tuple[Any, Any]:
                 return await asyncio.gather(store.append(append), store.set_aside(number), return_exceptions=True)
 
             done, aside = run(both())

@@ -44,6 +44,7 @@ from hkoji_server.store.time_contract import StaleDecisionError
 
 _NEW: Final = INCOMING.c.state == literal_column("'new'")
 """A literal, so that the database sees that its index has all of them."""
+_NAMED: Final = INCOMING.c.message_id != literal_column("''")
 _WAITING: Final = tuple(INCOMING.c[name] for name in WaitingMail._fields)
 _OTHER: Final = "!"
 """Before the Message-ID of a mail that was not processed because an earlier one has it. None begins so."""
@@ -57,7 +58,7 @@ def add_incoming(connection: Connection, new: NewMail, clock: Callable[[], datet
     same = select(INCOMING.c.number).where(INCOMING.c.digest == new.digest)
     if (number := connection.execute(same).scalar()) is not None:
         return KeptMail("repeated", number)
-    mine = (INCOMING.c.name == new.name, INCOMING.c.message_id == new.message_id)
+    mine = (INCOMING.c.name == new.name, INCOMING.c.message_id == new.message_id, _NAMED)
     if new.message_id and connection.execute(select(INCOMING.c.number).where(*mine)).first() is not None:
         return KeptMail("other bytes", _note_other(connection, new))
     waiting = select(func.count()).select_from(INCOMING).where(INCOMING.c.name == new.name, _NEW)
@@ -72,7 +73,7 @@ def add_incoming(connection: Connection, new: NewMail, clock: Callable[[], datet
 def _note_other(connection: Connection, new: NewMail) -> int | None:
     """Notes a mail whose Message-ID an earlier one has, and answers it, once. Returns its number."""
     marked = _OTHER + new.message_id
-    noted = select(INCOMING.c.number).where(INCOMING.c.name == new.name, INCOMING.c.message_id == marked)
+    noted = select(INCOMING.c.number).where(INCOMING.c.name == new.name, INCOMING.c.message_id == marked, _NAMED)
     if connection.execute(noted).first() is not None:
         return None
     values = {"raw": b"", "message_id": marked, "state": "done", "result": OTHER_BYTES}

@@ -7,10 +7,9 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, exists, func, insert, select, update
 
 from hkoji.errors import StorageError
-from hkoji.game.course import OVER
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_contract import MailDraft, MailEvidence, ReplyToken
 from hkoji_server.store.mail_tables import DRAFT, EVIDENCE, LETTER_COUNT, REPLY
@@ -101,17 +100,22 @@ def add_evidence(connection: Connection, evidence: MailEvidence) -> None:
 
 def remove_old(connection: Connection, now: str, spent_before: str, ended_before: str, most: int) -> int:
     """Removes what is over: see `MailStore.remove_old_mail`. Mailboxes are not removed here."""
-    over = or_(REPLY.c.spent < spent_before, REPLY.c.expires < spent_before)
-    ended = GAME.c.game == EVIDENCE.c.game, GAME.c.ended < ended_before
-    finished = GAME.c.game == DRAFT.c.game, GAME.c.status.in_(OVER)
     return sum(
         (
-            _remove(connection, REPLY, over, most),
-            _remove(connection, DRAFT, select(GAME.c.game).where(*finished).exists(), most),
-            _remove(connection, EVIDENCE, select(GAME.c.game).where(*ended).exists(), most),
+            _remove(connection, REPLY, REPLY.c.spent < spent_before, most),
+            _remove(connection, REPLY, REPLY.c.expires < spent_before, most),
             _remove(connection, LETTER_COUNT, LETTER_COUNT.c.hour < now[:_DAY], most),
+            _remove_of_games(connection, DRAFT, GAME.c.ended.is_not(None), most),
+            _remove_of_games(connection, EVIDENCE, GAME.c.ended < ended_before, most),
         )
     )
+
+
+def _remove_of_games(connection: Connection, table: Table, over: ColumnElement[bool], most: int) -> int:
+    """Removes the rows of those games of a table that are over: of at most `most` games."""
+    found = select(table.c.game).distinct().where(exists().where(GAME.c.game == table.c.game, over)).limit(most)
+    games = [row[0] for row in connection.execute(found)]
+    return connection.execute(delete(table).where(table.c.game.in_(games))).rowcount if games else 0
 
 
 def _remove(connection: Connection, table: Table, over: ColumnElement[bool], most: int) -> int:

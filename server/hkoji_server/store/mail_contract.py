@@ -19,13 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from hkoji.errors import HkojiError
 from hkoji.messages.text import tell
-
-if TYPE_CHECKING:
-    from hkoji_server.store.contract import Player
 
 MAIL_KIND: Final = "mail"
 """The kind of the channel of each mailbox."""
@@ -149,6 +146,16 @@ class NewMailbox:
     certificate: KeptCertificate
     by: str | None
     at: str
+
+
+class HeldRegistration(NamedTuple):
+    """The registration of a mail player at the time `at`: its text, and the signature of the held key, in base64."""
+
+    name: str
+    key: str
+    at: str
+    text: str
+    sig: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,12 +322,12 @@ class MailStore(Protocol):
         """Returns whether `host` may open a game for the player `name`: not if somebody else has reserved the name, or
         a game has been opened with that invitation."""
 
-    async def accept_mailbox(self, channel: str, player: Player) -> Player | None:
-        """Registers the player of an invited mailbox under its held key, and makes it `active`, in one transaction.
+    async def accept_mailbox(self, channel: str, registration: HeldRegistration) -> None:
+        """Registers the owner of an invited mailbox under its held key, and makes it `active`, in one transaction.
 
-        Also if it is `active` already, under that key. Returns None, or the player who has the name or the key.
-        Changes nothing if it raises: `NotFoundError` for another mailbox, `ForbiddenError` in any other state or for
-        another name or key.
+        If it is `active` already, under that key, nothing changes. Changes nothing if it raises: `NotFoundError` for
+        another mailbox, `ForbiddenError` in any other state or for another name or key, `ExistsError` if the name or
+        the key is a player's.
         """
 
     async def note_answered(self, channel: str, at: str) -> None:

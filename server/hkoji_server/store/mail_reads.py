@@ -30,7 +30,10 @@ class MailReads:
         self.mailbox: Final = where(MAILBOX.c.channel == bindparam("b_channel"))
         self.mailbox_of: Final = where(MAILBOX.c.name == name, or_(plays, stands))
         self.mailbox_at: Final = where(MAILBOX.c.address == bindparam("b_address"))
-        self.mailbox_of_key: Final = where(or_(MAILBOX.c.held_key == key, (MAILBOX.c.name == holder) & plays))
+        # Two looks, each into an index.
+        current = select(MAILBOX.c.channel).where(MAILBOX.c.held_key == key)
+        earlier = select(MAILBOX.c.channel).where(MAILBOX.c.name == holder, plays)
+        self.mailbox_of_key: Final = where(MAILBOX.c.channel.in_(current.union(earlier)))
         self.reserved: Final = text(select(MAILBOX.c.invited_by, used()).where(MAILBOX.c.name == name, stands))
         self.held_key: Final = text(select(*HELD_KEY.c).where(HELD_KEY.c.key == key))
         self.certificates: Final = text(select(*CERTIFICATE.c).where(CERTIFICATE.c.key == key))

@@ -9,8 +9,8 @@ from sqlmodel import Field, SQLModel
 
 _CLUSTERED: Final = {"sqlite_with_rowid": False}
 _NEW: Final = text("state = 'new'")
+_FAILED: Final = text("state = 'failed'")
 _NAMED: Final = text("message_id != ''")
-_OPEN: Final = text("answered IS NULL")
 _ENTROPY: Final = text("entropy IS NOT NULL")
 
 
@@ -24,7 +24,7 @@ class MailboxTable(SQLModel, table=True):
     """Not unique: after an invitation that nobody has accepted, somebody else may be invited under the same name."""
     address: str = Field(unique=True, sa_type=Text)
     """In lower case. As it was written, it is the target of the channel."""
-    held_key: str = Field(sa_type=Text)
+    held_key: str = Field(index=True, sa_type=Text)
     lang: str = Field(sa_type=Text)
     state: str = Field(sa_type=Text)
     since: str = Field(sa_type=Text)
@@ -66,7 +66,7 @@ class MailInvitationTable(SQLModel, table=True):
 
     __tablename__ = "mail_invitation"
     __table_args__ = (
-        Index("mail_invitation_address", "address", "at", sqlite_where=_OPEN, postgresql_where=_OPEN),
+        Index("mail_invitation_address", "address", "at"),
         Index("mail_invitation_at", "at"),
         _CLUSTERED,
     )
@@ -103,7 +103,9 @@ class IncomingTable(SQLModel, table=True):
 
     __tablename__ = "incoming"
     __table_args__ = (
-        Index("incoming_new", "received", sqlite_where=_NEW, postgresql_where=_NEW),
+        Index("incoming_new", "name", "number", sqlite_where=_NEW, postgresql_where=_NEW),
+        Index("incoming_oldest", "received", sqlite_where=_NEW, postgresql_where=_NEW),
+        Index("incoming_failed", "number", sqlite_where=_FAILED, postgresql_where=_FAILED),
         Index("incoming_message", "name", "message_id", unique=True, sqlite_where=_NAMED, postgresql_where=_NAMED),
     )
 
@@ -153,7 +155,7 @@ class EvidenceTable(SQLModel, table=True):
     """A mail that an entry or a statement commits to, and what opens the commitment."""
 
     __tablename__ = "evidence"
-    __table_args__ = (Index("evidence_game", "game", "name"),)
+    __table_args__ = (Index("evidence_name", "name", "game"),)
 
     commit: str = Field(primary_key=True, sa_type=Text)
     game: str = Field(sa_type=Text)

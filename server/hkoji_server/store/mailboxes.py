@@ -21,6 +21,7 @@ from hkoji_server.store.mail_contract import (
     MOST_INVITED_A_DAY,
     MOST_UNANSWERED,
     NO_GAME,
+    HeldRegistration,
     KeptCertificate,
     KeptHeldKey,
     Mailbox,
@@ -31,7 +32,6 @@ from hkoji_server.store.mail_tables import (
     EVIDENCE,
     HELD_KEY,
     INCOMING,
-    LETTER_COUNT,
     MAIL_INVITATION,
     MAILBOX,
     REPLY,
@@ -155,20 +155,19 @@ def _refused() -> ForbiddenError:
 # --- answers, and changes ---------------------------------------------------------------------------------------------
 
 
-def accept(connection: Connection, channel: str, player: Player) -> Player | None:
+def accept(connection: Connection, channel: str, registration: HeldRegistration) -> None:
     """Registers the owner of a mailbox: see `MailStore.accept_mailbox`."""
     box = _held(connection, channel)
     if box is None:
         raise NotFoundError(tell("mailbox"), channel)
-    if box.state not in ("invited", "active") or (box.name, box.held_key) != (player.name, player.key):
+    if box.state not in ("invited", "active") or (box.name, box.held_key) != registration[:2]:
         raise ForbiddenError(tell("the invitation of {name} does not stand any more", name=box.name))
-    holder = player_keys.register(connection, player, None)
-    if holder is not None and (holder.name, holder.key) != (player.name, player.key):
-        return holder
+    holder = player_keys.register(connection, Player(*registration), None)
+    if holder is not None and (holder.name, holder.key) != registration[:2]:
+        raise ExistsError(tell("player"), box.name)
     if box.state == "invited":
-        note_answered(connection, channel, player.registered)
-        _set_state(connection, channel, "active", player.registered)
-    return None
+        note_answered(connection, channel, registration.at)
+        _set_state(connection, channel, "active", registration.at)
 
 
 def note_answered(connection: Connection, channel: str, at: str) -> None:
@@ -207,8 +206,8 @@ def erase(connection: Connection, channel: str) -> bool:
 
 
 def _forget(connection: Connection, channel: str) -> None:
-    for table, column in ((REPLY, "channel"), (LETTER_COUNT, "channel"), (OUTBOX, "channel"), (MAILBOX, "channel")):
-        connection.execute(delete(table).where(table.c[column] == channel))
+    for table in (REPLY, OUTBOX, MAILBOX):
+        connection.execute(delete(table).where(table.c.channel == channel))
     connection.execute(delete(CHANNEL).where(CHANNEL.c.id == channel))
 
 
@@ -266,17 +265,16 @@ def remove_old(connection: Connection, now: str, most: int) -> int:
 
     Held keys stay, since the logs of games that were opened have them.
     """
-    before = add_seconds(now, -_YEAR)
-    old = select(MAIL_INVITATION.c.at).where(MAIL_INVITATION.c.at <= before).limit(most)
-    if connection.execute(old).first() is None:
-        return 0
-    count = connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.at <= before)).rowcount
-    counts = exists().where(MAIL_INVITATION.c.address == MAILBOX.c.address)
-    idle = (MAILBOX.c.state == "invited", ~standing_at(now), ~counts)
-    channels = [row[0] for row in connection.execute(select(MAILBOX.c.channel).where(*idle).limit(most))]
-    for channel in channels:
-        _forget(connection, channel)
-    return count + len(channels)
+    at = MAIL_INVITATION.c.at <= add_seconds(now, -_YEAR)
+    old = [row[0] for row in connection.execute(select(MAIL_INVITATION.c.address).where(at).limit(most))]
+    for address in old:
+        connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.address == address, at))
+        counts = exists().where(MAIL_INVITATION.c.address == address)
+        idle = (MAILBOX.c.address == address, MAILBOX.c.state == "invited", ~standing_at(now), ~counts)
+        channel = connection.execute(select(MAILBOX.c.channel).where(*idle)).scalar()
+        if channel is not None:
+            _forget(connection, channel)
+    return len(old)
 
 
 def add_held_key(connection: Connection, held: KeptHeldKey, certificate: KeptCertificate) -> None:

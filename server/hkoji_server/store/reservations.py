@@ -21,14 +21,20 @@ from hkoji_server.store.tables import GAME
 Time: TypeAlias = ColumnElement[str] | str
 # Literals, so that the conditions can stand in statements that are compiled once.
 _OPEN: Final[ColumnElement[str]] = literal_column("'open'")
+_CANCELLED: Final[ColumnElement[str]] = literal_column("'cancelled'")
 _INVITED: Final[ColumnElement[str]] = literal_column("'invited'")
 
 
 def used() -> ColumnElement[bool]:
     """Returns the condition that a game has been opened with the invitation of a mailbox."""
-    return exists().where(
-        GAME.c.invite == MAILBOX.c.name, GAME.c.host == MAILBOX.c.invited_by, GAME.c.updated >= MAILBOX.c.invited
-    )
+    # Two looks into the index of invitations, rather than one among all games that invite the name.
+    since = GAME.c.updated >= MAILBOX.c.invited
+    return or_(*(exists().where(*_inviting(), GAME.c.status == each, since) for each in (_OPEN, _CANCELLED)))
+
+
+def _inviting() -> tuple[ColumnElement[bool], ...]:
+    # Without a guest, so that the database sees that its index of invitations has all of them.
+    return GAME.c.invite == MAILBOX.c.name, GAME.c.guest.is_(None), GAME.c.host == MAILBOX.c.invited_by
 
 
 def standing(unasked: Time, reserved: Time) -> ColumnElement[bool]:
@@ -37,7 +43,7 @@ def standing(unasked: Time, reserved: Time) -> ColumnElement[bool]:
     With a game it is reserved while the game is open. Without one, if the mailbox was invited after `reserved`, or by
     the operator after `unasked`.
     """
-    waits = exists().where(GAME.c.invite == MAILBOX.c.name, GAME.c.status == _OPEN, GAME.c.host == MAILBOX.c.invited_by)
+    waits = exists().where(*_inviting(), GAME.c.status == _OPEN)
     return (
         (MAILBOX.c.state == _INVITED)
         & MAILBOX.c.invited.is_not(None)

@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection
 
 from hkoji_server.store import incoming, mail, mailboxes
-from hkoji_server.store.contract import Player
 from hkoji_server.store.mail_contract import (
     CONFIRM_EVENT,
     NO_GAME,
     SET_ASIDE,
+    HeldRegistration,
     IncomingMail,
     KeptCertificate,
     KeptHeldKey,
@@ -76,8 +76,8 @@ class SqlMailStore(SqlSteps, MailStore):
         rows = await self._rows(self._mail.reserved, reserved_values(name, now))
         return all(by == host and not used for by, used in rows)
 
-    async def accept_mailbox(self, channel: str, player: Player) -> Player | None:
-        return await self._transaction(lambda connection: mailboxes.accept(connection, channel, player))
+    async def accept_mailbox(self, channel: str, registration: HeldRegistration) -> None:
+        await self._transaction(lambda connection: mailboxes.accept(connection, channel, registration))
 
     async def note_answered(self, channel: str, at: str) -> None:
         await self._transaction(lambda connection: mailboxes.note_answered(connection, channel, at))

@@ -100,6 +100,7 @@ def _players() -> None:
         sa.UniqueConstraint("address"),
     )
     op.create_index("ix_mailbox_name", "mailbox", ["name"])
+    op.create_index("ix_mailbox_held_key", "mailbox", ["held_key"])
     op.create_table(
         "held_key",
         sa.Column("key", TEXT, primary_key=True),
@@ -123,10 +124,7 @@ def _players() -> None:
         sa.Column("answered", TEXT),
         sqlite_with_rowid=False,
     )
-    where = sa.text("answered IS NULL")
-    op.create_index(
-        "mail_invitation_address", "mail_invitation", ["address", "at"], sqlite_where=where, postgresql_where=where
-    )
+    op.create_index("mail_invitation_address", "mail_invitation", ["address", "at"])
     op.create_index("mail_invitation_at", "mail_invitation", ["at"])
 
 
@@ -159,7 +157,9 @@ def _mails() -> None:
     for column in ("channel", "received"):
         op.create_index(f"ix_incoming_{column}", "incoming", [column])
     for index, columns, condition in (
-        ("incoming_new", ["received"], "state = 'new'"),
+        ("incoming_new", ["name", "number"], "state = 'new'"),
+        ("incoming_oldest", ["received"], "state = 'new'"),
+        ("incoming_failed", ["number"], "state = 'failed'"),
         ("incoming_message", ["name", "message_id"], "message_id != ''"),
     ):
         where = sa.text(condition)
@@ -192,4 +192,4 @@ def _mails() -> None:
         *(sa.Column(name, TEXT, nullable=False) for name in ("salt", "nonce", "purpose", "about", "grade")),
         sa.Column("reader", sa.Integer(), nullable=False),
     )
-    op.create_index("evidence_game", "evidence", ["game", "name"])
+    op.create_index("evidence_name", "evidence", ["name", "game"])
