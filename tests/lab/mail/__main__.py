@@ -3,6 +3,10 @@
     python -m tests.lab.mail post           the mail servers themselves, with a sink in the service's place
     python -m tests.lab.mail play --game hanamikoji --lang en --seats mail,cli --in-process
     python -m tests.lab.mail play --game geishas-road --lang it --seats mail,mail
+    python -m tests.lab.mail loops          what answers by itself, forwards or comes back
+    python -m tests.lab.mail raise          mails that cannot be kept
+    python -m tests.lab.mail kill 500       the mail process is killed while players play
+    python -m tests.lab.mail load 10000     many mails at once
 
 `play` plays a whole game and audits it; it writes the log to g.jsonl. With --in-process the players' mailboxes are in
 memory, and it runs on any machine. Everything else needs Linux, root, Postfix, Dovecot and OpenDKIM.
@@ -14,16 +18,25 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
+from tests.lab.mail.failing import run_failures
+from tests.lab.mail.kill import run_kills
+from tests.lab.mail.load import PLAYERS, run_load
+from tests.lab.mail.loops import run_loops
 from tests.lab.mail.mail_world import UNHURRIED, MailWorld
 from tests.lab.mail.namespaces import FOLDER, enter, run_inside
 from tests.lab.mail.play import WantedGame, judge, play_by_mail
+from tests.lab.mail.post import check_post
+from tests.lab.mail.real_post_office import DOOR, SMTP, RealPostOffice
 from tests.support.mail.in_process import MemoryPostOffice
 from tests.support.mail.post_office import PostOffice
 from tests.support.metrics import free_port
 
-SEATS = {"mail,cli": ("mail", "cli"), "cli,mail": ("mail", "cli"), "mail,mail": ("mail", "mail")}
+SEATS: Final = {"mail,cli": ("mail", "cli"), "cli,mail": ("mail", "cli"), "mail,mail": ("mail", "mail")}
+_SHOWN: Final = 20
 
 
 def main(words: list[str]) -> int:
@@ -33,28 +46,68 @@ def main(words: list[str]) -> int:
         return _play_in_process(given)
     if FOLDER not in os.environ:
         return run_inside(words)
-    from tests.lab.mail.real_post_office import DOOR, SMTP, RealPostOffice
-
     folder = enter()
     office = RealPostOffice()
     print(f"Postfix, Dovecot and OpenDKIM are up after {office.seconds:.1f} s", flush=True)
     if given.command == "post":
-        from tests.lab.mail.post import check_post
-
-        failed = check_post(office)
-        print(f"lab: {failed or 'nothing'} failed")
-        return 1 if failed else 0
-    world = MailWorld(folder, DOOR, SMTP, UNHURRIED)
-    code = _play(world, given, office)
-    if code:
+        wrong = check_post(office)
+    else:
+        world = MailWorld(folder, DOOR, SMTP, UNHURRIED)
+        try:
+            wrong = _COMMANDS[given.command](world, office, given)
+        finally:
+            world.stop()
+        if wrong:
+            print(world.log[-3000:])
+    if wrong:
         print(office.log[-6000:])
-    return code
+    return _told(wrong)
+
+
+def _told(wrong: Sequence[str]) -> int:
+    print(f"lab: {len(wrong) or 'nothing'} wrong")
+    for each in wrong[:_SHOWN]:
+        print(f"  {each}")
+    return 1 if wrong else 0
+
+
+def _loops(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
+    ended = run_loops(world, office)
+    for each in ended:
+        print(f"  {each.name:56} {each.letters} of at most {each.most} letters")
+    return [f"{each.name}: {each.letters} letters" for each in ended if not 0 < each.letters <= each.most]
+
+
+def _raise(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
+    return run_failures(world, office)
+
+
+def _kill(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
+    done = run_kills(world, office, given.kills, given.seed)
+    for name, count in sorted(done.counts.items()):
+        print(f"  {name:44} {count:12,}")
+    return done.wrong
+
+
+def _load(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
+    world.start_mail()
+    done = run_load(world, office, given.mails, given.players)
+    print(f"  {done.kept:,} mails in {done.seconds:.0f} s: {done.kept / done.seconds:.0f} in a second")
+    return done.wrong
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("lab", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("post", help="the mail servers themselves")
+    commands.add_parser("loops", help="what answers by itself")
+    commands.add_parser("raise", help="mails that cannot be kept")
+    kill = commands.add_parser("kill", help="a mail process that is killed")
+    kill.add_argument("kills", type=int)
+    kill.add_argument("--seed", type=int, default=1)
+    load = commands.add_parser("load", help="many mails at once")
+    load.add_argument("mails", type=int)
+    load.add_argument("--players", type=int, default=PLAYERS)
     play = commands.add_parser("play", help="a whole game")
     play.add_argument("--game", choices=("hanamikoji", "geishas-road"), default="hanamikoji")
     play.add_argument("--lang", choices=("en", "it"), default="en")
@@ -70,27 +123,30 @@ def _play_in_process(given: argparse.Namespace) -> int:
     office = MemoryPostOffice(lambda: door)
     with tempfile.TemporaryDirectory(prefix="hkoji-mail-") as folder:
         try:
-            return _play(MailWorld(Path(folder), door, ("127.0.0.1", office.port), UNHURRIED), given, office)
+            world = MailWorld(Path(folder), door, ("127.0.0.1", office.port), UNHURRIED)
+            try:
+                wrong = _play(world, office, given)
+            finally:
+                world.stop()
+            if wrong:
+                print(world.log[-3000:])
         finally:
             office.close()
+    return _told(wrong)
 
 
-def _play(world: MailWorld, given: argparse.Namespace, office: PostOffice) -> int:
-    wanted = WantedGame(given.game, given.lang, SEATS[given.seats], given.seed)
-    try:
-        world.start_mail()
-        done = play_by_mail(world, office, wanted)
-        judge(world, done, given.output)
-    finally:
-        world.stop()
+def _play(world: MailWorld, office: PostOffice, given: argparse.Namespace) -> list[str]:
+    world.start_mail()
+    done = play_by_mail(world, office, WantedGame(given.game, given.lang, SEATS[given.seats], given.seed))
+    judge(world, done, given.output)
     print(done.audit)
-    print(f"{len(done.lines)} entries, {done.letters} letters, {done.mails} mails, {done.seconds:.0f} s")
-    print(f"lab: {len(done.wrong) or 'nothing'} wrong; the log is in {given.output}")
-    for each in done.wrong:
-        print(f"  {each}")
-    if done.wrong:
-        print(world.log[-3000:])
-    return 1 if done.wrong else 0
+    print(
+        f"{len(done.lines)} entries, {done.letters} letters, {done.mails} mails, {done.seconds:.0f} s: {given.output}"
+    )
+    return done.wrong
+
+
+_COMMANDS: Final = {"play": _play, "loops": _loops, "raise": _raise, "kill": _kill, "load": _load}
 
 
 if __name__ == "__main__":
