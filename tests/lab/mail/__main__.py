@@ -3,13 +3,14 @@
     python -m tests.lab.mail post           the mail servers themselves, with a sink in the service's place
     python -m tests.lab.mail play --game hanamikoji --lang en --seats mail,cli --in-process
     python -m tests.lab.mail play --game geishas-road --lang it --seats mail,mail
+    python -m tests.lab.mail checks         the clock, the pipe, a mail process that is away; with mailboxes in memory
     python -m tests.lab.mail loops          what answers by itself, forwards or comes back
     python -m tests.lab.mail raise          mails that cannot be kept
     python -m tests.lab.mail kill 500       the mail process is killed while players play
     python -m tests.lab.mail load 10000     many mails at once
 
 `play` plays a whole game and audits it; it writes the log to g.jsonl. With --in-process the players' mailboxes are in
-memory, and it runs on any machine. Everything else needs Linux, root, Postfix, Dovecot and OpenDKIM.
+memory, and it runs on any machine, as `checks` does. Everything else needs Linux, root, Postfix, Dovecot and OpenDKIM.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.lab.mail.checks import CHECKS
 from tests.lab.mail.failing import run_failures
 from tests.lab.mail.kill import run_kills
 from tests.lab.mail.load import PLAYERS, run_load
@@ -44,6 +46,8 @@ def main(words: list[str]) -> int:
     given = _parser().parse_args(words)
     if given.command == "play" and given.in_process:
         return _play_in_process(given)
+    if given.command == "checks":
+        return _check(given.name)
     if FOLDER not in os.environ:
         return run_inside(words)
     folder = enter()
@@ -61,6 +65,16 @@ def main(words: list[str]) -> int:
             print(world.log[-3000:])
     if wrong:
         print(office.log[-6000:])
+    return _told(wrong)
+
+
+def _check(names: Sequence[str]) -> int:
+    wrong: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="hkoji-mail-") as folder:
+        for name in names or CHECKS:
+            found = CHECKS[name](Path(folder, name.replace(" ", "-")))
+            print(f"{'FAIL' if found else 'ok  '}  {name}", flush=True)
+            wrong += [f"{name}: {each}" for each in found]
     return _told(wrong)
 
 
@@ -100,6 +114,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("lab", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("post", help="the mail servers themselves")
+    checks = commands.add_parser("checks", help="around the clock")
+    checks.add_argument("name", nargs="*", help=f"default: all of {', '.join(CHECKS)}")
     commands.add_parser("loops", help="what answers by itself")
     commands.add_parser("raise", help="mails that cannot be kept")
     kill = commands.add_parser("kill", help="a mail process that is killed")

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from tests.support.forked import run_forked
+from tests.support.forked import ForkedProcess, run_forked
 from tests.support.service import UNLIMITED_ENVIRONMENT, Service, start
 
 ADDRESS: Final = "play@hkoji.example"
@@ -84,11 +84,23 @@ class MailWorld:
             self.mail.kill()
             self.mail.wait()
 
-    def stop(self) -> None:
-        """Ends both processes."""
+    def stop_mail(self) -> None:
+        """Asks the mail process to end."""
         if self.mail is not None and self.mail.poll() is None:
             self.mail.terminate()
             self.mail.wait(_PATIENCE)
+
+    def piped(self, recipient: str, mail: Path) -> int:
+        """Gives a file to `hkoji admin mail receive`, and returns its exit code."""
+        words = ["admin", "mail", "receive", "--recipient", recipient, "--data", str(self.data)]
+        process = ForkedProcess(
+            words, stdin=mail, stderr=self.folder / "pipe.log", env={**os.environ, **self._settings}
+        )
+        return process.wait(_PATIENCE)
+
+    def stop(self) -> None:
+        """Ends both processes."""
+        self.stop_mail()
         if self.service.process.poll() is None:
             self.service.stop()
 
