@@ -258,6 +258,9 @@ async def every_method_of_mail(store: Store) -> None:
     await store.incoming(1)
     await store.set_aside(2)
     await store.failed_mails()
+    await store.mail_queue()
+    for digest in ("b1", "b2", "b2"):
+        await store.note_bounce(box.channel, digest, AT, since=AT, enough=2)
     await store.reopen_mail(2, AT)
     await store.ask_to_confirm(box.channel, AT)
     await store.drop_waiting("", "answer", box.channel)
@@ -301,7 +304,7 @@ def _scanned(plan: list[str], unlimited: bool) -> list[str]:
     """The table scans in a plan. A subquery's result is small, and may be scanned."""
     tables = "service|player|retired|code|challenge|token|game|secret|entry|opening|statement|outage|beat"
     tables += "|channel|outbox|offer|setting|block|talk"
-    tables += "|mailbox|held_key|certificate|mail_invitation|reply|incoming|letter_count|draft|evidence"
+    tables += "|mailbox|held_key|certificate|mail_invitation|reply|incoming|letter_count|bounce|draft|evidence"
     found = [step for step in plan if re.match(rf"SCAN ({tables})\b", step) and not step.endswith(WAITING_MAILS)]
     return [step for step in found if unlimited or step != "SCAN game USING INDEX game_shown"]
 

@@ -17,6 +17,7 @@ from hkoji_server.store.mail_contract import (
     MOST_TRIES,
     MOST_UNANSWERED,
     MOST_WAITING,
+    NO_GAME,
     OTHER_BYTES,
     RESERVED_SECONDS,
     SET_ASIDE,
@@ -29,10 +30,12 @@ from hkoji_server.store.mail_contract import (
     Mailbox,
     MailDraft,
     MailEvidence,
+    MailQueue,
     NewAnswer,
     NewMail,
     NewMailbox,
     ReplyToken,
+    WaitingSum,
 )
 from hkoji_server.store.notice_contract import NewNotice
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
@@ -677,6 +680,51 @@ class MailContract:
         # Whoever plays stays, and whoever wants no invitations.
         assert run(store.mailbox(box.channel)) == box
         assert run(store.mailbox_at("dave@example.org")) is not None
+
+    def test_bounces_of_a_mailbox_pause_its_letters_when_they_are_enough(self, store: Store) -> None:
+        box = with_mailbox(store)
+
+        def note(digest: str, at: str = SECOND, enough: int = 3, channel: str = "") -> bool:
+            return run(store.note_bounce(channel or box.channel, digest, at, since=FIRST, enough=enough))
+
+        def paused() -> str | None:
+            found = run(store.mailbox(box.channel))
+            assert found is not None
+            return found.paused
+
+        assert not note("x", channel="unknown")
+        assert [note(digest) for digest in ("a", "a", "b", "b", "a")] == [False] * 5
+        assert paused() is None
+        assert note("c", THIRD)
+        assert paused() == THIRD
+        assert not note("d", THIRD, enough=1)  # paused already
+        run(store.change_mailbox(replace(box, paused=None)))
+        # What came before the pause counts no more, and what has been noted is not noted again.
+        assert [note(digest, THIRD, enough=1) for digest in "cd"] == [False, False]
+        assert paused() is None
+        assert note("e", THIRD, enough=1)
+
+    def test_bounces_count_for_a_time_and_for_one_mailbox(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.invite_mailbox(later(invitation("carol", number=2), SECOND)))
+        for channel, digest in ((box.channel, "a"), ("channel-2", "b"), (box.channel, "c")):
+            assert not run(store.note_bounce(channel, digest, FIRST, since=FIRST, enough=3))
+        assert not run(store.note_bounce(box.channel, "d", THIRD, since=SECOND, enough=2))
+        assert run(store.note_bounce(box.channel, "e", THIRD, since=SECOND, enough=2))
+        run(store.erase_mailbox(box.channel))
+        assert not run(store.note_bounce(box.channel, "f", THIRD, since=SECOND, enough=1))
+
+    def test_what_waits_is_counted(self, store: Store) -> None:
+        box = with_mailbox(store)
+        assert run(store.mail_queue()) == MailQueue(WaitingSum(0, None), WaitingSum(0, None), WaitingSum(0, None))
+        times = [now(), now(-3), now(-2)]
+        for number, at in enumerate(times, 1):
+            run(store.add_incoming(mail(box, number, received=at)))
+        run(store.set_aside(1, SET_ASIDE, (NewAnswer(NO_GAME, box.channel, FIRST),)))
+        waits = run(store.mail_queue())
+        assert waits == MailQueue(WaitingSum(2, times[1]), WaitingSum(1, FIRST), WaitingSum(1, times[0]))
+        run(store.close_incoming(2, "{}"))
+        assert run(store.mail_queue()).mails == WaitingSum(1, times[2])
 
 
 def new_game_at(store: Store) -> Table:

@@ -235,6 +235,21 @@ class WaitingMail(NamedTuple):
     tried: str | None
 
 
+class WaitingSum(NamedTuple):
+    """How many of something wait, and since when the oldest does."""
+
+    number: int
+    oldest: str | None
+
+
+class MailQueue(NamedTuple):
+    """What waits: mails to be processed, letters to be sent, and mails that were set aside."""
+
+    mails: WaitingSum
+    letters: WaitingSum
+    set_aside: WaitingSum
+
+
 class KeptMail(NamedTuple):
     """What became of a mail that was to be kept, and its number, None if it was not.
 
@@ -427,6 +442,16 @@ class MailStore(Protocol):
 
         `per_day` letters a UTC day go to one mailbox, and `per_hour` an hour to all together.
         """
+
+    async def note_bounce(self, channel: str, digest: str, at: str, *, since: str, enough: int) -> bool:
+        """Notes that a letter to a mailbox did not arrive, once for each `digest`.
+
+        If that makes `enough` since that time, the letters of the mailbox are `paused` from `at` on, and earlier ones
+        no longer count. Returns whether this has paused them.
+        """
+
+    async def mail_queue(self) -> MailQueue:
+        """Returns what waits."""
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 

@@ -138,6 +138,17 @@ class LetterCountTable(SQLModel, table=True):
     letters: int
 
 
+class BounceTable(SQLModel, table=True):
+    """A letter that did not arrive, for as long as it counts."""
+
+    __tablename__ = "bounce"
+    __table_args__ = (_CLUSTERED,)
+
+    digest: str = Field(primary_key=True, sa_type=Text)
+    channel: str = Field(index=True, sa_type=Text)
+    at: str = Field(index=True, sa_type=Text)
+
+
 class MailDraftTable(SQLModel, table=True):
     """What the service is about to submit for a held seat."""
 
@@ -182,5 +193,6 @@ MAIL_INVITATION: Final = _table(MailInvitationTable)
 REPLY: Final = _table(ReplyTable)
 INCOMING: Final = _table(IncomingTable)
 LETTER_COUNT: Final = _table(LetterCountTable)
+BOUNCE: Final = _table(BounceTable)
 DRAFT: Final = _table(MailDraftTable)
 EVIDENCE: Final = _table(EvidenceTable)

@@ -28,6 +28,7 @@ from hkoji_server.store.mail_contract import (
     NewMailbox,
 )
 from hkoji_server.store.mail_tables import (
+    BOUNCE,
     CERTIFICATE,
     EVIDENCE,
     HELD_KEY,
@@ -206,7 +207,7 @@ def erase(connection: Connection, channel: str) -> bool:
 
 
 def _forget(connection: Connection, channel: str) -> None:
-    for table in (REPLY, OUTBOX, MAILBOX):
+    for table in (REPLY, BOUNCE, OUTBOX, MAILBOX):
         connection.execute(delete(table).where(table.c.channel == channel))
     connection.execute(delete(CHANNEL).where(CHANNEL.c.id == channel))
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection
 
-from hkoji_server.store import incoming, mail, mailboxes
+from hkoji_server.store import bounces, incoming, mail, mailboxes
 from hkoji_server.store.mail_contract import (
     CONFIRM_EVENT,
     NO_GAME,
@@ -19,6 +19,7 @@ from hkoji_server.store.mail_contract import (
     Mailbox,
     MailDraft,
     MailEvidence,
+    MailQueue,
     MailStore,
     NewAnswer,
     NewMail,
@@ -180,6 +181,12 @@ class SqlMailStore(SqlSteps, MailStore):
         return await self._transaction(
             lambda connection: mail.count_letter(connection, channel, now, per_day, per_hour)
         )
+
+    async def note_bounce(self, channel: str, digest: str, at: str, *, since: str, enough: int) -> bool:
+        return await self._holding(lambda connection: bounces.note(connection, channel, digest, at, since, enough))
+
+    async def mail_queue(self) -> MailQueue:
+        return await self._transaction(bounces.queue)
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 

@@ -173,6 +173,15 @@ def _mails() -> None:
         sqlite_with_rowid=False,
     )
     op.create_table(
+        "bounce",
+        sa.Column("digest", TEXT, primary_key=True),
+        sa.Column("channel", TEXT, nullable=False),
+        sa.Column("at", TEXT, nullable=False),
+        sqlite_with_rowid=False,
+    )
+    for column in ("at", "channel"):
+        op.create_index(f"ix_bounce_{column}", "bounce", [column])
+    op.create_table(
         "draft",
         sa.Column("game", TEXT, primary_key=True),
         sa.Column("source", TEXT, primary_key=True),
