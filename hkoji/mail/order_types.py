@@ -89,7 +89,7 @@ class OrderFault:
 
     `number` is that of the `line` in the order, from 1; 0, with an empty line, if the mail orders nothing. `reason` is
     a phrase or sentence without its full stop. `near` are up to three legal moves near the line, canonical, the best
-    first; `hkoji.mail.orders.written` gives the line to type for each. `ask` is the legal move that cards without a
+    first; a game's `Brief.typed` gives the line to send for each. `ask` is the legal move that cards without a
     sign or word probably mean, else empty.
     """
 

@@ -33,12 +33,6 @@ _NOT_A_COMMAND: Final = tell("it is no command; no move is due here, but words s
 _NOT_DUE: Final = tell("it is a move, and no move is due from you here")
 _BARE: Final = tell("cards alone are no move in a mail: they need a sign or a word")
 
-_WRITTEN: Final = {
-    "en": {">": "order", "!": "marker", "^": "start"},
-    "it": {">": "ordine", "!": "segnalino", "^": "comincia"},
-}
-"""Words for signs that mail programs change or hide: `>` begins a quotation."""
-
 
 def read_orders(lines: Iterable[str], state: State | None = None) -> tuple[MailOrder, ...] | OrderFault:
     """Returns the commands in the lines of an order, or why nothing is done.
@@ -64,12 +58,6 @@ def is_order(line: str) -> bool:
     if isinstance(read_command(trimmed), MailOrder):
         return True
     return any(_parse(ruleset().initial(), trimmed) is not None for ruleset in RULESETS.values())
-
-
-def written(action: str, lang: str = "en") -> str:
-    """Returns the line to write in a mail for a canonical move: `2bc`, `-e`, and `order c4a1` for `>C4A1`."""
-    word = _WRITTEN[lang].get(action[:1])
-    return action.lower() if word is None else f"{word} {action[1:].lower()}"
 
 
 def _read_line(line: str, number: int, state: State | None) -> MailOrder | OrderFault:

@@ -11,7 +11,7 @@ from hkoji.mail.bounce import read_bounce
 from hkoji.mail.header import automatic_reason, find_token, read_header
 from hkoji.mail.message import read_text, without_trace
 from hkoji.mail.order_types import OrderFault, OrderKind
-from hkoji.mail.orders import read_orders, written
+from hkoji.mail.orders import read_orders
 from hkoji.mail.paragraph import order_paragraph
 from hkoji.rules.protocol import State
 from tests.lab.fuzz.target import Target, chosen, refusals, split_off, text
@@ -92,7 +92,7 @@ def _ordered(lines: tuple[str, ...], state: State | None) -> None:
         assert set(read.near) <= set(legal)
         assert not read.ask or read.ask in legal
         for action in read.near:
-            suggested = read_orders([written(action)], state)
+            suggested = read_orders([action], state)
             assert not isinstance(suggested, OrderFault)
             assert suggested[0].action == action
         return
