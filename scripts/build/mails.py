@@ -1,9 +1,10 @@
-"""Builds tests/data/mails/ and tests/data/bombs/: mails of many programs with what is to be read from them, and bombs.
+"""Builds what tests keep of mail: mails of many programs with what is to be read from them, bombs, and our letters.
 
     python -m scripts.build.mails           write the files
     python -m scripts.build.mails --check   fail if a file differs, or if a mail is read in another way
 
 The readings are written by hand, beside the mails. tests/data/mails/README has them all, one mail a line.
+tests/data/letters/ is made by `scripts.build.letters`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from scripts.build import letters
 from scripts.build.golden import keep
 from tests.support import mail_clients, mail_oddities
 from tests.support.mail_bombs import FILED
@@ -35,6 +37,7 @@ def build() -> dict[str, str | bytes]:
         "mails/README": _HEAD + "".join(lines),
         **{f"mails/{shape.name}.eml": shape.raw for shape in SHAPES},
         **{f"bombs/{name}.eml": raw for name, raw in FILED.items()},
+        **letters.build(),
     }
 
 

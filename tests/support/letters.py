@@ -8,6 +8,8 @@ from typing import Final
 from hkoji.game.clock_reading import read_clock
 from hkoji.game.course import Stage
 from hkoji.game.position import Position, action_of
+from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.letters import LetterHeaders
 from hkoji.mail.letters.facts import (
     AnnulFacts,
     AskedBackFacts,
@@ -151,3 +153,21 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
         yield "given-and-turn", ManyFacts((GivenFacts(facts, 86400), TurnFacts(facts)))
     other = DeclinedFacts("00" * 16, "carla", "declined")
     yield "two-games", ManyFacts((other, ShowFacts(facts)))
+
+
+def headers_of(event: str, at: str, *, answer: bool = False) -> LetterHeaders:
+    """Header fields as the service makes them."""
+    ours = OwnAddress("play@hkoji.example")
+    return LetterHeaders(
+        to="bob@example.org",
+        sender=ours.mailbox,
+        reply_to=ours.with_token(TOKEN),
+        message_id=ours.message_id(event, 9, TOKEN),
+        at=at,
+        event=event,
+        stop_url=f"{ORIGIN}/v1/mail/stop/{TOKEN}",
+        stop_address=ours.with_token(TOKEN),
+        answer=answer,
+        in_reply_to="<CAJ8x+1=7@mail.example.org>",
+        thread="<85c924c3.game@hkoji.example>",
+    )

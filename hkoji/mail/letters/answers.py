@@ -229,7 +229,7 @@ def first_counts(facts: FirstCountsFacts, say: Speaker) -> LetterDraft:
 
 def unreadable(facts: UnreadableFacts, say: Speaker) -> LetterDraft:
     """A mail could not be used."""
-    first = say(tell("A mail came for you that could not be used, so nothing was done."))
+    first = say(tell("Mail came for you that could not be used, so nothing was done."))
     return _plain((first,), facts.seat, _sentence(say(facts.reason)), say)
 
 

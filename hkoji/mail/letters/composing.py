@@ -36,7 +36,8 @@ def compose(letter: Letter, headers: LetterHeaders) -> bytes:
     # The boundary cannot occur in a part: encoded parts have no such line, and a letter of ours has no such word.
     boundary = f"=_{sha256(headers.message_id.encode('ascii')).hexdigest()[:32]}"
     lines = [*head, f'Content-Type: multipart/mixed; boundary="{boundary}"', ""]
-    for part in (text, *([*_file_part(file)] for file in letter.attachments)):
+    # A line end before a boundary belongs to the boundary, so the text's own needs an empty line behind it.
+    for part in ([*text, ""], *([*_file_part(file)] for file in letter.attachments)):
         lines += [f"--{boundary}", *part]
     return _CRLF.join([*lines, f"--{boundary}--", ""]).encode("ascii")
 

@@ -63,7 +63,7 @@ class GameWords:
         end, kept = moment(clock.deadline, now, say), reserve[self.position.seat or 0]
         if left < 0:
             yield say(tell("Your time was over on {time}: the service is about to end the game.", time=end))
-        elif free < now:
+        elif free <= now:
             yield say(tell("Your reserve is running, and {length} of it are left.", length=length(kept, say)))
             yield say(tell("It ends, and the game is lost, on {time}.", time=end))
         elif kept:

@@ -162,7 +162,7 @@ def log(facts: LogFacts, say: Speaker) -> LetterDraft:
     game = GameWords(facts.seat, say)
     if not facts.seat.cards:
         cards = command(say(tell("cards on")))
-        first = say(tell("A log shows cards, and your letters show none. First write {cards}.", cards=cards))
+        first = say(tell("The log shows cards, and your letters show none. First write {cards}.", cards=cards))
         return LetterDraft((first, game.turn()), (game.signed(),))
     first = say(tell("The log of your game of {game} is attached.", game=game.board.game))
     file = log_attachment(facts.seat, facts.log)

@@ -13,7 +13,7 @@ from hkoji.mail.letters.page import Block, LetterDraft, command, sentences
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import plural, tell
 
-_WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: each writer takes its own facts
+WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: each writer takes its own facts
     all_facts.TurnFacts: turn_words.turn,
     all_facts.ReminderFacts: turn_words.reminder,
     all_facts.InvitationFacts: events.invitation,
@@ -43,6 +43,7 @@ _WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: e
     all_facts.LockedFacts: shown.locked,
     all_facts.ConfirmFacts: shown.confirm,
 }
+"""What writes each kind of letter, by the class of its facts."""
 
 
 def write_letter(facts: Facts, say: Speaker = str) -> Letter:
@@ -52,7 +53,7 @@ def write_letter(facts: Facts, say: Speaker = str) -> Letter:
     """
     if isinstance(facts, ManyFacts):
         return _several(facts.letters, say)
-    draft = _WRITERS[type(facts)](facts, say)
+    draft = WRITERS[type(facts)](facts, say)
     return Letter(_subject(facts, say), draft.text, draft.attachments)
 
 
@@ -86,7 +87,7 @@ def _several(letters: tuple[OneLetter, ...], say: Speaker) -> Letter:
     first paragraph only: an order answers the letter of its game.
     """
     assert letters
-    drafts = [_WRITERS[type(each)](each, say) for each in letters]
+    drafts = [WRITERS[type(each)](each, say) for each in letters]
     subjects = [_subject(each, say) for each in letters]
     attached = tuple(file for draft in drafts for file in draft.attachments)
     if len(set(subjects)) == 1:

@@ -1,0 +1,94 @@
+"""Builds tests/data/letters/: letters of every kind to a player by mail, for both games, in each language, to be read.
+
+`scripts.build.mails` writes and compares them. A file has the letters of a moment of a game, each with its subject.
+`.eml` are whole messages as they are sent, but for their line ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from hkoji.game.agreement import Agreement
+from hkoji.game.time_control import parse_time_control
+from hkoji.mail.letters import Letter, compose, write_letter
+from hkoji.manual.catalogues import load_speaker
+from hkoji.messages.language import LANGUAGES
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Ruleset
+from tests.support.letters import headers_of, letters_of_game, letters_of_no_game, seat_of
+from tests.support.table import Table
+
+_AGREED: Final = Agreement(parse_time_control("3d/14d"), "2026-12-01T12:00:00Z")
+_MINUTE: Final = 60
+
+
+class Moment(NamedTuple):
+    """A position of a game: after so many moves of seed `seed`, seen by the seat that must move, or by the other."""
+
+    name: str
+    ruleset: Ruleset
+    moves: int | None
+    waits: bool = False
+    cards: bool = True
+    seed: int = 1
+
+
+MOMENTS: Final = (
+    Moment("hanamikoji-first", Hanamikoji(), 0),
+    Moment("hanamikoji-answer", Hanamikoji(), 4),
+    Moment("hanamikoji-action", Hanamikoji(), 5),
+    Moment("hanamikoji-waiting", Hanamikoji(), 4, waits=True),
+    Moment("hanamikoji-no-cards", Hanamikoji(), 5, cards=False),
+    Moment("hanamikoji-second-round", Hanamikoji(), 13),
+    Moment("hanamikoji-over", Hanamikoji(), None),
+    Moment("geishas-road-first", GeishasRoad(), 0),
+    Moment("geishas-road-gift", GeishasRoad(), 3),
+    Moment("geishas-road-action", GeishasRoad(), 5),
+    Moment("geishas-road-pairs", GeishasRoad(), 6),
+    Moment("geishas-road-waiting", GeishasRoad(), 6, waits=True),
+    Moment("geishas-road-over", GeishasRoad(), None),
+)
+_EVERY: Final = {"hanamikoji-action", "geishas-road-action"}
+"""The moments of which every kind of letter is kept; of the others those that show the position."""
+_WHOLE: Final = ("over", "first-counts")
+_TELLING: Final = {
+    "turn",
+    "on-record",
+    "over",
+    "show",
+    "moves",
+    "turn-over",
+    "not-understood",
+    "asked-signature",
+    "joined",
+}
+
+
+def build() -> dict[str, str]:
+    """The files' names and contents."""
+    return {f"letters/{name}": text for lang in LANGUAGES for name, text in _files(lang)}
+
+
+def _files(lang: str) -> Iterator[tuple[str, str]]:
+    say = load_speaker(lang)
+    for moment in MOMENTS:
+        table = Table(moment.ruleset, moment.seed, agreement=_AGREED, names=("alice", "bob")).begin()
+        table.play(moment.moves).wait(_MINUTE)
+        actor = table.course.actor if table.course.actor is not None else 1
+        facts = seat_of(table, 1 - actor if moment.waits else actor, cards=moment.cards)
+        every = moment.name in _EVERY
+        found = [each for each in letters_of_game(facts, table.text.encode()) if every or each[0] in _TELLING]
+        found += letters_of_no_game("bob", facts, lang) if every else ()
+        yield f"{lang}/{moment.name}.txt", "".join(_text(kind, write_letter(each, say)) for kind, each in found)
+    table = Table(Hanamikoji(), 1, agreement=_AGREED, names=("alice", "bob")).begin().play().wait(_MINUTE)
+    for kind, each in letters_of_game(seat_of(table, 1), b'{"a short":"log"}\n'):
+        if kind in _WHOLE:
+            message = compose(write_letter(each, say), headers_of(kind, table.now, answer=kind != "over"))
+            yield f"{lang}/{kind}.eml", message.decode("ascii").replace("\r\n", "\n")
+
+
+def _text(kind: str, letter: Letter) -> str:
+    files = "".join(f"({file.name}, {file.type})\n" for file in letter.attachments)
+    return f"=== {kind}\nSubject: {letter.subject}\n{files}\n{letter.text}\n"

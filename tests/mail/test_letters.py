@@ -1,0 +1,505 @@
+"""Letters: width, language, what they show and what not, and that each line to send can be sent.
+
+Games of both rulesets are played at random, with names of every allowed length, and every kind of letter is written at
+every turn, for both players, in each language.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+
+from hkoji.game.agreement import Agreement
+from hkoji.game.course import Stage
+from hkoji.game.submission import Submission
+from hkoji.game.time_control import parse_time_control
+from hkoji.log.line import Line
+from hkoji.mail.letters import Letter, write_letter
+from hkoji.mail.letters.facts import (
+    AskedBackFacts,
+    AskedWhy,
+    HelpFacts,
+    InvitationFacts,
+    ManyFacts,
+    MovesFacts,
+    NotUnderstoodFacts,
+    OnRecordFacts,
+    SeatFacts,
+    TurnFacts,
+    TurnOverFacts,
+)
+from hkoji.mail.letters.page import RULE, WIDTH, harmless
+from hkoji.mail.letters.writing import WRITERS
+from hkoji.mail.order_types import OrderFault, OrderKind
+from hkoji.mail.orders import read_orders
+from hkoji.manual.catalogues import load_speaker
+from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import tell
+from hkoji.rules.events import DECISIONS, SEATS, Event
+from hkoji.rules.geishas_road.ruleset import GeishasRoad
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.rules.protocol import Due, Ruleset, State
+from hkoji.show.brief import Brief
+from hkoji.show.games import brief_type
+from tests.lab.leaks.chosen_deals import Dealt, chosen_deals, dealt
+from tests.lab.leaks.stories import decisions
+from tests.support.letters import ORIGIN, letters_of_game, letters_of_no_game, seat_of
+from tests.support.redistribution import redistribute
+from tests.support.rules import random_game
+from tests.support.table import Table
+
+AGREED = Agreement(parse_time_control("3d/14d"), "2026-12-01T12:00:00Z")
+NAMES = (("alice-of-the-thirty-two-letters-", "bob_who_has_just_as_many_letters"), ("aa", "bo"))
+GAMES = (Hanamikoji("random", 3, "charm"), GeishasRoad("random", "choose"), GeishasRoad("guest", "random"))
+SPEAKERS = {lang: load_speaker(lang) for lang in LANGUAGES}
+every_game = pytest.mark.parametrize("ruleset", GAMES, ids=("hanamikoji", "geishas-road", "geishas-road-random"))
+every_language = pytest.mark.parametrize("lang", LANGUAGES)
+
+
+def positions(ruleset: Ruleset, seed: int, names: tuple[str, str] = NAMES[0]) -> Iterator[Table]:
+    """A game before its first move and after each move; always the same table, played on."""
+    table = Table(ruleset, seed, names=names, agreement=AGREED).begin()
+    chance = random.Random(seed)
+    yield table
+    while table.course.stage is Stage.PLAY:
+        table.wait(chance.choice((60, 7200, 86400)))
+        table.send(table.move(chance.choice(table.course.state.legal_actions())))
+        yield table
+
+
+def written(facts: SeatFacts, log: bytes, lang: str) -> Iterator[tuple[str, Letter]]:
+    """Every kind of letter about a position, by name."""
+    for kind, each in letters_of_game(facts, log):
+        yield kind, write_letter(each, SPEAKERS[lang])
+
+
+def first_paragraph(letter: Letter) -> str:
+    return letter.text.partition(f"\n{RULE}\n")[0]
+
+
+# --- width and form ---------------------------------------------------------------------------------------------------
+
+
+@every_language
+@every_game
+@pytest.mark.parametrize("names", NAMES, ids=("long", "short"))
+def test_no_line_is_over_72_columns(ruleset: Ruleset, lang: str, names: tuple[str, str]) -> None:
+    kinds = Counter[str]()
+    for table in positions(ruleset, 1, names):
+        for seat in SEATS:
+            facts = seat_of(table, seat)
+            found = [*written(facts, b"{}\n", lang)]
+            found += [
+                (kind, write_letter(each, SPEAKERS[lang])) for kind, each in letters_of_no_game(names[1], facts, lang)
+            ]
+            for kind, letter in found:
+                kinds[kind] += 1
+                assert letter.subject.isascii()
+                assert letter.subject.isprintable()
+                assert len(letter.subject) <= WIDTH
+                for line in letter.text.split("\n"):
+                    assert len(line) <= WIDTH, (kind, line)
+                    assert line == line.rstrip(), (kind, line)
+                    assert line.isprintable(), (kind, line)
+                    assert not line.startswith(">"), (kind, line)
+                    assert "\u237d" not in line
+                assert letter.text.endswith("\n")
+                assert not letter.text.endswith("\n\n")
+                assert "\n\n\n" not in letter.text, kind
+    assert len(kinds) > 50
+
+
+@every_game
+def test_every_sentence_is_in_italian(ruleset: Ruleset) -> None:
+    """No line of an English letter is also in the Italian one, but for lines without words of a language."""
+    same = re.compile(r"[-=]+|hkoji .*|  (hkoji audit .*|[1-4rigc][a-g1-4/ ]+|play\+.*|[0-9a-f]{64}|resign|accept)")
+    table = Table(ruleset, 3, agreement=AGREED).begin().play(5)
+    facts = seat_of(table, table.course.actor or 0)
+    for (kind, english), (_, italian) in zip(written(facts, b"", "en"), written(facts, b"", "it"), strict=True):
+        if kind.startswith(("not-understood", "unreadable", "not-yet")):
+            continue  # the reason is a sentence of the test's own
+        both = {line for line in english.text.split("\n") if line} & {*italian.text.split("\n")}
+        left = {line for line in both if not same.fullmatch(line) and re.search(r"[a-z]{3}", line)}
+        assert not {line for line in left if "bob" not in line and "alice" not in line and "@" not in line}, kind
+
+
+@every_language
+def test_a_subject_stays_the_same_for_the_whole_game(lang: str) -> None:
+    subjects = {
+        letter.subject
+        for table in positions(Hanamikoji(max_rounds=1), 2, ("alice", "bob"))
+        for _, letter in written(seat_of(table, 1), b"", lang)
+    }
+    table = Table(Hanamikoji(max_rounds=1), 2, names=("alice", "bob"))
+    invited = InvitationFacts("bob", ORIGIN, table.now, "alice", table.game, table.ruleset, AGREED)
+    assert subjects == {write_letter(invited, SPEAKERS[lang]).subject}
+    assert table.game[:8] in subjects.pop()
+
+
+# --- what can be sent -------------------------------------------------------------------------------------------------
+
+
+def offered(text: str, lang: str) -> list[str]:
+    """The lines that a letter offers: each alone and indented, under a line that ends with a colon."""
+    lines = text.split("\n")
+    word = {"en": "write:", "it": "scrivi:"}[lang]
+    return [each.strip() for before, each in pairwise(lines) if before.endswith(word)]
+
+
+def action_of(line: str, state: State) -> str:
+    """The move that a line of a mail orders; empty if it orders none."""
+    read = read_orders([line], state)
+    return "" if isinstance(read, OrderFault) else read[0].action
+
+
+@every_language
+@every_game
+def test_every_offered_line_reads_back_as_a_legal_move(ruleset: Ruleset, lang: str) -> None:
+    dues, letters = Counter[Due](), Counter[str]()
+    for seed in range(60 if ruleset.name == "geishas-road" else 3):
+        if seed > 2 and dues[Due.ORDER]:
+            break
+        for table in positions(ruleset, seed):
+            due, seat = table.course.state.due, table.course.actor
+            # An order is due seldom, so most games are played for those only.
+            if seat is None or (seed > 2 and due is not Due.ORDER):
+                continue
+            facts = seat_of(table, seat)
+            for kind, letter in written(facts, b"", lang):
+                for line in offered(letter.text, lang):
+                    assert action_of(line, facts.position.course.state) in facts.position.legal, (kind, line)
+                    dues[table.course.state.due] += 1
+                    letters[kind] += 1
+    expected = {Due.ACT, Due.ANSWER} | ({Due.ORDER, Due.PICK} if ruleset.name == "geishas-road" else set())
+    assert set(dues) == expected
+    assert {"turn", "remind1", "show", "asked-sender", "not-understood", "not-understood-bare", "help"} <= set(letters)
+
+
+@every_language
+@every_game
+def test_the_letter_of_moves_has_every_legal_move_once(ruleset: Ruleset, lang: str) -> None:
+    for table in positions(ruleset, 4):
+        if table.course.actor is None:
+            continue
+        facts = seat_of(table, table.course.actor)
+        text = write_letter(MovesFacts(facts), SPEAKERS[lang]).text.partition(RULE)[2]
+        listed = offered(text, lang)
+        if not listed:
+            listed = [part for line in text.split("\n") if line.startswith("  ") for part in line.split("  ") if part]
+        state = facts.position.course.state
+        assert sorted(action_of(each, state) for each in listed) == sorted(facts.position.legal)
+
+
+@every_language
+def test_every_word_that_a_letter_names_is_a_command(lang: str) -> None:
+    """Words in a letter are set off by two spaces; a word that is not read would lead nowhere."""
+    found: set[str] = set()
+    table = Table(Hanamikoji(), 1, agreement=AGREED).begin()
+    facts = seat_of(table, table.course.actor or 0)
+    for _, each in (*letters_of_game(facts, b""), *letters_of_no_game("bob", facts, lang)):
+        letter = write_letter(each, SPEAKERS[lang])
+        for line in letter.text.split("\n"):
+            if line.startswith(("Other words:", "Altre parole:")):
+                found |= {*line.partition(":")[2].strip().split("  ")}
+    table_of_help = write_letter(HelpFacts(), SPEAKERS[lang]).text
+    for line in table_of_help.split("\n"):
+        if line.startswith("  ") and "(" in line and ":" in line:
+            for part in re.split(r"[(),:]", line.partition(": ")[0]):
+                found |= {part.strip()} - {""}
+    kinds = set()
+    for word in found:
+        read = read_orders([word])
+        assert not isinstance(read, OrderFault), (word, read)
+        kinds.add(read[0].kind)
+    assert kinds >= {
+        OrderKind.SHOW,
+        OrderKind.RULES,
+        OrderKind.RESIGN,
+        OrderKind.STOP,
+        OrderKind.NOT_ME,
+        OrderKind.LANG,
+    }
+
+
+# --- what is not shown ------------------------------------------------------------------------------------------------
+
+
+def cards_in(text: str, ruleset: Ruleset) -> list[str]:
+    """What looks like a card or a move in a text: a card by itself, or notation."""
+    card = "[A-E][1-4]" if ruleset.name == "geishas-road" else "[A-G]"
+    bare = re.findall(rf"(?<![\w']){card}(?![\w'])", text)
+    return bare + re.findall(rf"(?<!\w)(?:[1-4RIGC?-](?:{card})+|{card}{{2,}})(?!\w)", text)
+
+
+@every_language
+@every_game
+def test_subject_and_first_paragraph_have_no_card(ruleset: Ruleset, lang: str) -> None:
+    for table in positions(ruleset, 5, ("alice", "bob")):
+        for seat in SEATS:
+            for kind, letter in written(seat_of(table, seat), b"", lang):
+                head = f"{letter.subject}\n{first_paragraph(letter)}"
+                assert not cards_in(head, ruleset), (kind, head)
+
+
+@every_language
+@every_game
+def test_without_cards_a_letter_has_none_at_all(ruleset: Ruleset, lang: str) -> None:
+    told = 0
+    for table in positions(ruleset, 6, ("alice", "bob")):
+        for seat in SEATS:
+            with_cards = dict(written(seat_of(table, seat), table.text.encode(), lang))
+            for kind, letter in written(seat_of(table, seat, cards=False), table.text.encode(), lang):
+                assert not cards_in(letter.text, ruleset), (kind, letter.text)
+                assert not letter.attachments
+                told += bool(cards_in(with_cards[kind].text, ruleset))
+    assert told > 100
+
+
+# --- nothing leaks ----------------------------------------------------------------------------------------------------
+
+
+def told(ruleset: Ruleset, seed: int, events: tuple[Event, ...], deals: dict[str, Dealt]) -> Iterator[Table]:
+    """A game with these events, before its first decision and after each; same keys, entropy and salts each time."""
+    table = Table(ruleset, seed, names=("alice", "bob"), agreement=AGREED)
+    deals[table.refereed.seed] = dealt(events)
+    table.begin()
+    yield table
+    for event in decisions(events):
+        table.wait(3600).send(table.move(event.action))
+        yield table
+
+
+def begun(ruleset: Ruleset, seed: int) -> tuple[Event, ...]:
+    """The events of a random game before some decision. What has happened by itself until then is among them."""
+    game = random_game(ruleset, seed, 2)
+    places = [at for at, event in enumerate(game.events) if isinstance(event, DECISIONS)]
+    return game.events[: random.Random(seed).choice(places[3:])]
+
+
+def without_heads(letter: Letter, table: Table) -> str:
+    """The letter with its head replaced: heads are hashes over commitments to hidden cards."""
+    head = table.course.head
+    return f"{letter.subject}\n{letter.text}".replace(f"{head[:4]}\u2026{head[-4:]}", "HEAD")
+
+
+def differing(ruleset: Ruleset, seed: int, seat: int, lang: str) -> tuple[list[str], int]:
+    """The letters to a seat that differ between two games that it cannot tell apart; how many were compared."""
+    events = begun(ruleset, seed)
+    other = redistribute(ruleset, events, seat, random.Random(seed))
+    different, compared = [], 0
+    for one, two in zip(
+        all_of(ruleset, seed, events, seat, lang), all_of(ruleset, seed, other, seat, lang), strict=True
+    ):
+        compared += one.hands != two.hands
+        assert one.letters.keys() == two.letters.keys()
+        different += [kind for kind in one.letters if one.letters[kind] != two.letters[kind]]
+    return different, compared
+
+
+class Told(NamedTuple):
+    """What a seat was told after some decision: its letters by kind, and the hands that there really were."""
+
+    hands: tuple[int, int]
+    letters: dict[str, str]
+
+
+def all_of(ruleset: Ruleset, seed: int, events: tuple[Event, ...], seat: int, lang: str) -> list[Told]:
+    """All that a seat is told in the course of a game."""
+    deals: dict[str, Dealt] = {}
+    found = []
+    with chosen_deals(deals):
+        for table in told(ruleset, seed, events, deals):
+            letters = {kind: without_heads(each, table) for kind, each in written(seat_of(table, seat), b"", lang)}
+            found.append(Told(table.refereed.course.state.hands, letters))
+    return found
+
+
+@every_language
+@every_game
+def test_letters_are_equal_for_everything_that_their_reader_cannot_know(ruleset: Ruleset, lang: str) -> None:
+    total = 0
+    for seed in range(4):
+        for seat in SEATS:
+            different, compared = differing(ruleset, seed, seat, lang)
+            assert different == []
+            total += compared
+    assert total > 40
+
+
+@every_game
+def test_a_planted_leak_is_found(ruleset: Ruleset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A brief that knows the whole game shows the other hand; the comparison above must see that."""
+    everything: dict[str, State] = {}
+    send = Table.send
+
+    def sending(table: Table, submission: Submission, at: str = "") -> tuple[Line, ...]:
+        lines = send(table, submission, at)
+        everything[table.course.head] = table.refereed.course.state
+        return lines
+
+    kind = brief_type(ruleset.name)
+    left = kind.left
+
+    def leaking(brief: Brief) -> Iterator[str]:
+        yield from left(brief)
+        known = everything.get(brief.position.course.head)
+        yield "" if known is None else f"Peek: {known.hands[1 - brief.me]}."
+
+    monkeypatch.setattr(Table, "send", sending)
+    monkeypatch.setattr(kind, "left", leaking)
+    assert any("turn" in differing(ruleset, seed, seat, "en")[0] for seed in range(6) for seat in SEATS)
+
+
+# --- single letters ---------------------------------------------------------------------------------------------------
+
+
+def test_a_turn_letter_says_the_clock_the_hand_and_one_move() -> None:
+    table = Table(Hanamikoji(), 1, names=("bob", "alice"), agreement=AGREED).begin().play(5).wait(60)
+    letter = write_letter(TurnFacts(seat_of(table, 1)))
+    assert letter.subject == f"hkoji {table.game[:8]}: you and bob"
+    assert first_paragraph(letter).split("\n") == [
+        "It is your turn against bob: Hanamikoji, round 1.",
+        "You have 3 days, until Mon 23 Nov 12:00 UTC, then 14 days in reserve.",
+        "Your reserve ends, and the game is lost, on Mon 7 Dec 12:00 UTC.",
+        "Answer this mail: your move on the first line, then an empty line.",
+    ]
+    assert "You hold A B C D G. Left: 1 secret, 2 trade-off, 4 competition (bob: 2,\n4)." in letter.text
+    assert "There are 30 legal moves (answer:  moves)." in letter.text.replace("\n", " ")
+    assert len(offered(letter.text, "en")) == 1
+    head = table.course.head
+    assert f"The service signs for you. Entry 9 has the head {head[:4]}\u2026{head[-4:]}." in letter.text
+
+
+@pytest.mark.parametrize(
+    ("clock", "wait", "said"),
+    [
+        ("3d/14d", 0, "You have 3 days, until Mon 23 Nov 12:00 UTC, then 14 days in reserve."),
+        ("3d/14d", 2 * 86400, "You have 1 day, until Mon 23 Nov 12:00 UTC, then 14 days in reserve."),
+        ("3d/14d", 5 * 86400, "Your reserve is running, and 12 days of it are left."),
+        ("3d/14d", 20 * 86400, "Your time was over on Mon 7 Dec 12:00 UTC"),
+        ("3d", 0, "You have 3 days, until Mon 23 Nov 12:00 UTC."),
+        ("/14d", 0, "Your reserve is running, and 14 days of it are left."),
+        ("none", 0, "The game has no clock: you have all the time you like."),
+    ],
+)
+def test_the_clock_is_said_as_it_is(clock: str, wait: int, said: str) -> None:
+    table = Table(Hanamikoji(), 1, agreement=Agreement(parse_time_control(clock))).begin().wait(wait)
+    assert table.course.actor is not None
+    assert said in first_paragraph(write_letter(TurnFacts(seat_of(table, table.course.actor))))
+
+
+def test_an_answer_not_understood_changes_nothing_and_says_what_to_write() -> None:
+    table = Table(Hanamikoji(), 1, names=("bob", "alice"), agreement=AGREED).begin().play(5)
+    facts = NotUnderstoodFacts("2bb", tell("you have only one B"), seat_of(table, 1), ("2AB", "2BC"), more=True)
+    letter = write_letter(facts)
+    assert letter.text.startswith("Nothing was changed.\nIt is still your turn, until Mon 23 Nov 12:00 UTC;")
+    assert "This line was read:    2bb\nYou have only one B.\n" in letter.text
+    assert "Leave an empty line after your move" in letter.text
+    assert offered(letter.text, "en") == ["2ab", "2bc"]
+
+
+def test_an_order_asked_back_has_the_line_to_send_and_says_that_the_clock_runs() -> None:
+    table = Table(GeishasRoad(), 2, names=("alice", "bob"), agreement=AGREED).begin().play(6)
+    assert table.course.actor is not None
+    facts = seat_of(table, table.course.actor)
+    move = facts.position.legal[0]
+    letter = write_letter(AskedBackFacts(move, AskedWhy.SENDER, facts, sender="eve@elsewhere.example"))
+    assert letter.text.startswith("Nothing was done yet:")
+    assert "Your clock runs until your answer is here." in first_paragraph(letter)
+    assert "\n  eve@elsewhere.example\n" in letter.text
+    (line,) = offered(letter.text, "en")
+    assert action_of(line, facts.position.course.state) == move
+
+
+def test_a_late_mail_hears_what_is_on_record_and_gets_the_turn_if_it_is_due() -> None:
+    table = Table(Hanamikoji(), 1, names=("bob", "alice"), agreement=AGREED).begin().play(5)
+    letter = write_letter(TurnOverFacts(seat_of(table, 1), 8, "move", "3DDG"))
+    assert letter.text.startswith("Nothing was changed: your mail was for a turn that is over. Entry 8 is\non record.")
+    assert "Entry 8 is 3DDG." in letter.text
+    assert "Answer this mail: your move on the first line" in letter.text
+    waiting = write_letter(TurnOverFacts(seat_of(table, 0), 8, "move", "3DDG"))
+    assert "Answer this mail" not in waiting.text
+    assert "It is alice's turn" in waiting.text
+
+
+def test_an_order_on_record_is_the_turn_letter_too_if_the_next_entry_is_due() -> None:
+    table = Table(Hanamikoji(), 1, names=("bob", "alice"), agreement=AGREED).begin().play(5)
+    again = write_letter(OnRecordFacts(seat_of(table, 1), 9, "move", table.now, "-G"))
+    assert "It is your turn against bob" in first_paragraph(again)
+    assert offered(again.text, "en")
+    table.play(1)
+    done = write_letter(OnRecordFacts(seat_of(table, 1), 10, "move", table.now, "1A"))
+    assert "It is bob's turn" in done.text
+    assert not offered(done.text, "en")
+
+
+@pytest.mark.parametrize("ruleset", GAMES[:2], ids=("hanamikoji", "geishas-road"))
+def test_an_invitation_says_the_whole_agreement_and_who_signs(ruleset: Ruleset) -> None:
+    agreed = Agreement(parse_time_control("1d/7d+12h^10d", "67", "+01:00"), "2026-12-01T12:00:00Z")
+    asked = InvitationFacts("bob", ORIGIN, "2026-11-20T12:00:00Z", "alice", "ab" * 16, ruleset, agreed)
+    text = " ".join(write_letter(asked).text.split())
+    for said in (
+        "alice invites you to play",
+        "You have until Tue 1 Dec 12:00 UTC.",
+        "Chance decides who starts.",
+        "Each of you has 1 day for each turn, and 7 days in reserve for the whole game.",
+        "Each turn adds 12 hours to the reserve, up to 10 days.",
+        "These days do not count: Saturday and Sunday (time zone +01:00).",
+        "The invitation ends on Tue 1 Dec 12:00 UTC.",
+        "The game is not rated.",
+        "The service signs for you",
+        "such as the provider of your mailbox, can read your cards",
+        "The clock runs whatever happens to letters",
+    ):
+        assert said in text
+    unproven = "Nobody can show that the service did not choose these cards."
+    assert unproven not in text
+    assert unproven in " ".join(write_letter(asked._replace(host_held=True)).text.split())
+    rated = asked._replace(agreement=agreed._replace(rated=True))
+    assert "The game is rated." in write_letter(rated).text
+
+
+def test_several_letters_of_a_game_are_one_and_of_several_games_have_no_cards() -> None:
+    table = Table(Hanamikoji(), 1, names=("bob", "alice"), agreement=AGREED).begin().play(5)
+    other = Table(GeishasRoad(), 2, names=("carl", "alice"), agreement=AGREED).begin().play(6)
+    turn = TurnFacts(seat_of(table, 1))
+    assert write_letter(ManyFacts((turn, turn))) == write_letter(turn)
+    both = write_letter(ManyFacts((turn, TurnFacts(seat_of(other, other.course.actor or 0)))))
+    assert both.subject == "hkoji by mail"
+    assert not cards_in(both.text.replace(" A ", " "), table.ruleset)
+    assert "There is news of 2 games." in both.text
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("2bb", "2bb"),
+        ("s\u00ec, gioco  C", "s\u00ec, gioco C"),
+        ("http://evil.example/pay now", "http?//evil.example/pay now"),
+        ("www.evil.example", "?evil.example"),
+        ("a@b.example", "a?b.example"),
+        ("\u202emove\u0007 \u4e2d", "?move? ?"),
+        ("x" * 200, "x" * 37 + "..."),
+    ],
+)
+def test_a_line_of_a_mail_is_shown_without_what_could_mislead(line: str, shown: str) -> None:
+    assert harmless(line) == shown
+
+
+# Every letter that can be written is in one of the tables above, so none is written without being read back here.
+def test_the_samples_have_every_kind_of_letter() -> None:
+    table = Table(Hanamikoji(max_rounds=1), 1, agreement=AGREED).begin()
+    found = set()
+    while True:
+        facts = seat_of(table, table.course.actor if table.course.actor is not None else 1)
+        found |= {type(each) for _, each in (*letters_of_game(facts, b""), *letters_of_no_game("bob", facts, "en"))}
+        if table.course.finished:
+            break
+        table.play(1)
+    assert found == {*WRITERS, ManyFacts}
