@@ -32,6 +32,8 @@ TRIES: Final = 8
 class Decision:
     """The decision at the time `at` on a submission for a game; `key` is the author's. `outages` are all known ones.
 
+    `mail` is the number of the mail that has led to the submission.
+
     A call asks the referee, and returns what to append. A second call returns the result of the first.
     """
 
@@ -44,12 +46,14 @@ class Decision:
         at: str,
         outages: tuple[Outage, ...],
         key: str,
+        mail: int | None = None,
     ) -> None:
         self._held = held
         self._submission = submission
         self._signer = signer
         self._at = at
         self._outages = outages
+        self._mail = mail
         self.key = key
         self.game = submission.entry.game
         self._accepted: referee.Accepted | None = None
@@ -67,7 +71,7 @@ class Decision:
                 gifts=held.gifts,
                 outages=held.counting(self._outages, self._at),
             )
-            self._append = append_of(held, self._accepted, self._outages, key=self.key)
+            self._append = append_of(held, self._accepted, self._outages, key=self.key, mail=self._mail)
         return self._append[0]
 
     @property
@@ -90,10 +94,12 @@ def append_of(
     *,
     key: str = "",
     by: str | None = None,
+    mail: int | None = None,
 ) -> tuple[Append, HeldGame]:
     """Returns what the store appends to the game `before`, decided with these `outages`, and the game after that.
 
-    `key` is the author's. `by` is the player who has caused entries of the service, who is not told of them.
+    `key` is the author's. `by` is the player who has caused entries of the service, who is not told of them. `mail` is
+    the number of the mail that has led to them.
     """
     course, after = before.refereed.course, accepted.refereed
     held = hold(after, None, before.statements)
@@ -114,6 +120,7 @@ def append_of(
         opens=course.stage is Stage.OPEN,
         key=key,
         notices=notices_of(course, after, [line.entry for line in accepted.lines], deadline=deadline, by=by),
+        mail=mail,
     )
     return append, HeldGame(after, deadline, held.statements)
 
@@ -127,12 +134,13 @@ async def write_own(
     *,
     key: str = "",
     by: str | None = None,
+    mail: int | None = None,
 ) -> None:
     """Appends entries of the service to the game `before`, and holds the game after them.
 
-    `key` and `by` are as in `append_of`. Raises what `Store.append` raises, among them `StaleDecisionError`.
+    `key`, `by` and `mail` are as in `append_of`. Raises what `Store.append` raises, among them `StaleDecisionError`.
     """
-    append, after = append_of(before, accepted, outages, key=key, by=by)
+    append, after = append_of(before, accepted, outages, key=key, by=by, mail=mail)
     await store.append(append)
     games.keep(after)
 

@@ -14,9 +14,9 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, Pace, outages_since
 from hkoji.game.course import Course
-from hkoji.game.held_keys import verify_statement_mail
+from hkoji.game.held_keys import MailClaim, verify_statement_mail
 from hkoji.log import sshsig
-from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.canonical import decode_base64, encode, encode_base64
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
 from hkoji.log.line import Line
 from hkoji.log.private_key import Signer
@@ -24,6 +24,7 @@ from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.decision import TRIES, undecided, write_own
+from hkoji_server.service.games import MailArrival
 from hkoji_server.service.held_games import HeldGame, HeldGames, hold
 from hkoji_server.service.notice_rules import notice_of_annul, notices_of_gift
 from hkoji_server.service.rate_limits import RateLimits
@@ -85,12 +86,22 @@ class GameStatements:
         """
         return await self._state("give", make_gift(game=game, head=head, name=name, seconds=seconds), sig)
 
-    async def annul(self, game: str, head: str, name: str, sig: str) -> Stated:
+    async def annul(
+        self,
+        game: str,
+        head: str,
+        name: str,
+        sig: str,
+        *,
+        mail: MailClaim | None = None,
+        arrival: MailArrival | None = None,
+    ) -> Stated:
         """Keeps the wish of player `name` to call the game off, or ends the game if the other one wishes it too.
 
-        Raises what `give` raises; `IllegalError` before a guest has joined.
+        For a player whose key the service holds, `mail` is what the statement says of their mail, and `arrival` that
+        mail. Raises what `give` raises; `IllegalError` before a guest has joined.
         """
-        return await self._state("annul", make_annul(game=game, head=head, name=name), sig)
+        return await self._state("annul", make_annul(game=game, head=head, name=name, mail=mail), sig, arrival)
 
     async def withdraw(self, game: str, player: str) -> None:
         """Forgets a player's wish to call a game off. Its signature stays valid until the head moves.
@@ -128,7 +139,13 @@ class GameStatements:
 
     # --- one statement --------------------------------------------------------------------------------------------
 
-    async def _state(self, kind: StatementKind, statement: GiftStatement | AnnulStatement, sig: str) -> Stated:
+    async def _state(
+        self,
+        kind: StatementKind,
+        statement: GiftStatement | AnnulStatement,
+        sig: str,
+        arrival: MailArrival | None = None,
+    ) -> Stated:
         blob, game, name = decode_base64(sig, "signature"), statement.game, statement.name
         counted = False
         for _ in range(TRIES):
@@ -146,25 +163,28 @@ class GameStatements:
             verify_statement_mail(name, statement.mail, held=course.held(seat))
             sshsig.verify(blob, key, sshsig.GIVE if kind == "give" else sshsig.ANNUL, statement.message, name)
             verify_not_revoked(await self._store.retired(key.text))
-            if not counted:
+            if not counted and arrival is None:
                 await self._limits.admit_player(name)
                 counted = True
             if earlier is not None:
                 return earlier
             if course.finished:
                 raise GameOverError(game)
-            at = await self._time.now()
+            now = await self._time.now()
+            at = now if arrival is None else arrival.received
             seconds = statement.seconds if isinstance(statement, GiftStatement) else None
-            new = KeptStatement(game, course.head, kind, name, seconds, encode_base64(blob), at)
+            mail = None if statement.mail is None else encode(statement.mail.to_json())
+            new = KeptStatement(game, course.head, kind, name, seconds, encode_base64(blob), at, mail)
+            number = None if arrival is None else arrival.number
             try:
                 if kind == "give":
-                    return await self._give(held, new, seat)
-                return await self._annul(held, new, seat, key)
+                    return await self._give(held, new, seat, number)
+                return await self._annul(held, new, seat, key, number)
             except (ConflictError, StaleDecisionError):
                 await self._time.read_outages()
         raise undecided()
 
-    async def _give(self, held: HeldGame, new: KeptStatement, seat: Seat) -> Stated:
+    async def _give(self, held: HeldGame, new: KeptStatement, seat: Seat, number: int | None) -> Stated:
         course = held.refereed.course
         if course.clock is None or course.actor is None:
             raise IllegalError(tell("no clock runs in this game, so no time can be given"))
@@ -178,11 +198,13 @@ class GameStatements:
         after = hold(held.refereed, None, (*held.statements, new)).due(outages)
         told = notices_of_gift(held.refereed, deadline=after, at=new.at)
         fresh = await self._store.add_statement(
-            new, deadline=held.deadline, after=after, outages=len(outages), notices=told
+            new, deadline=held.deadline, after=after, outages=len(outages), notices=told, mail=number
         )
         return Stated(after, (), fresh)
 
-    async def _annul(self, held: HeldGame, new: KeptStatement, seat: Seat, key: PublicKey) -> Stated:
+    async def _annul(
+        self, held: HeldGame, new: KeptStatement, seat: Seat, key: PublicKey, number: int | None
+    ) -> Stated:
         refereed, outages = held.refereed, self._time.outages
         course = refereed.course
         if course.actor is None:
@@ -199,12 +221,16 @@ class GameStatements:
                 after=held.deadline,
                 outages=len(outages),
                 notices=notice_of_annul(course, new.name, new.at),
+                mail=number,
             )
             return Stated(held.due(outages), (), kept)
         blobs = (decode_base64(new.sig, "signature"), decode_base64(theirs.sig, "signature"))
         sigs = blobs if seat == 0 else (blobs[1], blobs[0])
-        accepted = referee.annul(refereed, sigs, signer=self._signer, at=new.at, gifts=held.gifts, outages=outages)
-        await write_own(self._store, self._held, held, accepted, outages, key=key.text, by=new.name)
+        mails = (new.claim, theirs.claim) if seat == 0 else (theirs.claim, new.claim)
+        accepted = referee.annul(
+            refereed, sigs, signer=self._signer, at=new.at, gifts=held.gifts, outages=outages, mails=mails
+        )
+        await write_own(self._store, self._held, held, accepted, outages, key=key.text, by=new.name, mail=number)
         return Stated(None, accepted.lines, fresh=True)
 
     async def _wish_of_other(self, held: HeldGame, seat: Seat) -> KeptStatement | None:

@@ -31,7 +31,7 @@ from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.entry import SERVER_NAME, Entry
-from hkoji.log.line import Line
+from hkoji.log.line import Line, entry_namespace
 from hkoji.log.mail_claim import MAIL
 from hkoji.log.private_key import Signer
 from hkoji.log.public_key import PublicKey, parse_public_key
@@ -56,6 +56,13 @@ class Submitted(NamedTuple):
 
     lines: tuple[Line, ...]
     fresh: bool
+
+
+class MailArrival(NamedTuple):
+    """The mail, by its number, that has led to what the service submits for its player, and when it was received."""
+
+    number: int
+    received: str
 
 
 class Games:
@@ -106,11 +113,18 @@ class Games:
                 return line
         raise undecided()
 
-    async def submit(self, game: str, submission: Submission, *, refused: TooManyError | None = None) -> Submitted:
+    async def submit(
+        self,
+        game: str,
+        submission: Submission,
+        *,
+        refused: TooManyError | None = None,
+        arrival: MailArrival | None = None,
+    ) -> Submitted:
         """Accepts a submission, or repeats the answer to one; with `refused` it only repeats answers.
 
-        Raises what `referee.accept` raises, `NotFoundError`, `ClockError`, and `ConflictError` with the head when the
-        game has moved on.
+        What came by mail has come at its `arrival`. Raises what `referee.accept` raises, `NotFoundError`, `ClockError`,
+        and `ConflictError` with the head when the game has moved on.
         """
         entry = submission.entry
         if entry.game != game:
@@ -125,20 +139,22 @@ class Games:
                     return await self._repeat(held.refereed, submission)
                 if refused is not None:
                     raise refused
+                now = await self._time.now()
                 decision = Decision(
                     held,
                     submission,
                     self._signer,
-                    at=await self._time.now(),
+                    at=now if arrival is None else arrival.received,
                     outages=self._time.outages,
                     key=_key_text(held.refereed, submission),
+                    mail=None if arrival is None else arrival.number,
                 )
                 if entry.kind in NEWCOMER_KINDS:
                     await self._check_registered(held.refereed.course, entry, decision.key)
                     # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
                     decision()
                     await self._check_choices(held.refereed.course, entry)
-                if self._limits.of_players and not counted:
+                if self._limits.of_players and not counted and arrival is None:
                     await self._verify_not_revoked(decision.key)
                     decision()
                     await self._limits.admit_player(entry.by)
@@ -250,7 +266,7 @@ class Games:
         if not stored or stored[0].entry.text != entry.text or entry.by == SERVER_NAME:
             raise ConflictError(entry.game, seq=refereed.course.seq, head=refereed.course.head)
         key = _author_key(refereed.course, submission, entry.seq)
-        sshsig.verify(submission.sig, key, sshsig.ENTRY, entry.message, entry.by)
+        sshsig.verify(submission.sig, key, entry_namespace(entry), entry.message, entry.by)
         added = [stored[0]]
         for line in stored[1:]:
             if line.entry.by != SERVER_NAME:

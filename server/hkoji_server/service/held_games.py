@@ -44,7 +44,7 @@ class HeldGame(NamedTuple):
     def gifts(self) -> tuple[GivenTime, ...]:
         """The gifts for the entry that is due, as the log has them."""
         return tuple(
-            GivenTime(each.head, each.seconds, decode_base64(each.sig, "signature"))
+            GivenTime(each.head, each.seconds, decode_base64(each.sig, "signature"), each.claim)
             for each in self.given
             if each.seconds is not None
         )

@@ -11,8 +11,8 @@ from hkoji.mail.letters.headers import LetterHeaders
 class LetterPlan(NamedTuple):
     """A letter that is to be sent now (`hkoji_server.service.letter_facts`).
 
-    `facts` and `language` are for `write_letter`, and `headers` for `compose`. `envelope` is the address that bounces
-    go to. The one recipient is `headers.to`.
+    `facts`, and a speaker of `language`, are for `write_letter`, and `headers` for `compose`. `envelope` is the address
+    that bounces go to. The one recipient is `headers.to`.
     """
 
     facts: Facts

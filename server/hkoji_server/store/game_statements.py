@@ -15,6 +15,8 @@ from sqlalchemy import Connection, delete, insert, select, update
 from hkoji.errors import ConflictError, NotFoundError
 from hkoji.messages.text import tell
 from hkoji_server.store.age import latest
+from hkoji_server.store.incoming import hold_new
+from hkoji_server.store.mail_contract import ClosedMailError
 from hkoji_server.store.notice_contract import NewNotice
 from hkoji_server.store.notices import add_notices
 from hkoji_server.store.statements import Row, outage_number
@@ -35,6 +37,7 @@ def add_statement(
     after: str | None,
     outages: int,
     notices: Sequence[NewNotice],
+    mail: int | None,
     clock: Callable[[], datetime],
 ) -> bool:
     """Keeps a statement, and sets the game's deadline: see `TimeStore.add_statement`.
@@ -45,7 +48,11 @@ def add_statement(
         raise StaleDecisionError(new.game)
     if connection.execute(select(outage_number())).scalar_one() > outages:
         raise StaleDecisionError(new.game)
-    if clock() > latest(new.at):
+    if mail is not None:
+        # Of what a mail has led to, the mail says how old it may be.
+        if connection.execute(hold_new(), {"b_mail": mail}).first() is None:
+            raise ClosedMailError(mail)
+    elif clock() > latest(new.at):
         raise StaleDecisionError(new.game)
     same_head = select(*STATEMENT.c).where(STATEMENT.c.game == new.game, STATEMENT.c.head == new.head)
     about = [read_statement(tuple(row)) for row in connection.execute(same_head.where(STATEMENT.c.kind == new.kind))]

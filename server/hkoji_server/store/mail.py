@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection
 from dataclasses import asdict
-from typing import Final
+from typing import Final, Literal
 
 from sqlalchemy import ColumnElement, Connection, Table, delete, exists, func, insert, select, update
 
@@ -46,6 +46,12 @@ def change_reply(connection: Connection, reply: ReplyToken) -> bool:
     return connection.execute(update(REPLY).where(REPLY.c.digest == reply.digest).values(values)).rowcount == 1
 
 
+def spend_replies(connection: Connection, channel: str, game: str, now: str) -> None:
+    """Ends all tokens of a game: see `MailStore.spend_replies`."""
+    good = (REPLY.c.channel == channel, REPLY.c.game == game, REPLY.c.spent.is_(None))
+    connection.execute(update(REPLY).where(*good).values(spent=now))
+
+
 # --- letters ----------------------------------------------------------------------------------------------------------
 
 
@@ -55,20 +61,22 @@ def drop_waiting(connection: Connection, game: str, event: str, channel: str) ->
     return connection.execute(delete(OUTBOX).where(*gone)).rowcount
 
 
-def count_letter(connection: Connection, channel: str, now: str, per_day: int, per_hour: int) -> bool:
+def count_letter(
+    connection: Connection, channel: str, now: str, per_day: int, per_hour: int
+) -> Literal["counted", "day", "hour"]:
     """Counts a letter: see `MailStore.count_letter`."""
     hour, day = now[:_HOUR], now[:_DAY]
     total = func.coalesce(func.sum(LETTER_COUNT.c.letters), 0)
     same_day = (LETTER_COUNT.c.channel == channel, LETTER_COUNT.c.hour >= day, LETTER_COUNT.c.hour < f"{day}U")
     if connection.execute(select(total).where(*same_day)).scalar_one() >= per_day:
-        return False
+        return "day"
     if connection.execute(select(total).where(LETTER_COUNT.c.hour == hour)).scalar_one() >= per_hour:
-        return False
+        return "hour"
     place = (LETTER_COUNT.c.hour == hour, LETTER_COUNT.c.channel == channel)
     counted = update(LETTER_COUNT).where(*place).values(letters=LETTER_COUNT.c.letters + 1)
     if connection.execute(counted).rowcount == 0:
         connection.execute(insert(LETTER_COUNT).values(hour=hour, channel=channel, letters=1))
-    return True
+    return "counted"
 
 
 # --- drafts and evidence ----------------------------------------------------------------------------------------------
@@ -82,6 +90,12 @@ def add_draft(connection: Connection, draft: MailDraft) -> MailDraft:
         return MailDraft(*row)
     connection.execute(insert(DRAFT).values(asdict(draft)))
     return draft
+
+
+def forget_entropy(connection: Connection, game: str, source: str) -> None:
+    """Forgets the entropy of a draft."""
+    place = (DRAFT.c.game == game, DRAFT.c.source == source)
+    connection.execute(update(DRAFT).where(*place).values(entropy=None))
 
 
 def remove_drafts(connection: Connection, game: str, sources: Collection[str]) -> None:

@@ -381,6 +381,9 @@ class MailStore(Protocol):
     async def change_reply(self, reply: ReplyToken) -> bool:
         """Replaces `expires`, `spent` and `answers` of a token. Returns False if it is not known."""
 
+    async def spend_replies(self, channel: str, game: str, now: str) -> None:
+        """Notes that the tokens of a game that went to a mailbox are no longer good, because the game is over."""
+
     # --- mails that have come -------------------------------------------------------------------------------------
 
     async def add_incoming(self, new: NewMail) -> KeptMail:
@@ -437,10 +440,12 @@ class MailStore(Protocol):
     async def drop_waiting(self, game: str, event: str, channel: str) -> int:
         """Deletes the notices of one event of a game to a channel that were not sent. Returns how many there were."""
 
-    async def count_letter(self, channel: str, now: str, *, per_day: int, per_hour: int) -> bool:
-        """Counts a letter to a mailbox. Returns False, and counts nothing, if that would be one too many.
+    async def count_letter(
+        self, channel: str, now: str, *, per_day: int, per_hour: int
+    ) -> Literal["counted", "day", "hour"]:
+        """Counts a letter to a mailbox; counts nothing if that would be one too many of the day or the hour.
 
-        `per_day` letters a UTC day go to one mailbox, and `per_hour` an hour to all together.
+        `per_day` letters a UTC day go to one mailbox, and `per_hour` an hour to all together. Returns which it is.
         """
 
     async def note_bounce(self, channel: str, digest: str, at: str, *, since: str, enough: int) -> bool:
@@ -460,6 +465,12 @@ class MailStore(Protocol):
 
     async def drafts(self, game: str) -> tuple[MailDraft, ...]:
         """Returns the drafts of a game."""
+
+    async def drafts_with_entropy(self, after: tuple[str, str], limit: int) -> tuple[MailDraft, ...]:
+        """Returns drafts that have entropy, in order of game and source, beginning after that game and source."""
+
+    async def forget_entropy(self, game: str, source: str) -> None:
+        """Forgets the entropy of a draft, because its `seed` is on record or never will be."""
 
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         """Removes drafts whose entries are on record, and with them their entropy."""

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from sqlalchemy import ClauseElement, ColumnElement, Dialect, Text, bindparam, literal_column, or_, select
+from sqlalchemy import (
+    ClauseElement,
+    ColumnElement,
+    Dialect,
+    Integer,
+    Text,
+    bindparam,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+)
 
 from hkoji_server.store import incoming
 from hkoji_server.store.mail_tables import CERTIFICATE, DRAFT, EVIDENCE, HELD_KEY, MAILBOX, REPLY
@@ -43,6 +54,15 @@ class MailReads:
         self.failed: Final = text(incoming.failed())
         self.oldest: Final = text(incoming.oldest())
         self.drafts: Final = text(select(*DRAFT.c).where(DRAFT.c.game == game).order_by(DRAFT.c.source))
+        place = tuple_(DRAFT.c.game, DRAFT.c.source)
+        after = tuple_(bindparam("b_game", type_=Text), bindparam("b_source", type_=Text))
+        self.drafts_with_entropy: Final = text(
+            select(*DRAFT.c)
+            .where(DRAFT.c.entropy.is_not(None), place > after)
+            .order_by(DRAFT.c.game, DRAFT.c.source)
+            .limit(bindparam("b_limit", type_=Integer))
+            .offset(literal_column("0"))
+        )
         self.evidence: Final = text(
             select(*EVIDENCE.c).where(EVIDENCE.c.game == game, EVIDENCE.c.name == name).order_by(EVIDENCE.c.commit)
         )

@@ -103,6 +103,9 @@ class NoticeStore(Protocol):
     async def reset_channel(self, player: str, channel: str) -> bool:
         """Forgets the failures of a player's channel, and sends to it again. Returns False if there is none."""
 
+    async def set_channel_settings(self, channel: str, settings: str) -> bool:
+        """Replaces the settings of a channel. Returns False if there is none."""
+
     async def remove_channel(self, player: str, channel: str) -> bool:
         """Removes a channel of the player and what was to be sent to it. Returns False if there is none."""
 

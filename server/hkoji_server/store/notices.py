@@ -73,6 +73,11 @@ def reset_channel(connection: Connection, player: str, channel: str) -> bool:
     return connection.execute(update(CHANNEL).where(*_own(player, channel)).values(failures=0, off=None)).rowcount == 1
 
 
+def set_channel_settings(connection: Connection, channel: str, settings: str) -> bool:
+    """Replaces the settings of a channel: see `NoticeStore.set_channel_settings`."""
+    return connection.execute(update(CHANNEL).where(CHANNEL.c.id == channel).values(settings=settings)).rowcount == 1
+
+
 def remove_channel(connection: Connection, player: str, channel: str) -> bool:
     """Removes a channel: see `NoticeStore.remove_channel`."""
     if connection.execute(delete(CHANNEL).where(*_own(player, channel))).rowcount != 1:

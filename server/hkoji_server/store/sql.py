@@ -216,6 +216,7 @@ class SqlStore(SqlMailStore, Store):
         after: str | None,
         outages: int,
         notices: Sequence[NewNotice] = (),
+        mail: int | None = None,
     ) -> bool:
         def work(connection: Connection) -> bool:
             return game_statements.add_statement(
@@ -225,6 +226,7 @@ class SqlStore(SqlMailStore, Store):
                 after=after,
                 outages=outages,
                 notices=notices,
+                mail=mail,
                 clock=lambda: self._time(connection),
             )
 
@@ -290,6 +292,9 @@ class SqlStore(SqlMailStore, Store):
 
     async def reset_channel(self, player: str, channel: str) -> bool:
         return await self._holding(lambda connection: outbox.reset_channel(connection, player, channel))
+
+    async def set_channel_settings(self, channel: str, settings: str) -> bool:
+        return await self._transaction(lambda connection: outbox.set_channel_settings(connection, channel, settings))
 
     async def remove_channel(self, player: str, channel: str) -> bool:
         return await self._holding(lambda connection: outbox.remove_channel(connection, player, channel))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Literal
 
 from sqlalchemy import Connection
 
@@ -111,6 +112,9 @@ class SqlMailStore(SqlSteps, MailStore):
     async def change_reply(self, reply: ReplyToken) -> bool:
         return await self._transaction(lambda connection: mail.change_reply(connection, reply))
 
+    async def spend_replies(self, channel: str, game: str, now: str) -> None:
+        await self._transaction(lambda connection: mail.spend_replies(connection, channel, game, now))
+
     # --- mails that have come -------------------------------------------------------------------------------------
 
     async def add_incoming(self, new: NewMail) -> KeptMail:
@@ -177,7 +181,9 @@ class SqlMailStore(SqlSteps, MailStore):
     async def drop_waiting(self, game: str, event: str, channel: str) -> int:
         return await self._holding(lambda connection: mail.drop_waiting(connection, game, event, channel))
 
-    async def count_letter(self, channel: str, now: str, *, per_day: int, per_hour: int) -> bool:
+    async def count_letter(
+        self, channel: str, now: str, *, per_day: int, per_hour: int
+    ) -> Literal["counted", "day", "hour"]:
         return await self._transaction(
             lambda connection: mail.count_letter(connection, channel, now, per_day, per_hour)
         )
@@ -195,6 +201,13 @@ class SqlMailStore(SqlSteps, MailStore):
 
     async def drafts(self, game: str) -> tuple[MailDraft, ...]:
         return tuple(MailDraft(*row) for row in await self._rows(self._mail.drafts, {"b_game": game}))
+
+    async def drafts_with_entropy(self, after: tuple[str, str], limit: int) -> tuple[MailDraft, ...]:
+        values = {"b_game": after[0], "b_source": after[1], "b_limit": limit}
+        return tuple(MailDraft(*row) for row in await self._rows(self._mail.drafts_with_entropy, values))
+
+    async def forget_entropy(self, game: str, source: str) -> None:
+        await self._transaction(lambda connection: mail.forget_entropy(connection, game, source))
 
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         await self._transaction(lambda connection: mail.remove_drafts(connection, game, sources))

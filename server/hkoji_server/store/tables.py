@@ -212,6 +212,7 @@ class StatementTable(SQLModel, table=True):
     seconds: int | None = None
     sig: str = Field(sa_type=Text)
     at: str = Field(sa_type=Text)
+    mail: str | None = Field(default=None, sa_type=Text)
 
 
 class OutageTable(SQLModel, table=True):

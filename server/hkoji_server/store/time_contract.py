@@ -18,6 +18,8 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from hkoji.errors import HkojiError
 from hkoji.game.clock import Outage
+from hkoji.log.canonical import decode
+from hkoji.log.mail_claim import MailClaim, read_mail
 from hkoji.messages.text import tell
 from hkoji_server.store.notice_contract import NewNotice
 
@@ -55,6 +57,13 @@ class KeptStatement:
     seconds: int | None
     sig: str
     at: str
+    mail: str | None = None
+    """What the statement says of the mail behind it, as canonical text, if the service has signed it."""
+
+    @property
+    def claim(self) -> MailClaim | None:
+        """What the statement says of the mail behind it."""
+        return None if self.mail is None else read_mail(decode(self.mail, "mail"))
 
 
 class Beat(NamedTuple):
@@ -103,15 +112,17 @@ class TimeStore(Protocol):
         after: str | None,
         outages: int,
         notices: Sequence[NewNotice] = (),
+        mail: int | None = None,
     ) -> bool:
         """Keeps a statement about the head of a game that has that `deadline`, and sets the deadline `after`.
 
         `outages` is the number of outages it was decided with, and `new.at` the time. For an annulment `after` is the
         same as `deadline`. The `notices` are written if the statement is. Of the gifts of one player about one head,
         the largest is kept. Returns False if the same statement, or a larger gift, is kept already: then nothing
-        changes.
+        changes. `mail` is the number of the mail that has led to it, as in `Append`.
 
-        Changes nothing if it raises: `NotFoundError`; `ConflictError` for another head; `StaleDecisionError` also if
+        Changes nothing if it raises: `NotFoundError`; `ConflictError` for another head; `ClosedMailError`;
+        `StaleDecisionError` also if
         another player's annulment of the same head is kept, because then the game ends instead.
         """
 

@@ -1,0 +1,256 @@
+"""What the letter that answers a mail says: the result of the mail, with the game as it is when the letter is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from hkoji.game import entry_kinds
+from hkoji.game.entry_kinds import parse_body
+from hkoji.game.position import action_of
+from hkoji.log.line import format_log
+from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.letters.facts import (
+    AskedBackFacts,
+    AskedWhy,
+    CalledOffFacts,
+    FirstCountsFacts,
+    GamesFacts,
+    HelpFacts,
+    InvitationFacts,
+    LockedFacts,
+    LogFacts,
+    MovesFacts,
+    NotUnderstoodFacts,
+    NotYetFacts,
+    OneLetter,
+    OnRecordFacts,
+    RulesFacts,
+    SeatFacts,
+    SettingFacts,
+    ShowFacts,
+    StartedFacts,
+    StoppedFacts,
+    TurnFacts,
+    TurnOverFacts,
+    UnreadableFacts,
+    WelcomeFacts,
+)
+from hkoji.mail.mail_commitment import Purpose, TokenFields
+from hkoji.manual.rules_pages import page
+from hkoji.messages.text import tell
+from hkoji.rules.registry import DEFAULT
+from hkoji_server.service.mail_commands import command_fields
+from hkoji_server.service.mail_results import AnswerKind, AnswerPart
+from hkoji_server.service.mail_tokens import MailTokens, answered_by
+from hkoji_server.service.seat_facts import SeatFactsReader
+from hkoji_server.service.seat_games import SeatGame, SeatGames
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import IncomingMail, Mailbox
+
+_WIDTH: Final = 72
+_IN_VAIN: Final = tell("it could not be processed; the operator of the service knows")
+
+
+class _Asked:
+    """A part of an answer that is to be rendered, and what it is rendered from."""
+
+    __slots__ = ("game", "mail", "mailbox", "now", "part", "seat")
+
+    def __init__(
+        self,
+        part: AnswerPart,
+        mailbox: Mailbox,
+        game: SeatGame | None,
+        mail: IncomingMail,
+        now: str,
+        seat: SeatFacts | None,
+    ) -> None:
+        self.part = part
+        self.mailbox = mailbox
+        self.game = game
+        self.mail = mail
+        self.now = now
+        self.seat = seat
+
+
+_Render = Callable[[_Asked], Awaitable[OneLetter | None]]
+_RenderInGame = Callable[[_Asked, SeatGame, SeatFacts], OneLetter | None]
+
+
+class AnswerFacts:
+    """Makes the parts of answers. `own` is the service's mail address, `origin` its address for browsers."""
+
+    def __init__(
+        self,
+        store: Store,
+        games: SeatGames,
+        tokens: MailTokens,
+        seats: SeatFactsReader,
+        *,
+        own: OwnAddress,
+        origin: str,
+    ) -> None:
+        self._store = store
+        self._games = games
+        self._tokens = tokens
+        self._seats = seats
+        self._own = own
+        self._origin = origin
+        self._of_kind: dict[AnswerKind, _Render] = {
+            AnswerKind.WELCOME: self._welcome,
+            AnswerKind.GAMES: self._list_games,
+            AnswerKind.STARTED: self._started,
+            AnswerKind.STOPPED: self._stopped,
+            AnswerKind.RULES: self._rules,
+        }
+        self._in_game: dict[AnswerKind, _RenderInGame] = {
+            AnswerKind.ON_RECORD: _on_record,
+            AnswerKind.DECLINED: _declined,
+            AnswerKind.TURN_OVER: _turn_over,
+            AnswerKind.CALLED_OFF: lambda _, __, seat: CalledOffFacts(seat),
+            AnswerKind.SHOW: lambda _, __, seat: ShowFacts(seat),
+            AnswerKind.MOVES: lambda _, __, seat: MovesFacts(seat),
+            AnswerKind.LOG: lambda _, game, seat: LogFacts(seat, format_log(game.lines).encode()),
+            AnswerKind.CURRENT: self._current,
+        }
+
+    async def of(
+        self, part: AnswerPart, mailbox: Mailbox, game: SeatGame | None, mail: IncomingMail, now: str
+    ) -> OneLetter | None:
+        """Returns what a letter says about one part of an answer; None if it says nothing."""
+        seat = None if game is None else await self._seats.of(mailbox, game, now)
+        asked = _Asked(part, mailbox, game, mail, now, seat)
+        if (render := self._of_kind.get(part.kind)) is not None:
+            return await render(asked)
+        if (in_game := self._in_game.get(part.kind)) is not None:
+            if game is None or seat is None:
+                # What was asked for is about a game, and the mail about none: the list has the games.
+                return await self._list_games(asked)
+            return in_game(asked, game, seat)
+        return _anywhere(asked)
+
+    def invitation(self, mailbox: Mailbox, game: SeatGame, now: str) -> OneLetter | None:
+        """Returns the invitation to a game that the owner of a mailbox can still join; None if they cannot."""
+        if not game.position.invited:
+            return None
+        setup = game.course.setup
+        return InvitationFacts(
+            mailbox.name,
+            self._origin,
+            now,
+            host=setup.names[0],
+            game=setup.game,
+            ruleset=setup.ruleset,
+            agreement=setup.agreement,
+            known=mailbox.state != "invited",
+            held=True,
+            host_held=game.course.held(0),
+            expires=setup.agreement.expires,
+        )
+
+    # --- of any game ----------------------------------------------------------------------------------------------
+
+    async def _welcome(self, asked: _Asked) -> OneLetter | None:
+        mailbox = asked.mailbox
+        certificates = await self._store.certificates(mailbox.held_key)
+        issued = await self._tokens.issue(command_fields(mailbox), mailbox, asked.now)
+        return WelcomeFacts(
+            name=mailbox.name,
+            mailbox=mailbox.address,
+            origin=self._origin,
+            commands=self._own.with_token(issued.text),
+            salt=certificates[0].salt,
+            seat=asked.seat,
+        )
+
+    async def _list_games(self, asked: _Asked) -> OneLetter | None:
+        return GamesFacts(asked.mailbox.name, await self._seats.rows(asked.mailbox.name), asked.now)
+
+    async def _started(self, asked: _Asked) -> OneLetter | None:
+        return StartedFacts(asked.mailbox.name, await self._seats.rows(asked.mailbox.name), asked.now)
+
+    async def _stopped(self, asked: _Asked) -> OneLetter | None:
+        seats = []
+        for each in await self._seats.running(asked.mailbox.name):
+            game = await self._games.read(each.game, asked.mailbox.name)
+            seats.append(await self._seats.of(asked.mailbox, game, asked.now))
+        return StoppedFacts(asked.mailbox.name, tuple(seats))
+
+    async def _rules(self, asked: _Asked) -> OneLetter | None:
+        name = DEFAULT if asked.game is None else str(asked.game.course.setup.ruleset.to_json()["name"])
+        return RulesFacts(name, page(name, asked.mailbox.lang, width=_WIDTH), asked.seat)
+
+    def _current(self, asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:
+        if game.position.invited:
+            return self.invitation(asked.mailbox, game, asked.now)
+        return TurnFacts(seat) if game.owes_move else ShowFacts(seat)
+
+
+def again_token(
+    part: AnswerPart, mailbox: Mailbox, game: SeatGame | None, mail: IncomingMail
+) -> tuple[TokenFields, str | None]:
+    """Returns what the token is for by which an order was asked back, and until when it is good."""
+    seq, until = part.values.get("seq"), part.values.get("until")
+    about = mail.digest
+    if game is None:
+        return TokenFields(Purpose.AGAIN, mailbox.name, about=about), until
+    if seq is None:
+        return TokenFields(Purpose.AGAIN, mailbox.name, mail.game, about=about), None
+    return TokenFields(Purpose.AGAIN, mailbox.name, mail.game, seq, game.lines[seq].entry.head, about), None
+
+
+# --- in a game --------------------------------------------------------------------------------------------------------
+
+
+def _on_record(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:
+    seq = int(asked.part.values["seq"])
+    line, step = game.lines[seq], game.position.replay.steps[seq]
+    assert line.receipt is not None  # the service has signed each line of its own log
+    action = action_of(step) if isinstance(step.body, entry_kinds.Move) else ""
+    return OnRecordFacts(seat, seq, line.entry.kind, line.receipt.receipt.at, action)
+
+
+def _declined(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:  # noqa: ARG001
+    line = next((each for each in reversed(game.lines) if each.entry.kind == entry_kinds.Lapse.KIND), None)
+    if line is None or line.receipt is None:
+        return None
+    return OnRecordFacts(seat, line.entry.seq, line.entry.kind, line.receipt.receipt.at)
+
+
+def _turn_over(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:
+    after = asked.part.values.get("after")
+    entry = (None if after is None else answered_by(game.lines, int(after))) or game.lines[-1].entry
+    body = parse_body(entry.kind, entry.body)
+    return TurnOverFacts(seat, entry.seq, entry.kind, body.action if isinstance(body, entry_kinds.Move) else "")
+
+
+# --- with or without a game -------------------------------------------------------------------------------------------
+
+
+def _anywhere(asked: _Asked) -> OneLetter | None:
+    part, mailbox, seat = asked.part, asked.mailbox, asked.seat
+    match part.kind:
+        case AnswerKind.NOT_DONE:
+            near = tuple(str(each) for each in part.values.get("near", ()))
+            more = bool(part.values.get("more"))
+            return NotUnderstoodFacts(part.text("line"), part.text("reason"), seat, near, part.text("ask"), more)
+        case AnswerKind.ASKED_BACK:
+            until = again_token(part, mailbox, asked.game, asked.mail)[1]
+            why = AskedWhy(part.text("why"))
+            return AskedBackFacts(part.text("order"), why, seat, part.text("sender"), until)
+        case AnswerKind.HELP:
+            return HelpFacts(seat)
+        case AnswerKind.SETTING:
+            return SettingFacts(part.text("name"), part.text("value"))
+        case AnswerKind.LOCKED:
+            return LockedFacts(mailbox.name)
+        case AnswerKind.UNREADABLE:
+            return UnreadableFacts(part.text("reason"), seat)
+        case AnswerKind.NOT_YET:
+            return NotYetFacts(part.text("command"), "", seat)
+        case AnswerKind.OTHER_BYTES:
+            return FirstCountsFacts(seat)
+        case AnswerKind.SET_ASIDE:
+            return UnreadableFacts(_IN_VAIN, seat)
+    return None

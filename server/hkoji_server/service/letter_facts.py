@@ -1,0 +1,272 @@
+"""What a letter says, when it is sent: from the game, the mailbox, and what became of the mail that it answers.
+
+The outbox has references only. So a letter is as the game is now, and the service keeps no letter. Making a letter has
+no effect that a second time would not have: its token is the same, and so is its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+from hkoji.errors import NotFoundError
+from hkoji.game.clock import add_seconds
+from hkoji.game.entry_kinds import Lapse, parse_body
+from hkoji.game.time_control import DAY
+from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.letters.facts import (
+    AnnulFacts,
+    DeclinedFacts,
+    Facts,
+    GivenFacts,
+    InvitationFacts,
+    JoinedFacts,
+    ManyFacts,
+    OneLetter,
+    OverFacts,
+    ReminderFacts,
+    TurnFacts,
+)
+from hkoji.mail.letters.headers import LetterHeaders
+from hkoji.mail.mail_commitment import Purpose, TokenFields
+from hkoji_server.service.answer_facts import AnswerFacts, again_token
+from hkoji_server.service.letter_plan import LetterPlan
+from hkoji_server.service.letter_threads import LetterThreads, thread_id
+from hkoji_server.service.mail_commands import UNLOCK, command_fields, stop_fields
+from hkoji_server.service.mail_results import AnswerKind, read_result
+from hkoji_server.service.mail_tokens import MailTokens
+from hkoji_server.service.notice import Notice, NoticeEvent, NotNow
+from hkoji_server.service.seat_facts import SeatFactsReader
+from hkoji_server.service.seat_games import SeatGame, SeatGames
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import UNASKED_DAYS, IncomingMail, Mailbox
+from hkoji_server.store.notice_contract import Channel
+
+LetterOfEvent = Callable[[Mailbox, SeatGame], Awaitable[OneLetter | None]]
+
+_UNLIMITED: Final = (NoticeEvent.TURN, NoticeEvent.REMIND1, NoticeEvent.REMIND2)
+"""The letters that nobody can suppress by causing others."""
+_FULL: Final = 600.0
+"""After how many seconds a letter is tried again that was one too many in the last hour."""
+
+
+class _Drafted(NamedTuple):
+    """What a letter says, to which token it is answered, and what it answers. `shows_turn`: a turn letter is in it."""
+
+    facts: Facts
+    fields: TokenFields
+    expires: str | None = None
+    shows_turn: bool = False
+    mail: IncomingMail | None = None
+    over: bool = False
+    """Whether the game is over."""
+
+
+class LetterFacts:
+    """Makes letters. `own` is the service's mail address, and `origin` its address for browsers.
+
+    `per_day` letters a day go to one mailbox, and `per_hour` an hour to all of them, but for those about turns.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        games: SeatGames,
+        tokens: MailTokens,
+        time: ServiceTime,
+        *,
+        own: OwnAddress,
+        origin: str,
+        per_day: int,
+        per_hour: int,
+    ) -> None:
+        self._store = store
+        self._games = games
+        self._tokens = tokens
+        self._time = time
+        self._own = own
+        self._origin = origin
+        self._per_day = per_day
+        self._per_hour = per_hour
+        self._seats = SeatFactsReader(store)
+        self._threads = LetterThreads(store, own)
+        self._answers = AnswerFacts(store, games, tokens, self._seats, own=own, origin=origin)
+        self._shown: dict[str, str] = {}
+        """For each mailbox the turn that an answer has shown: its letter may have been leased together with that."""
+        self._of_event: dict[NoticeEvent, LetterOfEvent] = {
+            NoticeEvent.TURN: self._turn,
+            NoticeEvent.REMIND1: self._first_reminder,
+            NoticeEvent.REMIND2: self._last_reminder,
+            NoticeEvent.OVER: self._over,
+            NoticeEvent.INVITED: self._invited,
+            NoticeEvent.JOINED: self._joined,
+            NoticeEvent.DECLINED: self._declined,
+            NoticeEvent.GIVEN: self._given,
+            NoticeEvent.ANNUL: self._annul,
+        }
+
+    async def of(self, channel: Channel, notice: Notice) -> LetterPlan | None:
+        """Returns what the letter for a notice says now, and its addresses; None if there is nothing to say.
+
+        Raises `NotNow` if too many letters have gone out, `StorageError`, `ClockError`.
+        """
+        mailbox = await self._store.mailbox(channel.id)
+        if mailbox is None:
+            return None
+        now = await self._time.now()
+        drafted = await self._draft(mailbox, notice, now)
+        if drafted is None or not await self._admit(mailbox, notice, drafted, now):
+            return None
+        issued = await self._tokens.issue(drafted.fields, mailbox, now, expires=drafted.expires)
+        if drafted.over:
+            # Nobody asks for what the game is over for; words that belong to no turn are read all the same.
+            await self._store.spend_replies(channel.id, notice.game, now)
+        stop = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
+        answers = None if drafted.mail is None else drafted.mail.message_id or None
+        ids = await self._threads.ids(
+            mailbox, notice.game, notice.event.value, notice.seq, issued.text, now, answers=answers
+        )
+        if drafted.shows_turn:
+            self._shown[channel.id] = _turn_of(drafted.fields)
+            await self._store.drop_waiting(notice.game, NoticeEvent.TURN.value, channel.id)
+        headers = LetterHeaders(
+            to=mailbox.address,
+            sender=self._own.mailbox,
+            reply_to=self._own.with_token(issued.text),
+            message_id=ids.message_id,
+            at=ids.at,
+            event=notice.event.value,
+            stop_url=f"{self._origin}/v1/mail/stop/{stop.text}",
+            stop_address=self._own.with_token(stop.text),
+            answer=notice.event is NoticeEvent.ANSWER,
+            in_reply_to=ids.in_reply_to,
+            thread=thread_id(notice.game, self._own),
+        )
+        return LetterPlan(drafted.facts, mailbox.lang, headers, self._own.bounce(issued.text))
+
+    async def _admit(self, mailbox: Mailbox, notice: Notice, drafted: _Drafted, now: str) -> bool:
+        """Counts a letter, and returns whether it may be sent. Raises `NotNow`."""
+        if notice.event in _UNLIMITED:
+            return self._shown.get(mailbox.channel) != _turn_of(drafted.fields) or notice.event is not NoticeEvent.TURN
+        match await self._store.count_letter(mailbox.channel, now, per_day=self._per_day, per_hour=self._per_hour):
+            case "day":
+                return False
+            case "hour":
+                raise NotNow(_FULL)
+        return True
+
+    async def _draft(self, mailbox: Mailbox, notice: Notice, now: str) -> _Drafted | None:
+        if notice.event is NoticeEvent.ANSWER:
+            return await self._answer(mailbox, notice, now)
+        if not notice.game:
+            return self._asked_by_operator(mailbox, now) if notice.event is NoticeEvent.INVITED else None
+        make = self._of_event.get(notice.event)
+        game = await self._read(notice.game, mailbox.name)
+        if make is None or game is None:
+            return None
+        facts = await make(mailbox, game)
+        return None if facts is None else _Drafted(facts, _fields_of(mailbox, game), over=game.course.finished)
+
+    async def _read(self, game: str, name: str) -> SeatGame | None:
+        try:
+            return await self._games.read(game, name)
+        except NotFoundError:
+            return None
+
+    # --- answers --------------------------------------------------------------------------------------------------
+
+    async def _answer(self, mailbox: Mailbox, notice: Notice, now: str) -> _Drafted | None:
+        mail = await self._store.incoming(notice.seq)
+        if mail is None or not mail.result:
+            return None
+        game = await self._read(notice.game, mailbox.name) if notice.game else None
+        parts = read_result(mail.result)
+        letters = [await self._answers.of(each, mailbox, game, mail, now) for each in parts]
+        said = tuple(each for each in letters if each is not None)
+        if not said:
+            return None
+        facts: Facts = said[0] if len(said) == 1 else ManyFacts(said)
+        for each in parts:
+            if each.kind is AnswerKind.ASKED_BACK:
+                fields, until = again_token(each, mailbox, game, mail)
+                return _Drafted(facts, fields, until, mail=mail)
+            if each.kind is AnswerKind.LOCKED:
+                fields = TokenFields(Purpose.YES, mailbox.name, about=UNLOCK + mail.digest)
+                return _Drafted(facts, fields, add_seconds(mail.received, DAY), mail=mail)
+        if game is None:
+            return _Drafted(facts, _fields_without_game(mailbox), mail=mail)
+        over = game.course.finished
+        return _Drafted(facts, _fields_of(mailbox, game), shows_turn=game.owes_move, mail=mail, over=over)
+
+    # --- events ---------------------------------------------------------------------------------------------------
+
+    def _asked_by_operator(self, mailbox: Mailbox, now: str) -> _Drafted | None:
+        if mailbox.state != "invited":
+            return None
+        expires = add_seconds(mailbox.since, UNASKED_DAYS * DAY)
+        facts = InvitationFacts(mailbox.name, self._origin, now, expires=expires)
+        return _Drafted(facts, TokenFields(Purpose.INVITE, mailbox.name), expires)
+
+    async def _turn(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        # The service itself sends the entropy of a held seat, so nobody is asked for that.
+        return TurnFacts(await self._seats.of(mailbox, game, await self._time.now())) if game.owes_move else None
+
+    async def _first_reminder(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        return await self._reminder(mailbox, game, last=False)
+
+    async def _last_reminder(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        return await self._reminder(mailbox, game, last=True)
+
+    async def _reminder(self, mailbox: Mailbox, game: SeatGame, *, last: bool) -> OneLetter | None:
+        if not game.owes_move:
+            return None
+        return ReminderFacts(await self._seats.of(mailbox, game, await self._time.now()), last)
+
+    async def _over(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        if game.seat is None:
+            return None
+        return OverFacts(await self._seats.of(mailbox, game, await self._time.now()))
+
+    async def _invited(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        return self._answers.invitation(mailbox, game, await self._time.now())
+
+    async def _joined(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        return JoinedFacts(await self._seats.of(mailbox, game, await self._time.now()))
+
+    async def _declined(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:  # noqa: ARG002
+        lapse = next((line.entry for line in reversed(game.lines) if line.entry.kind == Lapse.KIND), None)
+        if lapse is None:
+            return None
+        body = parse_body(lapse.kind, lapse.body)
+        assert isinstance(body, Lapse)
+        return DeclinedFacts(game.position.game, game.opponent, body.reason, body.why)
+
+    async def _given(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        seconds = max((each.seconds or 0 for each in game.held.given), default=0)
+        if not seconds:
+            return None
+        return GivenFacts(await self._seats.of(mailbox, game, await self._time.now()), seconds)
+
+    async def _annul(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        return AnnulFacts(await self._seats.of(mailbox, game, await self._time.now()), by_mail=True)
+
+
+def _fields_of(mailbox: Mailbox, game: SeatGame) -> TokenFields:
+    """Returns what the token is for to which a letter about a game is answered."""
+    place, name = game.place, mailbox.name
+    if game.position.invited:
+        return TokenFields(Purpose.INVITE, name, game.position.game, place.seq, place.head)
+    if game.owes_move:
+        return TokenFields(Purpose.TURN, name, game.position.game, place.seq, place.head)
+    return TokenFields(Purpose.GAME, name, game.position.game)
+
+
+def _fields_without_game(mailbox: Mailbox) -> TokenFields:
+    if mailbox.state in ("invited", "blocked"):
+        return TokenFields(Purpose.INVITE, mailbox.name)
+    return command_fields(mailbox)
+
+
+def _turn_of(fields: TokenFields) -> str:
+    return f"{fields.game} {fields.seq}"

@@ -1,0 +1,91 @@
+"""The ids by which mail programs put letters in order, and by which a letter that is sent twice is shown once.
+
+An id holds the token of the letter. If a letter is rendered again after a crash, the game may have moved on, and with
+it the token: so the first rendering is remembered. All of it is kept beside the tokens, under digests that no token
+has, so that a mail can never name it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.mail_commitment import Purpose, token_digest
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import Mailbox, ReplyToken
+
+_REMEMBERED: Final = 20
+"""How many letters of a game to a mailbox are remembered."""
+
+
+class LetterIds(NamedTuple):
+    """The id of a letter, the time that its Date states, and the id of what it answers."""
+
+    message_id: str
+    at: str
+    in_reply_to: str | None
+
+
+def thread_id(game: str, own: OwnAddress) -> str | None:
+    """Returns the one id that all letters of a game refer to; None for letters without a game."""
+    return f"<hkoji.{game}@{own.host}>" if game else None
+
+
+def last_mail(mailbox: Mailbox, game: str, message_id: str, now: str) -> ReplyToken:
+    """Returns what is kept of the last mail of a player in a game."""
+    return _kept("mail", mailbox, game, now, {"id": message_id})
+
+
+class LetterThreads:
+    """Finds the ids of letters. `own` is the service's address."""
+
+    def __init__(self, store: Store, own: OwnAddress) -> None:
+        self._store = store
+        self._own = own
+
+    async def ids(
+        self, mailbox: Mailbox, game: str, event: str, seq: int, token: str, now: str, *, answers: str | None
+    ) -> LetterIds:
+        """Returns the ids of the letter of an outbox row, always the same.
+
+        `answers` is the id of the mail that it answers. A letter that answers no mail stands behind the player's last
+        mail in the game, or else our last letter.
+        """
+        kept = await self._read("letters", mailbox, game)
+        sent: dict[str, list[str]] = kept.get("sent", {})
+        key = f"{event}.{seq}"
+        if key in sent:
+            message_id, at, before = sent[key]
+            return LetterIds(message_id, at, before or None)
+        previous = answers or (await self._read("mail", mailbox, game)).get("id") or kept.get("last", "")
+        message_id = self._own.message_id(event, seq, token)
+        sent = dict([*sent.items(), (key, [message_id, now, previous])][-_REMEMBERED:])
+        new = _kept("letters", mailbox, game, now, {"sent": sent, "last": message_id})
+        await self._store.add_reply(new)
+        await self._store.change_reply(new)
+        return LetterIds(message_id, now, previous or None)
+
+    async def _read(self, what: str, mailbox: Mailbox, game: str) -> dict[str, Any]:  # Any: JSON
+        kept = await self._store.reply(_digest(what, mailbox, game))
+        return {} if kept is None else json.loads(kept.answers)
+
+
+def _digest(what: str, mailbox: Mailbox, game: str) -> str:
+    return token_digest(f"{what} {mailbox.channel} {game}")
+
+
+def _kept(what: str, mailbox: Mailbox, game: str, now: str, value: dict[str, Any]) -> ReplyToken:  # Any: JSON
+    made = ReplyToken(
+        digest=_digest(what, mailbox, game),
+        channel=mailbox.channel,
+        name=mailbox.name,
+        game=game,
+        seq="",
+        purpose=Purpose.GAME.value,
+        about=what,
+        made=now,
+    )
+    # JSON keeps the order of the letters, so the keys are not sorted.
+    return replace(made, answers=json.dumps(value))

@@ -1,0 +1,234 @@
+"""How an order becomes an entry or a statement of a held seat, in steps that can be repeated after any crash.
+
+A draft is kept before anything is submitted: the signed bytes, the openings, the player's entropy, and the salt of the
+commitment to the mail. A mail that is processed again submits the same bytes, and the game says that it has them. So a
+mail makes at most one entry, whatever is killed when.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from hkoji.errors import ConflictError, StorageError
+from hkoji.game import entry_kinds
+from hkoji.game.commitments import SALT_BYTES, entropy_commit
+from hkoji.game.held_keys import Gateway, MailClaim, read_gateway, require_strong_gateway
+from hkoji.game.submission import EntryDraft, Submission, draft_entry, draft_move, read_submission
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode_base64
+from hkoji.log.game_statements import make_annul
+from hkoji.log.mail_claim import MailGrade
+from hkoji.log.private_key import PrivateKey
+from hkoji.mail.mail_commitment import NO_DNS, mail_commitment
+from hkoji.mail.message import READER_VERSION
+from hkoji.mail.order_types import MailOrder, OrderKind
+from hkoji.messages.text import tell
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.decision import TRIES, undecided
+from hkoji_server.service.game_statements import GameStatements
+from hkoji_server.service.games import Games, MailArrival
+from hkoji_server.service.held_games import HeldGame, HeldGames
+from hkoji_server.service.mail_cases import DraftText, MailCase, read_draft
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import MailDraft, MailEvidence
+
+_ENTROPY_BYTES: Final = 32
+
+
+class Entered(NamedTuple):
+    """What is on record: entry `seq` of a game, or a statement about it (`seq` is None)."""
+
+    game: str
+    seq: int | None
+    evidence: MailEvidence
+    draft: DraftText
+
+
+class MailEntries:
+    """Signs for held seats what mails order, and submits it."""
+
+    def __init__(
+        self, store: Store, held: HeldGames, games: Games, statements: GameStatements, sources: ClockAndEntropy
+    ) -> None:
+        self._store = store
+        self._held = held
+        self._games = games
+        self._statements = statements
+        self._sources = sources
+
+    async def kept(self, game: str, source: str) -> DraftText | None:
+        """Returns the draft that a mail has led to before; None if it has not."""
+        found = [each for each in await self._store.drafts(game) if each.source == source]
+        return read_draft(found[0]) if found else None
+
+    async def keep(self, game: str, case: MailCase, draft: DraftText, entropy: str | None = None) -> DraftText:
+        """Keeps a draft of a mail, and returns it, or the one that is kept already."""
+        new = MailDraft(game, case.mail.digest, case.mailbox.name, draft.text, entropy)
+        return read_draft(await self._store.add_draft(new))
+
+    async def forget(self, game: str, source: str) -> None:
+        """Removes a draft."""
+        await self._store.remove_drafts(game, [source])
+
+    # --- entries --------------------------------------------------------------------------------------------------
+
+    async def enter(self, case: MailCase, orders: tuple[MailOrder, ...], order: MailOrder, grade: MailGrade) -> Entered:
+        """Puts a `move`, `resign` or `cancel` of the player on record, once. Raises what `Games.submit` raises.
+
+        A `resign` or `cancel` is signed anew if the game has moved on before it was on record.
+        """
+        game = case.mail.game
+        for _ in range(TRIES):
+            draft = await self.kept(game, case.mail.digest)
+            if draft is None:
+                draft = await self._sign(case, orders, order, grade)
+            try:
+                return await self.submit(case, game, draft)
+            except ConflictError:
+                if order.kind is OrderKind.MOVE:
+                    raise
+                await self.forget(game, case.mail.digest)
+        raise undecided()
+
+    async def submit(self, case: MailCase, game: str, draft: DraftText) -> Entered:
+        """Submits the entry of a draft; one that is on record is on record. Raises what `Games.submit` raises."""
+        assert draft.entry is not None
+        submission = read_submission(draft.entry)
+        arrival = MailArrival(case.mail.number, case.mail.received)
+        await self._games.submit(game, submission, arrival=arrival)
+        return Entered(game, submission.entry.seq, self._evidence(case, game, draft), draft)
+
+    async def join(
+        self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade, *, welcome: bool
+    ) -> DraftText:
+        """Keeps the `join` of an invited player, with fresh entropy, and returns the draft."""
+        game = case.mail.game
+        held = await self._held.read(game)
+        gateway = await self.gateway(case.mailbox.held_key)
+        entropy = self._sources.entropy(_ENTROPY_BYTES).hex()
+
+        def make(claim: MailClaim) -> EntryDraft:
+            body = entry_kinds.Join(entropy_commit(game, 1, entropy), gateway.key, None, gateway, claim)
+            return self._draft(held, body, case)
+
+        return await self._keep_entry(
+            case, held, make, DraftText(orders, grade, welcome=welcome), case.mailbox.held_key, entropy
+        )
+
+    async def open(
+        self, case: MailCase, game: str, invite: entry_kinds.Invite, orders: tuple[MailOrder, ...], grade: MailGrade
+    ) -> DraftText:
+        """Keeps the `open` of a game that was offered to the player, with fresh entropy, and returns the draft."""
+        held = await self._held.read(game)
+        gateway = await self.gateway(case.mailbox.held_key)
+        entropy = self._sources.entropy(_ENTROPY_BYTES).hex()
+
+        def make(claim: MailClaim) -> EntryDraft:
+            body = entry_kinds.Open(entropy_commit(game, 0, entropy), gateway.key, invite, gateway, claim)
+            return self._draft(held, body, case)
+
+        return await self._keep_entry(case, held, make, DraftText(orders, grade), case.mailbox.held_key, entropy)
+
+    async def gateway(self, key: str) -> Gateway:
+        """Returns the newest certificate of a held key."""
+        found = await self._store.certificates(key)
+        if not found:
+            raise StorageError(tell("the certificate of a held key is missing"), hint=tell("nothing was changed"))
+        return require_strong_gateway(read_gateway(json.loads(found[0].text)))
+
+    async def _sign(
+        self, case: MailCase, orders: tuple[MailOrder, ...], order: MailOrder, grade: MailGrade
+    ) -> DraftText:
+        held = await self._held.read(case.mail.game)
+        course = held.refereed.course
+        seat = course.setup.require_seat(case.mailbox.name)
+
+        def make(claim: MailClaim) -> EntryDraft:
+            at = case.mail.received
+            if order.kind is OrderKind.MOVE:
+                seen = held.refereed.at
+                entropy, by = self._sources.entropy, case.mailbox.name
+                return draft_move(course, order.action, entropy, by=by, at=at, seen=seen, mail=claim)
+            body = entry_kinds.Resign(claim) if order.kind is OrderKind.RESIGN else entry_kinds.Cancel(claim)
+            return self._draft(held, body, case)
+
+        held_key = course.setup.held_key(seat)
+        assert held_key is not None  # the token went to the mailbox of this key
+        return await self._keep_entry(case, held, make, DraftText(orders, grade), held_key.gateway.key.text, None)
+
+    def _draft(self, held: HeldGame, body: entry_kinds.EntryBody, case: MailCase) -> EntryDraft:
+        by, at = case.mailbox.name, case.mail.received
+        return draft_entry(held.refereed.course, body, by=by, at=at, seen=held.refereed.at)
+
+    async def _keep_entry(
+        self,
+        case: MailCase,
+        held: HeldGame,
+        make: Callable[[MailClaim], EntryDraft],
+        draft: DraftText,
+        key: str,
+        entropy: str | None,
+    ) -> DraftText:
+        course = held.refereed.course
+        salt = self._sources.entropy(SALT_BYTES)
+        commit = self._commit(case, course.head, salt)
+        submission: Submission = make(MailClaim(commit, draft.grade)).sign(await self.signer(key))
+        draft = draft._replace(entry=submission.to_json(), salt=salt.hex(), head=course.head, commit=commit)
+        return await self.keep(course.setup.game, case, draft, entropy)
+
+    # --- statements -----------------------------------------------------------------------------------------------
+
+    async def call_off(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> Entered:
+        """Keeps the player's wish to call the game off, or ends the game if the other one wishes it too.
+
+        Raises what `GameStatements.annul` raises.
+        """
+        game, name = case.mail.game, case.mailbox.name
+        draft = await self.kept(game, case.mail.digest)
+        if draft is None:
+            course = (await self._held.read(game)).refereed.course
+            held_key = course.setup.held_key(course.setup.require_seat(name))
+            assert held_key is not None  # as in `_sign`
+            salt = self._sources.entropy(SALT_BYTES)
+            claim = MailClaim(self._commit(case, course.head, salt), grade)
+            statement = make_annul(game=game, head=course.head, name=name, mail=claim)
+            signer = await self.signer(held_key.gateway.key.text)
+            sig = encode_base64(signer.sign(sshsig.ANNUL, statement.message))
+            made = DraftText(orders, grade, None, statement.text, sig, salt.hex(), course.head, claim.commit or "")
+            draft = await self.keep(game, case, made)
+        claim = MailClaim(draft.commit, draft.grade)
+        arrival = MailArrival(case.mail.number, case.mail.received)
+        stated = await self._statements.annul(game, draft.head, name, draft.sig, mail=claim, arrival=arrival)
+        seq = stated.lines[0].entry.seq if stated.lines else None
+        return Entered(game, seq, self._evidence(case, game, draft), draft)
+
+    # --- what both need -------------------------------------------------------------------------------------------
+
+    async def signer(self, key: str) -> PrivateKey:
+        """Returns a held key."""
+        found = await self._store.held_key(key)
+        if found is None:
+            raise StorageError(tell("a held key is missing"), hint=tell("nothing was changed"))
+        return PrivateKey.from_openssh(found.private.encode())
+
+    def _commit(self, case: MailCase, head: str, salt: bytes) -> str:
+        fields = case.fields._replace(game=case.fields.game, head=head)
+        return mail_commitment(fields, case.nonce, reader=READER_VERSION, raw=case.mail.raw, dns=NO_DNS, salt=salt)
+
+    def _evidence(self, case: MailCase, game: str, draft: DraftText) -> MailEvidence:
+        return MailEvidence(
+            commit=draft.commit,
+            game=game,
+            head=draft.head,
+            name=case.mailbox.name,
+            raw=case.mail.raw,
+            dns=NO_DNS,
+            salt=draft.salt,
+            nonce=case.nonce,
+            purpose=case.fields.purpose.value,
+            about=case.fields.about,
+            grade=draft.grade.value,
+            reader=READER_VERSION,
+        )

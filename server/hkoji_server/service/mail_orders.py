@@ -1,0 +1,328 @@
+"""Mails become what they order: each mail that has come is read, judged, obeyed, and closed with its answer.
+
+The steps are durable, and can be repeated from the row of the mail on: a draft before anything is submitted, then
+`Games.submit`, which knows what it has, then one transaction that closes the row and writes the answer. So an order is
+decided once, whatever is killed when.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import structlog
+
+from hkoji.errors import NotFoundError, UnreadableMailError
+from hkoji.game.clock import add_seconds
+from hkoji.game.time_control import DAY
+from hkoji.log.mail_claim import MailGrade
+from hkoji.mail.header import read_header
+from hkoji.mail.letters.facts import AskedWhy
+from hkoji.mail.mail_commitment import Purpose, TokenFields
+from hkoji.mail.mail_types import MailHeader
+from hkoji.mail.message import read_text
+from hkoji.mail.order_purposes import counts, is_for_any, may_order
+from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
+from hkoji.mail.orders import read_orders
+from hkoji.mail.paragraph import order_paragraph
+from hkoji.messages.text import Text, quoted, tell
+from hkoji_server.service.mail_cases import STOP_WORDS, MailCase, MailOutcome
+from hkoji_server.service.mail_commands import MailCommands, stop_fields
+from hkoji_server.service.mail_entries import MailEntries
+from hkoji_server.service.mail_results import SILENT, AnswerKind, part, shown_line, write_result
+from hkoji_server.service.mail_tokens import MailTokens, is_good, kept_token, read_fields
+from hkoji_server.service.mail_verdicts import (
+    ASKED_OF_OTHERS,
+    MailSender,
+    MailVerdict,
+    Treatment,
+    judge_mail,
+    sender_of,
+)
+from hkoji_server.service.seat_games import SeatGames
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Query, Store
+from hkoji_server.store.mail_contract import NO_GAME, IncomingMail, Mailbox, NewAnswer, ReplyToken
+
+log = structlog.get_logger("hkoji")
+
+ANSWERS_A_DAY: Final = 3
+"""How many answers a token gets in a UTC day."""
+AGAIN_SECONDS: Final = DAY
+"""For how long a letter without a game that asks back can be answered."""
+_ANSWERED: Final = "n"
+_DAY: Final = "day"
+_OTHERS: Final = "others"
+_ODD: Final = "odd"
+_OVER: Final = "over"
+_CURRENT: Final = "current"
+
+
+class MailOrders:
+    """Processes mails, one at a time of each name. `require` is the least grade that the service takes."""
+
+    def __init__(
+        self,
+        store: Store,
+        games: SeatGames,
+        entries: MailEntries,
+        commands: MailCommands,
+        tokens: MailTokens,
+        time: ServiceTime,
+        *,
+        require: MailGrade,
+    ) -> None:
+        self._store = store
+        self._games = games
+        self._entries = entries
+        self._commands = commands
+        self._tokens = tokens
+        self._time = time
+        self._require = require
+
+    async def process(self, number: int, *, dkim: bool | None = None) -> tuple[AnswerKind, ...]:
+        """Processes a mail that has come, and returns what its answer says; nothing if it is closed already.
+
+        `dkim` says whether the mail has a valid DKIM signature that is aligned and bound to its token; None if nobody
+        has looked. Raises `StorageError`, `ClockError`, or anything else if it has to be processed again.
+        """
+        mail = await self._store.incoming(number)
+        if mail is None or mail.state != "new":
+            return ()
+        mailbox = await self._store.mailbox(mail.channel)
+        reply = None if mail.reply is None else await self._store.reply(mail.reply)
+        now = await self._time.now()
+        if mailbox is None or (reply is None and mail.reply is not None):  # erased since
+            await self._store.close_incoming(number, write_result(SILENT))
+            return (AnswerKind.SILENT,)
+        try:
+            header = read_header(mail.raw)
+        except UnreadableMailError as error:
+            header = _without_fields(error)
+        if reply is None:
+            outcome = await self._current(mailbox, header, now)
+        else:
+            outcome = await self._answer(mail, mailbox, header, reply, now, dkim=dkim)
+        if sender_of(header, mailbox.address) is MailSender.REGISTERED:
+            changed = outcome.mailbox or mailbox
+            outcome.mailbox = replace(changed, heard=max(changed.heard or "", mail.received), paused=None)
+        return await self._close(mail, mailbox, outcome, now)
+
+    # --- without a token ------------------------------------------------------------------------------------------
+
+    async def _current(self, mailbox: Mailbox, header: MailHeader, now: str) -> MailOutcome:
+        """Sends a player who writes to the bare address the letters that they have to answer now, once a day."""
+        if sender_of(header, mailbox.address) is not MailSender.REGISTERED or mailbox.state == "locked":
+            return MailOutcome()
+        # The token by which letters are stopped stands for the mailbox: there is one, and it is never spent.
+        issued = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
+        kept = await self._store.reply(kept_token(issued, mailbox, now, None).digest)
+        assert kept is not None  # it has just been issued
+        said = json.loads(kept.answers)
+        if said.get(_CURRENT) == now[:10]:
+            return MailOutcome()
+        replies = [replace(kept, answers=json.dumps({**said, _CURRENT: now[:10]}, sort_keys=True))]
+        waiting = await self._store.games(Query(player=mailbox.name, waiting=True, own=True))
+        if not waiting:
+            return MailOutcome([part(AnswerKind.GAMES)], games=[NO_GAME], replies=replies)
+        return MailOutcome([part(AnswerKind.CURRENT)], games=[each.game for each in waiting], replies=replies)
+
+    # --- to a token -----------------------------------------------------------------------------------------------
+
+    async def _answer(
+        self,
+        mail: IncomingMail,
+        mailbox: Mailbox,
+        header: MailHeader,
+        reply: ReplyToken,
+        now: str,
+        *,
+        dkim: bool | None,
+    ) -> MailOutcome:
+        case = await self._case(mail, mailbox, header, reply, now)
+        draft = await self._entries.kept(mail.game or NO_GAME, mail.digest)
+        if draft is not None:  # it was obeyed before, and closing it is all that may be left
+            return await self._commands.obey(case, draft.orders, draft.grade)
+        sender = sender_of(header, mailbox.address)
+        again = case.fields.purpose is Purpose.AGAIN
+        verdict = judge_mail(sender, dkim=dkim, had_dkim=mailbox.dkim_seen > 0, require=self._require, again=again)
+        said = json.loads(reply.answers)
+        if verdict.treatment is Treatment.NOTHING:
+            fault = header.sender_fault or header.message_id_fault
+            if said.get(_ODD) or mailbox.state == "locked":
+                return MailOutcome()
+            return MailOutcome([part(AnswerKind.UNREADABLE, reason=fault or "")], counts={_ODD: 1})
+        if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
+            return MailOutcome()
+        if mailbox.state == "locked" and case.fields.purpose is not Purpose.YES:
+            return MailOutcome([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT)
+        outcome = await self._obey(case, verdict)
+        if sender is MailSender.OTHER:
+            outcome.counts[_OTHERS] = said.get(_OTHERS, 0) + 1
+        return outcome
+
+    async def _case(
+        self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, reply: ReplyToken, now: str
+    ) -> MailCase:
+        game = None
+        if reply.game:
+            try:
+                game = await self._games.read(reply.game, reply.name)
+            except NotFoundError:  # an offer that nobody had opened in time
+                reply = replace(reply, spent=reply.spent or now)
+        head = ""
+        if game is not None and reply.seq and int(reply.seq) < len(game.lines):
+            head = game.lines[int(reply.seq)].entry.head
+        fields = read_fields(reply, head)
+        issued = await self._tokens.make(fields)
+        good = is_good(reply, mailbox, mail.received, None if game is None else (game.course, game.place))
+        return MailCase(mail, mailbox, header, reply, fields, issued.nonce, good, game, now)
+
+    async def _obey(self, case: MailCase, verdict: MailVerdict) -> MailOutcome:
+        """Reads the orders of a mail, and does them if they count."""
+        try:
+            read = _read(case)
+        except UnreadableMailError as error:
+            return MailOutcome([part(AnswerKind.UNREADABLE, reason=error.message)])
+        if isinstance(read, OrderFault):
+            return _not_understood(read) if case.good else self._over(case)
+        if not case.good and not all(is_for_any(each.kind) for each in read):
+            return self._over(case)
+        wrong = next((each for each in read if not may_order(each.kind, case.fields)), None)
+        if wrong is not None:
+            return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(wrong.line), reason=_WRONG_LETTER)])
+        if verdict.treatment is Treatment.ASKED_BACK:
+            assert verdict.why is not None
+            return await self._ask_back(case, read, verdict.why)
+        if not all(counts(each.kind, case.fields) for each in read):
+            return await self._ask_back(case, read, AskedWhy.FINAL)
+        return await self._commands.obey(case, read, verdict.grade)
+
+    async def _ask_back(self, case: MailCase, orders: Sequence[MailOrder], why: AskedWhy) -> MailOutcome:
+        order = next((each for each in orders if each.decides), orders[0])
+        fields, expires = again_fields(case, order.kind), None
+        if case.game is None:
+            expires = add_seconds(case.mail.received, AGAIN_SECONDS)
+        issued = await self._tokens.make(fields)
+        said = part(
+            AnswerKind.ASKED_BACK,
+            order=order.action or shown_line(order.line),
+            why=why.value,
+            sender=(case.header.sender or "") if why is AskedWhy.SENDER else "",
+            seq=fields.seq,
+            until=expires,
+        )
+        return MailOutcome([said], replies=[kept_token(issued, case.mailbox, case.now, expires)])
+
+    def _over(self, case: MailCase) -> MailOutcome:
+        """Says that a token is no longer good: once, or once a day while the player owes an entry."""
+        before, today = json.loads(case.reply.answers).get(_OVER), case.now[:10]
+        owes = case.game is not None and case.game.owes_move
+        if before is not None and not (owes and before < today):
+            return MailOutcome()
+        if case.game is None:
+            return MailOutcome([part(AnswerKind.NOT_DONE, line="", reason=_NO_LONGER)], counts={_OVER: today})
+        return MailOutcome([part(AnswerKind.TURN_OVER, after=case.fields.seq)], counts={_OVER: today})
+
+    # --- the end --------------------------------------------------------------------------------------------------
+
+    async def _close(
+        self, mail: IncomingMail, mailbox: Mailbox, outcome: MailOutcome, now: str
+    ) -> tuple[AnswerKind, ...]:
+        parts, replies = tuple(outcome.parts), list(outcome.replies)
+        if mail.reply is not None:
+            kept = await self._store.reply(mail.reply)
+            if kept is not None:
+                allowed, kept = _count(kept, outcome, now)
+                replies.append(kept)
+                if not allowed:
+                    parts = (*SILENT, *parts)
+        answers = (
+            ()
+            if parts[0].kind is AnswerKind.SILENT
+            else tuple(NewAnswer(game, mailbox.channel, now) for game in outcome.games or [mail.game])
+        )
+        await self._store.close_incoming(
+            mail.number,
+            write_result(parts),
+            answers=answers,
+            replies=replies,
+            mailbox=outcome.mailbox if outcome.mailbox != mailbox else None,
+            evidence=outcome.evidence,
+        )
+        if outcome.forget_drafts:
+            await self._entries.forget(NO_GAME, mail.digest)
+        return tuple(each.kind for each in parts)
+
+
+_WRONG_LETTER: Final = tell("this cannot be ordered in answer to that letter")
+_NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
+
+
+def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
+    """Returns what the token is for by which an order is asked back."""
+    name, about = case.mailbox.name, case.mail.digest
+    if case.game is None:
+        return TokenFields(Purpose.AGAIN, name, about=about)
+    if kind is OrderKind.RESIGN:
+        return TokenFields(Purpose.AGAIN, name, case.mail.game, about=about)
+    place = case.game.place
+    return TokenFields(Purpose.AGAIN, name, case.mail.game, place.seq, place.head, about)
+
+
+def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
+    """Reads the orders of a mail. Raises `UnreadableMailError`."""
+    subject = case.header.subject.strip().lower()
+    if subject in STOP_WORDS:
+        return (MailOrder(OrderKind.STOP, subject),)
+    game = case.game
+    state = game.position.course.state if game is not None and game.owes_move and case.good else None
+    return read_orders(order_paragraph(read_text(case.mail.raw).lines), state)
+
+
+def _not_understood(fault: OrderFault) -> MailOutcome:
+    said = part(
+        AnswerKind.NOT_DONE,
+        line=shown_line(fault.line),
+        reason=fault.reason,
+        near=list(fault.near),
+        ask=fault.ask,
+        more=fault.more,
+    )
+    return MailOutcome([said])
+
+
+def _count(reply: ReplyToken, outcome: MailOutcome, now: str) -> tuple[bool, ReplyToken]:
+    """Counts an answer to a token. Returns whether it may be sent, and the token with the new counts."""
+    said: dict[str, Any] = json.loads(reply.answers)  # Any: JSON
+    today = now[:10]
+    answered = said.get(_ANSWERED, 0) if said.get(_DAY) == today else 0
+    speaks = tuple(outcome.parts) != SILENT
+    allowed = answered < ANSWERS_A_DAY
+    if speaks and allowed:
+        said |= {_DAY: today, _ANSWERED: answered + 1, **outcome.counts}
+    return allowed or not speaks, replace(reply, answers=json.dumps(said, sort_keys=True))
+
+
+def _reason(error: UnreadableMailError) -> Text:
+    return error.message if isinstance(error.message, Text) else quoted(error.message)
+
+
+def _without_fields(error: UnreadableMailError) -> MailHeader:
+    """Returns the header of a mail whose header cannot be read: nobody has sent it."""
+    return MailHeader(
+        sender=None,
+        sender_fault=_reason(error),
+        message_id=None,
+        message_id_fault=_reason(error),
+        in_reply_to=None,
+        last_reference=None,
+        to=(),
+        cc=(),
+        subject="",
+        delivered_to=None,
+        x_original_to=None,
+        automatic=None,
+    )

@@ -1,0 +1,57 @@
+"""Puts together what processes mails and makes letters."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hkoji.log.mail_claim import MailGrade
+from hkoji.mail.addresses import OwnAddress
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.game_statements import GameStatements
+from hkoji_server.service.games import Games
+from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.invitation_answers import InvitationAnswers
+from hkoji_server.service.letter_facts import LetterFacts
+from hkoji_server.service.mail_commands import MailCommands, Registrar
+from hkoji_server.service.mail_entries import MailEntries
+from hkoji_server.service.mail_orders import MailOrders
+from hkoji_server.service.mail_tokens import MailTokens
+from hkoji_server.service.seat_games import SeatGames
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+
+
+class MailParts(NamedTuple):
+    """`orders` processes mails that have come, and `letters` makes letters when they are sent."""
+
+    orders: MailOrders
+    letters: LetterFacts
+
+
+def make_mail_parts(
+    store: Store,
+    held: HeldGames,
+    time: ServiceTime,
+    sources: ClockAndEntropy,
+    games: Games,
+    statements: GameStatements,
+    answers: InvitationAnswers,
+    players: Registrar,
+    *,
+    own: OwnAddress,
+    origin: str,
+    require: MailGrade,
+    per_day: int,
+    per_hour: int,
+) -> MailParts:
+    """Returns the use cases of mail over those of the service.
+
+    `own` is the service's mail address, `origin` its address for browsers. `require` is the least grade of a mail that
+    counts. `per_day` letters a day go to one mailbox, and `per_hour` an hour to all.
+    """
+    tokens, seats = MailTokens(store), SeatGames(store, held, time)
+    entries = MailEntries(store, held, games, statements, sources)
+    commands = MailCommands(store, entries, games, answers, players, tokens, own=own)
+    orders = MailOrders(store, seats, entries, commands, tokens, time, require=require)
+    letters = LetterFacts(store, seats, tokens, time, own=own, origin=origin, per_day=per_day, per_hour=per_hour)
+    return MailParts(orders, letters)

@@ -1,0 +1,128 @@
+"""The tokens in the addresses of letters: how they are made, and whether one is still good.
+
+docs/spec/log.md, "Held keys". A token is made from a secret and from what it is for, so a letter that is rendered again
+has the same. The database has only its digest, with what it is for. A token of a turn names the last entry that is not
+a change of keys and not a `credit`: these leave the turn as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from hkoji.game.course import Course
+from hkoji.log.entry import Entry
+from hkoji.log.line import Line
+from hkoji.mail.mail_commitment import Purpose, TokenFields, make_nonce, make_token, token_digest
+from hkoji.mail.order_purposes import is_resign_again
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import Mailbox, ReplyToken
+
+LEAVES_TURN: Final = frozenset({"rekey", "revoke", "delegate", "credit"})
+"""The kinds of entry that a token of a turn does not name."""
+_LATELY: Final = 8
+"""How many lines are read first to find the last entry of another kind."""
+
+
+class TokenPlace(NamedTuple):
+    """The entry that tokens of a turn name: the last one that is not in `LEAVES_TURN`."""
+
+    seq: int
+    head: str
+
+
+def place_of(entries: Sequence[Entry]) -> TokenPlace | None:
+    """Returns the place that the end of a log gives to tokens; None if `entries` have only such as leave the turn."""
+    for entry in reversed(entries):
+        if entry.kind not in LEAVES_TURN:
+            return TokenPlace(entry.seq, entry.head)
+    return None
+
+
+def answered_by(lines: Sequence[Line], seq: int) -> Entry | None:
+    """Returns the entry that ended the turn after entry `seq`; None if the turn goes on."""
+    return next((line.entry for line in lines if line.entry.seq > seq and line.entry.kind not in LEAVES_TURN), None)
+
+
+class IssuedToken(NamedTuple):
+    """A token as it stands in a letter, what it is for, and its nonce."""
+
+    text: str
+    fields: TokenFields
+    nonce: str
+
+
+def read_fields(reply: ReplyToken, head: str = "") -> TokenFields:
+    """Returns what a kept token is for; the head of the entry that it names, if any, is not kept."""
+    seq = int(reply.seq) if reply.seq else None
+    return TokenFields(Purpose(reply.purpose), reply.name, reply.game, seq, head, reply.about)
+
+
+class MailTokens:
+    """Makes tokens of this service."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._secret: bytes | None = None
+
+    async def make(self, fields: TokenFields) -> IssuedToken:
+        """Returns the token of these fields, always the same. Raises `StorageError`."""
+        if self._secret is None:
+            self._secret = bytes.fromhex(await self._store.mail_secret())
+        nonce = make_nonce(self._secret, fields)
+        return IssuedToken(make_token(fields, nonce), fields, nonce)
+
+    async def issue(
+        self, fields: TokenFields, mailbox: Mailbox, now: str, *, expires: str | None = None
+    ) -> IssuedToken:
+        """Returns the token of these fields, which is good from now on if it has not been before."""
+        issued = await self.make(fields)
+        await self._store.add_reply(kept_token(issued, mailbox, now, expires))
+        return issued
+
+    async def place(self, game: str, seq: int) -> TokenPlace:
+        """Returns the place for tokens of a turn in a game whose last entry has the number `seq`."""
+        for after in (max(-1, seq - _LATELY), -1):
+            found = place_of([line.entry for line in await self._store.lines(game, after) if line.entry.seq <= seq])
+            if found is not None:
+                return found
+        raise AssertionError("the first entry of a game is an offer")
+
+
+def kept_token(issued: IssuedToken, mailbox: Mailbox, now: str, expires: str | None) -> ReplyToken:
+    """Returns what is kept of a token that goes to a mailbox."""
+    fields = issued.fields
+    return ReplyToken(
+        digest=token_digest(issued.text),
+        channel=mailbox.channel,
+        name=fields.name,
+        game=fields.game,
+        seq="" if fields.seq is None else str(fields.seq),
+        purpose=fields.purpose.value,
+        about=fields.about,
+        made=now,
+        expires=expires,
+    )
+
+
+def is_good(reply: ReplyToken, mailbox: Mailbox, now: str, game: tuple[Course, TokenPlace] | None) -> bool:
+    """Returns whether a token can still do what it is for. `game` is its game as it is now, None without one."""
+    fields = read_fields(reply)
+    if reply.spent is not None or (reply.expires is not None and now > reply.expires):
+        return False
+    if game is None:
+        match fields.purpose:
+            case Purpose.COMMAND:
+                return fields.about == str(mailbox.counter)
+            case Purpose.INVITE:
+                return mailbox.state == "invited"
+        return not fields.game
+    course, place = game
+    match fields.purpose:
+        case Purpose.INVITE:
+            return course.joinable and course.setup.invited == fields.name and fields.seq == place.seq
+        case Purpose.TURN:
+            return not course.finished and fields.seq == place.seq
+        case Purpose.AGAIN:
+            return not course.finished and (is_resign_again(fields) or fields.seq == place.seq)
+    return True

@@ -1,0 +1,53 @@
+"""The facts about a game that letters to one of its players are made of."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from hkoji.mail.letters.facts import GameRow, SeatFacts
+from hkoji_server.service.seat_games import SeatGame
+from hkoji_server.store.contract import GameSummary, Query, Store
+from hkoji_server.store.mail_contract import Mailbox
+
+_MOST_ROWS: Final = 50
+
+
+class SeatFactsReader:
+    """Reads what letters say about games."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def of(self, mailbox: Mailbox, game: SeatGame, now: str) -> SeatFacts:
+        """Returns a game as the owner of a mailbox knows it."""
+        seat, opponent = game.seat, game.opponent
+        other = None if opponent is None else await self._store.mailbox_of(opponent, now)
+        return SeatFacts(
+            game.position,
+            game.clock,
+            now,
+            cards=mailbox.cards,
+            held=seat is None or game.course.held(seat),
+            opponent_held=seat is not None and game.course.held(1 - seat),
+            silent=mailbox.paused,
+            opponent_silent=None if other is None else other.paused,
+        )
+
+    async def rows(self, name: str) -> tuple[GameRow, ...]:
+        """Returns the running games of a player, as lists show them."""
+        found = await self.running(name)
+        return tuple(
+            GameRow(
+                each.game,
+                next((one for one in (each.host, each.guest, each.invite) if one is not None and one != name), None),
+                json.loads(each.ruleset)["name"],
+                each.to_move == name,
+                each.deadline,
+            )
+            for each in found
+        )
+
+    async def running(self, name: str) -> tuple[GameSummary, ...]:
+        """Returns the summaries of a player's running games."""
+        return await self._store.games(Query(player=name, status="playing", limit=_MOST_ROWS, own=True))
