@@ -42,6 +42,7 @@ from hkoji_server.service.agreement_limits import AgreementLimits
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import TRIES, Decision, summarise, undecided, write_own
 from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.held_players import HeldPlayers
 from hkoji_server.service.offer_limits import OfferLimits
 from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.rate_limits import RateLimits
@@ -80,7 +81,9 @@ class Games:
         limits: RateLimits | None = None,
         agreements: AgreementLimits | None = None,
         offers: OfferLimits | None = None,
+        held_players: HeldPlayers | None = None,
     ) -> None:
+        self._held_players = held_players
         self._limits = limits or RateLimits()
         self._agreements = agreements or AgreementLimits()
         self._offers = offers or OfferLimits()
@@ -96,6 +99,8 @@ class Games:
 
         Raises `IllegalError` for an agreement beyond the limits, `TooManyGamesError`, and `ClockError`.
         """
+        if self._held_players is not None:
+            await self._held_players.verify_offer(agreement, player)
         for _ in range(TRIES):
             at = await self._time.time_of_record()
             self._agreements.verify(agreement, at)
@@ -284,6 +289,8 @@ class Games:
         body = parse_body(entry.kind, entry.body)
         host = course.setup.names[0]
         if isinstance(body, entry_kinds.Open):
+            if self._held_players is not None:
+                await self._held_players.verify_opening(course.setup.agreement, body, entry.by)
             if isinstance(body.invite, entry_kinds.Invite):
                 await self._choices.verify_may_invite(entry.by, body.invite.name)
         elif host is not None:

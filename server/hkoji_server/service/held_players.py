@@ -1,0 +1,247 @@
+"""Players whose key the service holds, because they play by mail: invitations, held keys, certificates, registration.
+
+docs/spec/http.md, "Invitations by mail". Nobody learns here who plays from which mailbox: what is said about a name is
+public, and whatever speaks against a mailbox is said in one way.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from hkoji.errors import (
+    ExistsError,
+    ForbiddenError,
+    HkojiError,
+    IllegalError,
+    MalformedError,
+    NotFoundError,
+)
+from hkoji.game.agreement import Agreement
+from hkoji.game.entry_kinds import Invite, Open
+from hkoji.game.held_keys import Gateway, certify, read_gateway, require_strong_gateway
+from hkoji.game.time_control import DAY, format_duration
+from hkoji.log import sshsig
+from hkoji.log.canonical import decode, encode, encode_base64, is_name
+from hkoji.log.entry import SERVER_NAME
+from hkoji.log.private_key import PrivateKey, Signer
+from hkoji.log.statement import make_registration
+from hkoji.mail.addresses import OwnAddress, is_mailbox
+from hkoji.mail.mail_commitment import address_hash
+from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import Text, tell
+from hkoji_server.service.channel_settings import ChannelSettings
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.settings import Registration
+from hkoji_server.store.contract import RetiredKey, Store
+from hkoji_server.store.mail_contract import (
+    HeldRegistration,
+    KeptCertificate,
+    KeptHeldKey,
+    Mailbox,
+    NewMailbox,
+)
+
+UNCHANGED: Final = tell("nothing was changed")
+
+
+class MailLimits(NamedTuple):
+    """What a service allows in games with a mail player: `shortest_clock` is in seconds."""
+
+    shortest_clock: int = DAY
+
+    def verify(self, agreement: Agreement) -> None:
+        """Raises `IllegalError` for a clock that is too short for letters, which take hours."""
+        clock = agreement.clock
+        if clock is not None and clock.move + clock.bank < self.shortest_clock:
+            raise IllegalError(
+                tell(
+                    "a game with a player who plays by mail needs no clock, or at least {least} per turn and reserve "
+                    "together",
+                    least=format_duration(self.shortest_clock),
+                ),
+                hint=tell("nothing was changed; letters take hours: agree on more time"),
+            )
+
+
+class HeldPlayers:
+    """Use cases about players whose key the service holds. `signer` is the service's key.
+
+    `own` is the service's mail address, None if it sends no mail.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        sources: ClockAndEntropy,
+        signer: Signer,
+        *,
+        origin: str,
+        own: OwnAddress | None,
+        registration: Registration = "open",
+        limits: MailLimits | None = None,
+    ) -> None:
+        self._store = store
+        self._sources = sources
+        self._signer = signer
+        self._origin = origin
+        self._own = own
+        self._registration = registration
+        self._limits = limits or MailLimits()
+
+    # --- invitations ----------------------------------------------------------------------------------------------
+
+    async def invite(self, name: str, address: str, lang: str, by: str | None) -> Gateway:
+        """Makes a held key for the owner of a mailbox, reserves the name, and returns the key's certificate.
+
+        `by` is the player who invites, None for the operator; only the operator's invitation is a letter by itself.
+        Raises `MalformedError`, `IllegalError`, `ExistsError`, `ForbiddenError` and `TooManyError`: see
+        `MailStore.invite_mailbox`.
+        """
+        own = self._verify_mail()
+        if by is not None and self._registration != "open":
+            raise ForbiddenError(
+                tell("here only the operator invites people to play by mail"),
+                hint=tell("nothing was changed; ask the operator of the service"),
+            )
+        if not is_name(name):
+            raise MalformedError(tell("name"), tell("names are 2 to 32 of a-z, 0-9, _ and -"), hint=UNCHANGED)
+        if name == SERVER_NAME:
+            raise ExistsError(tell("player"), SERVER_NAME, hint=tell("that name is reserved; choose another"))
+        if lang not in LANGUAGES:
+            raise IllegalError(
+                tell("letters are not written in that language"),
+                hint=tell("nothing was changed; languages: {names}", names=", ".join(LANGUAGES)),
+            )
+        verify_address(address, own)
+        at = self._sources.at()
+        private, salt = PrivateKey.from_seed(self._sources.entropy(32)), self._sources.entropy(32)
+        hashed = address_hash(self._origin, address, salt)
+        gateway = certify(self._signer, address=hashed, at=at, key=private.public, name=name, origin=self._origin)
+        key = private.public.text
+        new = NewMailbox(
+            mailbox=Mailbox(self._sources.entropy(8).hex(), name, address, key, lang, "invited", at),
+            settings=encode(ChannelSettings().to_json()),
+            held=KeptHeldKey(key, name, private.to_openssh().decode()),
+            certificate=KeptCertificate(encode(gateway.to_json()), key, address.lower(), salt.hex()),
+            by=by,
+            at=at,
+        )
+        return _read(await self._store.invite_mailbox(new))
+
+    def _verify_mail(self) -> OwnAddress:
+        if self._own is None:
+            raise IllegalError(tell("this service sends no mail, so nobody can play by mail"), hint=UNCHANGED)
+        return self._own
+
+    async def register(self, mailbox: Mailbox) -> None:
+        """Registers the owner of a mailbox, who has accepted, under the held key. A second call changes nothing.
+
+        Raises what `MailStore.accept_mailbox` raises.
+        """
+        signer = await self.signer_of(mailbox.held_key)
+        at = self._sources.at()
+        said = make_registration(at=at, key=signer.public, name=mailbox.name, origin=self._origin)
+        sig = encode_base64(signer.sign(sshsig.REGISTER, said.message))
+        made = HeldRegistration(mailbox.name, mailbox.held_key, at, said.text, sig)
+        await self._store.accept_mailbox(mailbox.channel, made)
+
+    # --- held keys ------------------------------------------------------------------------------------------------
+
+    async def signer_of(self, key: str) -> PrivateKey:
+        """Returns the private part of a held key. Raises `NotFoundError`."""
+        held = await self._store.held_key(key)
+        if held is None:
+            raise NotFoundError(tell("held key"), key)
+        return PrivateKey.from_openssh(held.private.encode())
+
+    async def certificate(self, name: str) -> Gateway | None:
+        """Returns the newest certificate of a player whose registered key the service holds; None for all others."""
+        player = await self._store.player(name)
+        if player is None or await self._store.held_key(player.key) is None:
+            return None
+        retired = await self._store.retired(player.key)
+        if retired is not None and retired.revoked:
+            return None
+        kept = await self._store.certificates(player.key)
+        return _read(kept[0]) if kept else None
+
+    async def revoke(self, name: str) -> bool:
+        """Revokes the held key of a player, whose letters go on. Returns False if the service holds none of theirs."""
+        player = await self._store.player(name)
+        if player is None or await self._store.held_key(player.key) is None:
+            return False
+        await self._store.revoke_key(RetiredKey(player.key, name, self._sources.at(), revoked=True))
+        return True
+
+    # --- games ----------------------------------------------------------------------------------------------------
+
+    async def verify_offer(self, agreement: Agreement, player: str) -> None:
+        """Raises `IllegalError` if a mail player asks for a game whose clock is too short for letters."""
+        if await self.certificate(player) is not None:
+            self._limits.verify(agreement)
+
+    async def verify_opening(self, agreement: Agreement, body: Open, host: str) -> None:
+        """Checks the entry that opens a game for a mail player, or for somebody who is invited to be one.
+
+        Raises `IllegalError` for a clock that is too short, for a rated game of two mail players, or if the player is
+        not invited with the key that the service holds; `ForbiddenError` if the invitation of a mailbox is somebody
+        else's, or has been used.
+        """
+        if body.gateway is not None:
+            self._limits.verify(agreement)
+        if not isinstance(body.invite, Invite):
+            return
+        name, key = body.invite
+        held = await self._held_key_of(name)
+        if held is None:
+            if key is not None and await self._store.held_key(key.text) is not None:
+                raise IllegalError(
+                    tell("the service does not hold that key for {name} any more", name=name),
+                    hint=tell("the game was not opened; invite {name} again", name=name),
+                )
+            return
+        if not await self._store.may_invite(name, host, self._sources.at()):
+            raise ForbiddenError(
+                tell("{name} is invited by somebody else, or to another game already", name=name),
+                hint=tell("the game was not opened; invite somebody else, or leave it open for anyone"),
+            )
+        if key is None or key.text != held:
+            raise IllegalError(
+                tell("{name} plays by mail, and is invited with the key that the service holds", name=name),
+                hint=tell("the game was not opened; use `hkoji new --invite {name}`", name=name),
+            )
+        self._limits.verify(agreement)
+        if body.gateway is not None and agreement.rated:
+            raise IllegalError(
+                tell("a game of two players who play by mail cannot be rated: the service draws all cards"),
+                hint=tell("the game was not opened; open it unrated"),
+            )
+
+    async def _held_key_of(self, name: str) -> str | None:
+        """Returns the held key with which a player is invited; None for players with a key of their own."""
+        player = await self._store.player(name)
+        if player is not None:
+            return player.key if await self.certificate(name) is not None else None
+        box = await self._store.mailbox_of(name, self._sources.at())
+        return None if box is None else box.held_key
+
+
+def verify_address(address: str, own: OwnAddress) -> None:
+    """Checks the address of a player: one address of ASCII, and none of the service. It is not repeated in errors.
+
+    Raises `MalformedError` and `IllegalError`.
+    """
+    if not is_mailbox(address):
+        raise _malformed(tell("it is not one address such as bob@example.org, in plain letters"))
+    local, _, host = address.lower().rpartition("@")
+    tagged = own.delimiter != "" and local.startswith(f"{own.local.lower()}{own.delimiter}")
+    if host == own.host.lower() and (local == own.local.lower() or tagged):
+        raise IllegalError(tell("that is an address of the service itself"), hint=UNCHANGED)
+
+
+def _malformed(reason: Text) -> HkojiError:
+    return MalformedError(tell("mail address"), reason, hint=UNCHANGED)
+
+
+def _read(kept: KeptCertificate) -> Gateway:
+    return require_strong_gateway(read_gateway(decode(kept.text, tell("certificate"))))
