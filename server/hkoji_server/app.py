@@ -41,6 +41,7 @@ from hkoji_server.routes.games import make_games_router
 from hkoji_server.routes.health import Readiness, add_health_routes
 from hkoji_server.routes.invitation_page import make_invitation_router
 from hkoji_server.routes.lists import make_list_endpoints
+from hkoji_server.routes.mail_invitations import make_mail_invitations_router
 from hkoji_server.routes.plain import PlainRoutes
 from hkoji_server.routes.players import make_players_router
 from hkoji_server.routes.request_frame import RequestFrame
@@ -55,6 +56,7 @@ from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.guarded_post import GuardedPoster
 from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.held_players import HeldPlayers, MailLimits, own_address
 from hkoji_server.service.identity import identify
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
@@ -172,6 +174,15 @@ class Application:
             views = GameViews(store, held, key, cached=settings.cached_games)
             answers = InvitationAnswers(store, held, time, key)
             choices = PlayerChoices(store, answers)
+            held_players = HeldPlayers(
+                store,
+                sources,
+                key,
+                origin=origin,
+                own=own_address(settings),
+                registration=settings.registration,
+                limits=MailLimits(settings.mail_shortest_clock),
+            )
             games = Games(
                 store,
                 held,
@@ -182,6 +193,7 @@ class Application:
                 limits=limits,
                 agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
                 offers=OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
+                held_players=held_players,
             )
             statements = GameStatements(store, held, time, key, limits)
             heads = SignedHeads(store, time, sources, key, most=settings.cached_games)
@@ -206,7 +218,7 @@ class Application:
             self.plain = PlainRoutes(endpoints, self.router)
             add_health_routes(self.api, Readiness(store, time))
             for router in (
-                make_players_router(players, keys, store),
+                make_players_router(players, keys, store, held_players),
                 make_games_router(
                     players,
                     games,
@@ -215,6 +227,7 @@ class Application:
                     origin=origin,
                     key=key.public.text,
                     registration=settings.registration,
+                    mail=settings.mail,
                     slack=settings.slack,
                 ),
                 make_channels_router(players, channels),
@@ -224,6 +237,7 @@ class Application:
                 make_talk_router(players, Talk(store, held, sources)),
                 make_events_router(players, hub, store, sources),
                 make_invitation_router(),
+                make_mail_invitations_router(players, held_players),
             ):
                 self.api.include_router(router)
             self._outermost = self._with_middleware(limits)

@@ -92,7 +92,7 @@ class Hall:
 @pytest.fixture(scope="module")
 def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
     folder = tmp_path_factory.mktemp("roles") / "data"
-    with inside(folder, seed="roles", webhook_private=True) as service, receiver() as hook:
+    with inside(folder, seed="roles", webhook_private=True, mail="play@hkoji.example") as service, receiver() as hook:
         yield Hall(service, hook)
 
 
@@ -175,6 +175,8 @@ class Visit:
                 body = {"head": self.course.head, "kind": "annul", "name": self.me.name, "sig": sig}
             case "/v1/games/{game}/talk":
                 body = self.me.saying(self.game, "hello")
+            case "/v1/invitations":
+                body = {"address": f"friend-of-{self.me.name}@example.org", "name": f"friend-of-{self.me.name}"}
             case "/v1/offers":
                 body = offer_of()
             case "/v1/me/channels":

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from hkoji.game.held_keys import Gateway
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line, format_line, format_signed
 from hkoji_server.service.game_statements import ClockReport, Stated
@@ -51,8 +52,11 @@ def submitted_bytes(lines: tuple[Line, ...]) -> bytes:
     return f'{{"receipt":{receipt},"lines":[{",".join(map(format_line, lines))}]}}'.encode("ascii")
 
 
-def player_json(player: Player, retired: tuple[RetiredKey, ...]) -> dict[str, Any]:  # Any: JSON
-    """Returns the object of `PlayerModel`; `retired` are the player's revoked and replaced keys."""
+def player_json(player: Player, retired: tuple[RetiredKey, ...], held: Gateway | None) -> dict[str, Any]:  # Any: JSON
+    """Returns the object of `PlayerModel`; `retired` are the player's revoked and replaced keys.
+
+    `held` is the certificate of the player's key if the service holds it.
+    """
     names = ("key", "revoked", "text", "sig", "new_sig")
     return {
         "name": player.name,
@@ -60,6 +64,7 @@ def player_json(player: Player, retired: tuple[RetiredKey, ...]) -> dict[str, An
         "registered": player.registered,
         "revoked": any(each.key == player.key for each in retired),
         "statement": {"text": player.text, "sig": player.sig},
+        "held": None if held is None else held.to_json(),
         "earlier": [{**{name: getattr(each, name) for name in names}, "until": each.at} for each in retired],
     }
 

@@ -31,6 +31,7 @@ def make_games_router(
     origin: str,
     key: str,
     registration: Registration,
+    mail: str | None,
     slack: int,
 ) -> APIRouter:
     """Returns the endpoints over these use cases."""
@@ -47,6 +48,7 @@ def make_games_router(
             "origin": origin,
             "key": key,
             "registration": registration,
+            "mail": mail,
             "rulesets": sorted(RULESETS),
             "slack": slack,
             "time": sources.at(),

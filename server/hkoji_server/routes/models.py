@@ -187,6 +187,7 @@ class ServiceModel(_Model):
         description="Who may register: anyone, those with a code from the operator, nobody"
     )
     rulesets: list[str]
+    mail: str | None = Field(description="The service's mail address; null if nobody can play by mail here")
     slack: int = Field(description="Seconds after a deadline before the service writes a `timeout`")
     time: str
 
@@ -251,6 +252,16 @@ class EarlierKeyModel(_Model):
     new_sig: str | None = Field(description="By the key that replaced it")
 
 
+class GatewayModel(_Model):
+    """The certificate of a key that the service holds for a player who plays by mail, as the log has it."""
+
+    address: str = Field(pattern="^[0-9a-f]{64}$", description="A salted hash of the mailbox")
+    at: str
+    key: str
+    origin: str
+    sig: str = Field(description="By the service's key, in namespace `hkoji.held.v1`, also over the player's name")
+
+
 class PlayerModel(_Model):
     """A registered player; `statement` is the text that made `key` their key, signed by `key`."""
 
@@ -259,6 +270,7 @@ class PlayerModel(_Model):
     registered: str
     revoked: bool = Field(description="Whether `key` is revoked and not replaced yet")
     statement: Signed
+    held: GatewayModel | None = Field(description="The newest certificate of `key` if the service holds it, else null")
     earlier: list[EarlierKeyModel]
 
 

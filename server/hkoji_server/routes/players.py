@@ -10,6 +10,7 @@ from starlette.types import Scope
 
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.problems import problem_responses
+from hkoji_server.service.held_players import HeldPlayers
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
 from hkoji_server.store import contract
@@ -33,13 +34,16 @@ def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
     return authenticate
 
 
-def make_players_router(players: Players, keys: PlayerKeys, store: contract.Store) -> APIRouter:
+def make_players_router(
+    players: Players, keys: PlayerKeys, store: contract.Store, held_players: HeldPlayers
+) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
 
     async def answer(player: contract.Player) -> dict[str, Any]:  # Any: JSON
-        return answer_json.player_json(player, await store.retired_of(player.name))
+        held = await held_players.certificate(player.name)
+        return answer_json.player_json(player, await store.retired_of(player.name), held)
 
     @router.post(
         "/players",

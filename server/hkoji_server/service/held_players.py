@@ -29,9 +29,10 @@ from hkoji.mail.addresses import OwnAddress, is_mailbox
 from hkoji.mail.mail_commitment import address_hash
 from hkoji.messages.language import LANGUAGES
 from hkoji.messages.text import Text, tell
+from hkoji_server.mail_settings import MailDelimiter
 from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.settings import Registration
+from hkoji_server.settings import Registration, Settings
 from hkoji_server.store.contract import RetiredKey, Store
 from hkoji_server.store.mail_contract import (
     HeldRegistration,
@@ -226,13 +227,21 @@ class HeldPlayers:
         return None if box is None else box.held_key
 
 
+def own_address(settings: Settings) -> OwnAddress | None:
+    """Returns the service's mail address and its delimiter; None if it sends no mail."""
+    if settings.mail is None:
+        return None
+    delimiter = settings.mail_delimiter
+    return OwnAddress(settings.mail, "" if delimiter is MailDelimiter.NONE else delimiter.value)
+
+
 def verify_address(address: str, own: OwnAddress) -> None:
     """Checks the address of a player: one address of ASCII, and none of the service. It is not repeated in errors.
 
     Raises `MalformedError` and `IllegalError`.
     """
     if not is_mailbox(address):
-        raise _malformed(tell("it is not one address such as bob@example.org, in plain letters"))
+        raise _malformed(tell("it is not one address such as someone@mail.example, in plain letters"))
     local, _, host = address.lower().rpartition("@")
     tagged = own.delimiter != "" and local.startswith(f"{own.local.lower()}{own.delimiter}")
     if host == own.host.lower() and (local == own.local.lower() or tagged):
