@@ -8,13 +8,15 @@ def need(f; $why): if f then . else error("1\($why)") end;
 def known(f; $what): if f then . else error("3\($what | tostring[:40]) is not understood") end;
 
 # A form is an expression for the text of a value; an object of forms, ? where the key may be missing; [the form of each
-# item]; {least, most: of a number}; {now, later: what another version may have there}; or null, if it depends on an
-# unknown name.
+# item]; {each: [the form of each]}; {least, most: of a number}; {now, later: what another version may have there}; or
+# null, if it depends on an unknown name.
 def fits($form): . as $value |
     if $form == null then need(type == "object" and (.name | type == "string"); "no name") | known(false; .name)
     elif ($form | type) == "string" then
         need(tojson | test("^(\($form))$"); "\(tojson[:40]) is not \($form[:60])") | true
     elif ($form | type) == "array" then need(type == "array"; "no list") | all(.[]; fits($form[0]))
+    elif $form.each then need(type == "array" and length == ($form.each | length); "no list of its length")
+        | all(range(length); . as $i | $value[$i] | fits($form.each[$i]))
     elif $form.most then need(type == "number" and . >= $form.least and . <= $form.most; "\(.) is not \($form)") | true
     elif $form.now then
         known(tojson | test("^(\($form.now))$") or (test("^(\($form.later))$") | not); .) | fits($form.now)
@@ -54,6 +56,7 @@ def parse:
     | "\"\($base64)\"" as $sig | "\"[!#-\\[\\]-~]{1,256}\"" as $origin
     | [{cards: "\"[0-9A-Za-z]{1,16}\"", part: $seat, salt: $hash, seq: $number}] as $openings
     | [{from: $time, until: $time}] as $outages
+    | {address: $hash, at: $time, key: $key, origin: $origin, sig: $sig} as $gateway
     | {"server/v1": {name: ".*", seed_commit: $hash},
         "duplicate/v1": {deal: $id, name: ".*", seed_commit: $hash}} as $dealers
     | "\"(host|guest|random)\"" as $first
@@ -77,7 +80,11 @@ def parse:
         rematch: "null|\($id)",
         series: (.series | if . == null then "null" else
             {games: "[3579]", id: $id, number: {least: 1, most: ((objects | .games | numbers) // 9)}} end)};
-    def gift: if .gift == null then "null" else {head: $hash, seconds: {least: 1, most: 2592000}, sig: $sig} end;
+    def graded($none): {now: "\"(dkim|token\($none))\"", later: "\"(?!none\").*\""};
+    def mail($none): {commit: (if ((objects | .grade) // "") == "none" then "null" else $hash end), grade: graded($none)};
+    def mail: mail("");
+    def gift: if .gift == null then "null" else {
+        head: $hash, "mail?": ((.gift | objects | .mail) // null | mail), seconds: {least: 1, most: 2592000}, sig: $sig} end;
     def forms: {
         offer: {
             agreement: (.agreement | objects // {} | agreement),
@@ -89,22 +96,26 @@ def parse:
             entropy_commit: $hash,
             invite: (if .invite == null then "null" elif .invite | type == "object" and has("link")
                 then {link: $key, sig: $sig} else {key: "null|\($key)", name: $name} end),
-            key: $key},
-        join: {entropy_commit: $hash, key: $key, "link_sig?": $sig},
-        seed: {entropy: $hash},
+            key: $key, "gateway?": $gateway, "mail?": (.mail | mail)},
+        join: {entropy_commit: $hash, key: $key, "link_sig?": $sig, "gateway?": $gateway, "mail?": (.mail | mail)},
+        seed: {entropy: $hash, "mail?": (.mail | mail("|none"))},
         chance: {"first?": $seat, "markers?": "\"[A-Za-z]+\""},
-        move: {action: "\"[^\"]{1,32}\"", "commit?": "\\[\($hash)(,\($hash))?\\]"},
+        move: {action: "\"[^\"]{1,32}\"", "commit?": "\\[\($hash)(,\($hash))?\\]", "mail?": (.mail | mail)},
         reveal: {openings: $openings},
         rekey: {key: $key, old: $key, proof: $sig},
         revoke: {
             key: $key, name: $name, old: $key, proof: $sig,
             revocation: (if .revocation == null then "null" else {at: $time, origin: $origin, sig: $sig} end)},
-        resign: {},
+        delegate: {
+            gateway: (if .gateway == null then "null" else $gateway end),
+            grade: (if .gateway == null then "null" else graded("") end)},
+        resign: {"mail?": (.mail | mail)},
         lapse: {reason: {now: "\"(expired|declined)\"", later: "\".*\""}},
         credit: {gift: gift, outages: $outages},
         timeout: {seat: $seat},
-        annul: {gift: gift, outages: $outages, seat: $seat, sigs: "\\[\($sig),\($sig)\\]"},
-        cancel: {},
+        annul: {gift: gift, outages: $outages, seat: $seat, sigs: "\\[\($sig),\($sig)\\]",
+            "mails?": {each: [(.mails | arrays) // [] | .[0, 1] | if . == null then "null" else mail end]}},
+        cancel: {"mail?": (.mail | mail)},
         end: {
             openings: $openings,
             result: {
@@ -130,30 +141,40 @@ def parse:
         need(.ruleset | .max_rounds != 0 or .tiebreak != "charm"; "a tie-break without a limit of rounds")
         | need((.openings // []) | map([.seq, .part]) | . == unique; "the openings are not sorted, each once")
         | need((.outages // []) | map(.from, .until) | . == unique; "outages are not in order, or two of them touch")
+        | need(.gateway == null or (has("key") | not) or .gateway.key == .key; "a certificate of another key")
+        | need((has("mails") | not) or .mails != [null, null]; "mails name no mail")
         | need(.gift != null or .outages != [] or .sigs; "it credits nothing");
 
-    label $stop | foreach inputs as $it ({keys: {}, links: []}; # keys in force by name, link of each open
-        .keys as $keys | .links as $links | $it | try (
+    # Keys in force by name, those that the service holds beside them, and the link of each open.
+    label $stop | foreach inputs as $it ({keys: {}, held: {}, links: []};
+        .keys as $keys | .held as $held | .links as $links | $it | try (
             need(length <= 2105344; "the line is too long") | need(test("^\($line)$"); "it is no line of a log")
             | fromjson
             | . as {entry: $text, $sig, receipt: $signed} | ($text | signed(1048576; $entry)) as $read
             | ($signed | if . then .text | signed(1024; $receipt) else null end) as $receipt
             | need(($read.seq == 0) == ($read.seen == null); "seen is null only in entry 0")
             | $read.body | forms[$read.kind] as $form | known($form; "the kind \($read.kind)")
-            | need(fits($form + {"ext?": "{.*}"}); "") | rules
+            | need(fits({"ext?": "{.*}", "mail?": "no mail"} + $form); "") | rules
             | need($read.kind != "chance" or has("first") or has("markers"); "chance decides nothing")
             | (.key // .server_key) as $key | ({offer: "server", revoke: .name}[$read.kind] // $read.by) as $name
             # A key is replaced only by its player's signature, or by the service's if it is lost.
             | ($name != "server" and ($read.by == "server") == ($read.kind == "revoke")) as $may
-            | (if .old == null then $key else "from entry \($read.seq + 1) on \($key)" end) as $says
+            | (if $read.kind == "delegate" then "and from entry \($read.seq + 1) on the service "
+                    + if .gateway then "too, with \(.gateway.key)" else "no more" end
+                elif .old == null then if .gateway then "held by the service: \($key)" else $key end
+                else "from entry \($read.seq + 1) on \($key)" end) as $says
             | ($keys + if $key then {($name): $key} else {} end) as $after
+            | ($held + ({delegate: {($name): .gateway.key}, revoke: {($name): null}}[$read.kind] // {})) as $holds
             | ({open: [.invite.link]}[$read.kind] // []) as $opened
             | {join: $links, open: $opened}[$read.kind][0] as $link
-            | {keys: $after, links: ($links + $opened), row: [($read | .game, .seq, .prev, .by), $name, $key,
-                (if .old == null or $may then .old else "nobody" end), (.invite | objects | .key // .link) // null,
+            | {keys: $after, held: $holds, links: ($links + $opened), row: [($read | .game, .seq, .prev, .by), $name,
+                if $read.kind == "delegate" then $keys[$name], $keys[$name], .gateway.key
+                else $key, (if .old == null or $may then .old else "nobody" end),
+                    ((.invite | objects | .key // .link) // null) end,
                 if $read.kind == "revoke" then "by the word of the server alone \($says)" else $says end,
-                (if .old == null then $after else $keys end)[$read.by],
-                if $read.by == "server" then "hkoji.server.v1" else "hkoji.entry.v1" end, $sig,
+                ((if .mail then $held[$read.by] else null end) // (if .old == null then $after else $keys end)[$read.by]),
+                if $read.by == "server" then "hkoji.server.v1" elif .mail then "hkoji.gateway.v1"
+                else "hkoji.entry.v1" end, $sig,
                 proofs($name; $read; $link),
                 ($receipt | "\(.game) \(.seq)", .head, .at), ($signed | .sig, .text), $text]}
         ) catch {row: ["!\(.)"]};
@@ -193,7 +214,8 @@ def timed:
     | [range($count + 1) as $n | first((range($n; $count) | select($own[.])), $count)] as $word
     | [range($count) as $n | $own[$n] // $log[$n + 1].seen] as $times
     | [range($count) as $n | if $own[$n] then $n else $word[$n + 1] end] as $known
-    | [foreach range($count) as $n ({players: [], keys: {}, heads: []};
+    # The service holds the key of each name in `held`: "only" that one, or one for mails of at least that grade.
+    | [foreach range($count) as $n ({players: [], keys: {}, held: {}, heads: []};
         $log[$n] as {$at, $body, $by, $game, $kind, $prev, $seen} | $rows[$n] as $row | $log[$n - 1:$n][0] as $before
         | ($times[$n] // $seen) as $time | def found($pass; $it; $says; $upto):
             if $it then .rows += [[$pass, $n, ([$n, $upto] | max), $says]] else . end;
@@ -203,14 +225,17 @@ def timed:
         # Of what a credit or annul has for the entry that `seat` owes, which came at `until`, what may be wrong.
         def helps($seat; $heads; $since; $until; $upto): (.players[1 - $seat] // "") as $name | .keys[$name] as $key
             | if $body.gift then found(2; $heads | index($body.gift.head) | not; "a gift for another entry")
+                | found(2; ($body.gift.mail == null) == (.held[$name] == "only"); "its mail is missing or misplaced")
                 | verify(2; "no gift by \($name)"; $key; "hkoji.give.v1"; $body.gift.sig;
-                    {$game, head: $body.gift.head, $name, seconds: $body.gift.seconds, v: 1} | tojson) else . end
+                    {$game, head: $body.gift.head, mail: $body.gift.mail, $name, seconds: $body.gift.seconds, v: 1}
+                    | with_entries(select(.value != null)) | tojson) else . end
             | reduce $body.outages[] as $it (.;
                 found(2; $it.from < $since or $it.until > $until; "an outage elsewhere"; $upto)
                 | .rows += [range($n + 1) | select($times[.] and $it.from <= $times[.] and $times[.] < $it.until)
                     | [2, $n, ([$n, $known[.]] | max), "an outage at a time of record"]]);
         .rows = [] | (.players | index($by)) as $seat
-        | .heads = (if $before.kind == "rekey" or $before.kind == "revoke" then .heads else [] end) + [$prev]
+        | .heads = (if ["rekey", "revoke", "delegate"] | index($before.kind) then .heads else [] end) + [$prev]
+        | if ($kind == "open" or $kind == "join") and $body.gateway then .held[$by] = "only" else . end
 
         | if $receipts then verify(1; "unsigned"; $server; "hkoji.receipt.v1"; $row[21]; $row[22])
             | found(1; $row[18:20] != ["\($game) \($n)", $row[24]]; "its receipt is of another entry")
@@ -221,9 +246,16 @@ def timed:
         | found(1; $kind == "lapse" and if $body.reason == "declined" then .invited | not
             else $expires == null or $time <= $expires end; "it has not lapsed"; $known[$n])
         | found(1; $kind == "join" and $expires and $time > $expires; "it joined after \($expires)"; $known[$n])
-
+        | if $body.gateway then verify(1; "a false certificate"; $server; "hkoji.held.v1"; $body.gateway.sig;
+            $body.gateway | {address, at, key, name: $by, origin, v: 1} | tojson) else . end
+        | .held[$by] as $least | $body.mail.grade as $grade
+        | found(1; $by != "server" and if $grade == null then $least == "only" else $least == null
+            or ($least == "dkim" and $grade != "dkim") or ($least == "token" and $grade == "none") end;
+            "its mail is missing or misplaced")
         | if $kind == "open" or $kind == "join" then .keys[$by] = $body.key
         elif $kind == "rekey" or $kind == "revoke" then .keys[$body.name // $by] = $body.key else . end
+        | if $kind == "delegate" then .held[$by] = $body.grade
+        elif $kind == "revoke" then .held[$body.name // $by] = null else . end
         | if $kind == "open" and .players == [] then .players = [$by] | .invited = ($body.invite.name != null)
         elif $kind == "join" and (.players | length) == 1 then .players += [$by]
             | if $clock then . + {runs: true, since: $times[$n], turn: null, spent: 0}
@@ -232,8 +264,10 @@ def timed:
                 helps($due.seat; $due.heads; $due.since; $seen; $known[$n - 1])
             else found(2; true; "a credit where there can be none") end
         elif $kind == "annul" then
-            reduce (0, 1) as $each (.; (.players[$each] // "") as $name | verify(2; "not called off by \($name)";
-                .keys[$name]; "hkoji.annul.v1"; $body.sigs[$each]; {$game, head: $prev, $name, v: 1} | tojson))
+            reduce (0, 1) as $each (.; (.players[$each] // "") as $name | $body.mails[$each] as $mail
+                | found(2; ($mail == null) == (.held[$name] == "only"); "its mail is missing or misplaced")
+                | verify(2; "not called off by \($name)"; .keys[$name]; "hkoji.annul.v1"; $body.sigs[$each];
+                    {$game, head: $prev, $mail, $name, v: 1} | with_entries(select(.value != null)) | tojson))
             | if $body.gift == null and $body.outages == [] then . elif .runs then
                 helps($body.seat; .heads; .since; $time; $known[$n])
             else found(2; true; "it credits without a clock") end else . end
@@ -287,9 +321,24 @@ def opened:
 # that make deck keys of it; for each chance entry first and markers, and which of them it has to decide; who starts
 # each round. All that only if seed and entropy are known; in the end, what there is to say of the step.
 
+def signed_for: # of entries: for each player for whom the service has signed, how much, and for which mails
+    . as $log | map(select(.kind == "open" or .kind == "join").by) as $names
+    | [.[] | . as {$body, $by, $kind, $seq}
+        | (select($body.mail) | [$by, "entry", $body.mail.grade]),
+          (select($kind == "credit" or $kind == "annul") | .body.gift | select(.) | select(.mail)
+            | [($names - [if $kind == "annul" then $names[$body.seat] else $log[$seq - 1].by end])[0], "", .mail.grade]),
+          (select($body.mails) | (0, 1) as $seat | select($body.mails[$seat])
+            | [$names[$seat], "", $body.mails[$seat].grade])]
+    | group_by(.[0])[] | .[0][0] as $name | (map(select(.[1] == "entry")) | length) as $entries
+    | map(.[2]) as $grades | [["dkim", "token", "none"][] as $it | "\($grades | map(select(. == $it)) | length) \($it)"]
+    | ["for \($name)", "by the service: \($entries) entries, \(($grades | length) - $entries) statements, of which say "
+        + join(", ") + "; they prove what the service says, not what \($name) did"
+        + if any($log[]; .by == $name and (.kind == "open" or .kind == "join") and .body.gateway)
+            then "; it drew \($name)'s part in the shuffle" else "" end];
+
 def dealt:
     def of($kind): map(select(.kind == $kind));
-    [inputs | fromjson] | of("offer")[0].body as $offer | of("open")[0].by as $host | of("join")[0].by as $guest
+    [inputs | fromjson] | signed_for, (of("offer")[0].body as $offer | of("open")[0].by as $host | of("join")[0].by as $guest
     | of("end")[0] as $over | (map(select(.kind == "end" or .kind == "unseal").body.seed) | last) as $seed
     | (of("seed") | map({(.by): .body.entropy}) | add // {} | [.[$guest // ""], .[$host // ""]]) as $entropy
     | if $over == null then ["7 deal", "not reached: there is no end"]
@@ -312,7 +361,7 @@ def dealt:
             | if $hanamikoji and $first != null then ($first + $round) % 2 else ([$first] + $chosen)[$round] end
             | ["round", $round + 1, if . == null then "nobody" else [$host, $guest][.] end]),
         ["7 deal", "\($rounds) round\(if $rounds == 1 then "" else "s" end) dealt from the seed"]
-    end;
+    end);
 
 if $step == "1" then parse else
     if $step == "5" then timed elif $step == "6" then opened else dealt end

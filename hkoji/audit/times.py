@@ -129,7 +129,8 @@ class TimedLog:
         self._worded = worded
         offer = timed[0].body if timed else None
         self._agreement = offer.agreement if isinstance(offer, entry_kinds.Offer) else UNTIMED
-        self._server = offer.server_key if isinstance(offer, entry_kinds.Offer) else None
+        offers = (each.body.server_key for each in timed if isinstance(each.body, entry_kinds.Offer))
+        self._server = next(offers, None)
         self._names: list[str] = []  # host and guest, as far as they have come
         self._keys: dict[str, PublicKey] = {}
         self._held = held_keys(timed)

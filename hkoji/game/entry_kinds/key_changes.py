@@ -131,9 +131,9 @@ class Delegate(NamedTuple("Delegate", [("gateway", Gateway | None), ("grade", Ma
         """Reads a body."""
         fields = read_fields(body, cls.KIND, (GATEWAY, "grade"))
         given, grade = fields[GATEWAY], fields["grade"]
-        if (given is None) != (grade is None):
-            raise MalformedError(tell("delegate"), tell("gateway and grade are not both null"))
         if given is None:
+            if grade is not None:
+                raise MalformedError(tell("delegate"), tell("gateway and grade are not both null"))
             return cls(None, None)
         gateway = read_gateway(given)
         return cls(require_strong_gateway(gateway), read_least_grade(grade))

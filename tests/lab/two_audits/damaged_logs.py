@@ -22,6 +22,7 @@ from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.lab.two_audits.damaged_held import OF_HELD, held_tables
 from tests.lab.two_audits.damaged_links import OF_LINKS, linked
 from tests.support.curve import encode_point, encodings, small_order
 from tests.support.drafts import Draft, Sign, draft, other_than_ssh_keygen, pins, seal, write
@@ -58,6 +59,7 @@ def tables() -> tuple[Table, ...]:
         rekeyed(),
         revoked(),
         linked(),
+        *held_tables()[:4],
     )
 
 
@@ -484,7 +486,7 @@ def _ruleset(rng: random.Random, drafts: list[Draft]) -> None:
 
 
 def _kind(rng: random.Random, drafts: list[Draft]) -> None:
-    kinds = [*(it.kind for it in drafts), "rekey", "revoke", "plan", "Move", "x" * 32, "x" * 33, "-"]
+    kinds = [*(it.kind for it in drafts), "rekey", "revoke", "delegate", "plan", "Move", "x" * 32, "x" * 33, "-"]
     rng.choice(drafts).value["kind"] = rng.choice(kinds)
 
 
@@ -632,12 +634,13 @@ FORGERIES: dict[str, Forgery] = {
     "a later version": _later,
     "an entry less or twice": _taken_out,
     **OF_LINKS,
+    **OF_HELD,
 }
 
 
 def forged(name: str, rng: random.Random) -> Case:
     """One table with one forgery."""
-    table = linked() if name in OF_LINKS else rng.choice(tables())
+    table = linked() if name in OF_LINKS else rng.choice(held_tables() if name in OF_HELD else tables())
     drafts = draft(table)
     FORGERIES[name](rng, drafts)
     return Case(name, seal(drafts), _pins(table, rng))
