@@ -1,4 +1,4 @@
-"""Hashes of play by mail: tokens, commitments to mails and to mailboxes. docs/spec/log.md has their forms.
+"""Hashes of play by mail: tokens, commitments to mails and to mailboxes. docs/spec/mails.md.
 
 Every hash is over ASCII lines that each end in a newline. Binary values stand in them, and are returned, as lower-case
 hex. A token is a commitment too: with its nonce it shows for which turn of which player it was made.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hkoji.errors import NotationError
 from hkoji.mail.commands import WORDS, read_command
 from hkoji.mail.order_types import DECISIVE, MailOrder, OrderFault, OrderKind
 from hkoji.mail.orders import is_order, read_orders
@@ -27,7 +30,7 @@ from hkoji.show.games import board, brief_type
 from tests.support.boards import position as position_of
 from tests.support.boards import stages
 from tests.support.mail_shape import LETTER, position, quote
-from tests.support.rules import decisions, fewer, random_game
+from tests.support.rules import Game, decisions, every_game, fewer, random_game
 
 WORDS_FOR = {
     "hanamikoji": {
@@ -261,6 +264,26 @@ def test_commands_with_more_or_less_are_none(line: str) -> None:
     fault = read_orders([line], position("turn"))
     assert isinstance(fault, OrderFault)
     assert fault.line == line
+
+
+def test_the_specification_has_every_command() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "spec" / "mails.md").read_text()
+    table = page.partition("| English | Italian |")[2].partition("\n\n")[0]
+    for kind in DECISIVE - {OrderKind.MOVE}:
+        assert f"`{kind.value}`" in page.partition("Otherwise nothing is done")[0]
+    for word in WORDS:
+        assert re.search(rf"`{word}[` ]", table), word
+
+
+@every_game
+def test_the_first_state_of_a_game_reads_no_cards_alone(game: Game) -> None:
+    """So it tells a move with a sign or word from cards, whatever is due later."""
+    for ruleset in game.rulesets:
+        assert ruleset.initial().due not in DECISION_DUE
+        for kind in ruleset.pack.kinds:
+            for cards in (kind, kind * 2, f"{kind} {kind}"):
+                with pytest.raises(NotationError):
+                    ruleset.initial().parse_action(cards)
 
 
 @pytest.mark.parametrize("kind", sorted(DECISIVE))
