@@ -45,6 +45,8 @@ from hkoji.mail.letters.facts import (
     UnreadableFacts,
     WelcomeFacts,
 )
+from hkoji.mail.order_types import OrderFault
+from hkoji.mail.orders import read_orders
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
@@ -81,13 +83,16 @@ def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]
         yield "asked-sender", AskedBackFacts(seen.legal[-1], AskedWhy.SENDER, facts, sender="bob@elsewhere.example")
         yield "asked-signature", AskedBackFacts(seen.legal[0], AskedWhy.SIGNATURE, facts)
         yield "asked-final", AskedBackFacts("resign", AskedWhy.FINAL, facts)
-        bad = NotUnderstoodFacts("2bb", tell("you have only one B"), facts, seen.legal[:3])
-        yield "not-understood", bad
-        yield "not-understood-below", NotUnderstoodFacts("ciao, come va?", "", facts, more=True)
-        yield (
-            "not-understood-bare",
-            NotUnderstoodFacts("c", tell("a move needs a sign or a word"), facts, ask=seen.legal[0]),
-        )
+        bare = seen.legal[0].lstrip("-").lower()
+        for name, lines in (
+            ("", ["2bb" if course.setup.ruleset.name == "hanamikoji" else "rx9"]),
+            ("-below", ["show", "ciao, come va?"]),
+            ("-bare", [bare]),
+        ):
+            fault = read_orders(lines, course.state)
+            if isinstance(fault, OrderFault):
+                told = NotUnderstoodFacts(fault.line, fault.reason, facts, fault.near, fault.ask, fault.more)
+                yield f"not-understood{name}", told
         yield "called-off", CalledOffFacts(facts)
     if course.stage is Stage.OVER:
         yield "over", OverFacts(facts, log)

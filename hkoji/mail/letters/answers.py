@@ -89,7 +89,7 @@ def on_record(facts: OnRecordFacts, say: Speaker) -> LetterDraft:
     first = [say(_done(facts.kind, facts.seq, time))]
     told: Block = ()
     move = _in_words(facts.action, game) if facts.action and facts.seat.cards else ""
-    if move and move not in game.brief.news():
+    if move and not (game.mine and move in game.brief.news()):
         told = paragraph(say(tell("On record: {move}.", move=move)))
     if game.mine:
         draft = turn(TurnFacts(facts.seat), say)

@@ -133,7 +133,7 @@ class GameWords:
         if not self.seat.cards:
             return ()
         news = self.brief.news()
-        told = self.say(tell("Lately: {news}.", news=", ".join(news))) if news else ""
+        told = self.say(tell("Lately: {news}.", news="; ".join(news))) if news else ""
         return paragraph(told, *self.brief.standing())
 
     def table(self) -> Block:

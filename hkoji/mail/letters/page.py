@@ -19,7 +19,6 @@ _SEEN: Final = 40
 _SAFE: Final = frozenset("""+-/,.?!'"()=^>* """)
 
 _BEFORE_STOP: Final = re.compile(rf"{TIE}(?=[.,;:)])")
-_AT_BEGIN: Final = re.compile(rf"^( *){TIE}+")
 
 Block: TypeAlias = tuple[str, ...]
 """Lines without an empty one; an empty line follows a block."""
@@ -94,14 +93,14 @@ def tied(text: str) -> str:
 def fold(text: str, indent: str = "", hanging: str = "") -> list[str]:
     """The lines of a text, broken at spaces only."""
     lines = wrap(
-        _BEFORE_STOP.sub("", text),
+        _BEFORE_STOP.sub("", text).replace(f" {TIE}", TIE * 2),
         WIDTH,
         initial_indent=indent,
         subsequent_indent=hanging,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return [_AT_BEGIN.sub(r"\1", line).replace(TIE, " ").rstrip() for line in lines]
+    return [line.replace(TIE, " ").rstrip() for line in lines]
 
 
 def harmless(line: str) -> str:

@@ -88,7 +88,7 @@ class HanamikojiBrief(Brief):
                     seat,
                     "You have the favor of {kinds}: {charm} charm.",
                     "{name} has the favor of {kinds}: {charm} charm.",
-                    kinds=all_of(favoring),
+                    kinds=", ".join(favoring),
                     geisha=geisha(markers, seat),
                     charm=charm(markers, seat),
                 )
