@@ -22,6 +22,7 @@ from hkoji.game.time_control import parse_time_control
 from hkoji.log.line import Line
 from hkoji.mail.letters import Letter, write_letter
 from hkoji.mail.letters.facts import (
+    AnnulFacts,
     AskedBackFacts,
     AskedWhy,
     HelpFacts,
@@ -196,6 +197,12 @@ def test_the_letter_of_moves_has_every_legal_move_once(ruleset: Ruleset, lang: s
         assert sorted(action_of(each, state) for each in listed) == sorted(facts.position.legal)
 
 
+def _under_answer(facts: SeatFacts, lang: str) -> list[str]:
+    """The line that agrees to call a game off."""
+    lines = write_letter(AnnulFacts(facts, by_mail=True), SPEAKERS[lang]).text.split("\n")
+    return [each for before, each in pairwise(lines) if before.endswith(("answer:", "rispondi:"))]
+
+
 @every_language
 def test_every_word_that_a_letter_names_is_a_command(lang: str) -> None:
     """Words in a letter are set off by two spaces; a word that is not read would lead nowhere."""
@@ -212,19 +219,14 @@ def test_every_word_that_a_letter_names_is_a_command(lang: str) -> None:
         if line.startswith("  ") and "(" in line and ":" in line:
             for part in re.split(r"[(),:]", line.partition(": ")[0]):
                 found |= {part.strip()} - {""}
+    found |= {line.strip() for line in _under_answer(facts, lang)}
     kinds = set()
     for word in found:
         read = read_orders([word])
         assert not isinstance(read, OrderFault), (word, read)
         kinds.add(read[0].kind)
-    assert kinds >= {
-        OrderKind.SHOW,
-        OrderKind.RULES,
-        OrderKind.RESIGN,
-        OrderKind.STOP,
-        OrderKind.NOT_ME,
-        OrderKind.LANG,
-    }
+    assert kinds >= {OrderKind.SHOW, OrderKind.RULES, OrderKind.RESIGN, OrderKind.STOP, OrderKind.NOT_ME}
+    assert kinds >= {OrderKind.LANG, OrderKind.CARDS, OrderKind.QUIET, OrderKind.START, OrderKind.CALL_OFF}
 
 
 # --- what is not shown ------------------------------------------------------------------------------------------------
