@@ -12,7 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from tests.support.forked import ForkedProcess, run_forked
+from tests.lab.mail.quick import run_quick
+from tests.support.forked import ForkedCall, ForkedProcess, run_forked
 from tests.support.service import UNLIMITED_ENVIRONMENT, Service, start
 
 ADDRESS: Final = "play@hkoji.example"
@@ -48,10 +49,11 @@ class MailWorld:
             **settings,
         }
         self._settings = {f"HKOJI_SERVER_{name.upper()}": value for name, value in given.items()}
-        self.program = (sys.executable, "-m", "tests.lab.mail.quick", str(wait))
-        self.service: Service = start(self.data, settings=given, program=self.program)
+        self._wait = wait
+        quick = (sys.executable, "-m", "tests.lab.mail.quick", str(wait))
+        self.service: Service = start(self.data, settings=given, program=quick)
         self._log = folder / "mail.log"
-        self.mail: subprocess.Popen[bytes] | None = None
+        self.mail: subprocess.Popen[bytes] | ForkedCall | None = None
 
     @property
     def log(self) -> str:
@@ -60,13 +62,13 @@ class MailWorld:
 
     def start_mail(self, program: Sequence[str] = ()) -> None:
         """Starts the mail process, or a `program` that behaves alike, and waits until its door is open."""
-        with self._log.open("ab") as log:
-            self.mail = subprocess.Popen(
-                [*(program or self.program), "admin", "mail", "run", "--data", str(self.data)],
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **UNLIMITED_ENVIRONMENT, **self._settings, "PYTHONUNBUFFERED": "1"},
-            )
+        words = ["admin", "mail", "run", "--data", str(self.data)]
+        environment = {**os.environ, **UNLIMITED_ENVIRONMENT, **self._settings, "PYTHONUNBUFFERED": "1"}
+        if program:
+            with self._log.open("ab") as log:
+                self.mail = subprocess.Popen([*program, *words], stdout=log, stderr=log, env=environment)
+        else:
+            self.mail = ForkedCall(run_quick, self._wait, words, self._log, environment)
         end = time.monotonic() + _PATIENCE
         while not self._listens():
             assert self.mail.poll() is None, self.log[-3000:]
