@@ -136,6 +136,7 @@ def test_without_a_delimiter_only_ids_have_tokens() -> None:
         f"play+{TOKEN}a@hkoji.example",
         f"play+{TOKEN[:-1]}1@hkoji.example",
         f"play+c-{TOKEN}@hkoji.example",
+        f"play+b-b-{TOKEN}@hkoji.example",
         f"play-{TOKEN}@hkoji.example",
         f"xplay+{TOKEN}@hkoji.example",
         f"play+{TOKEN}@hkoji.example.org",

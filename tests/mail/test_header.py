@@ -85,6 +85,7 @@ def test_a_bounce_is_known_by_its_address() -> None:
         ("friends: a@b.c, <d@e.f>;", ("a@b.c", "d@e.f")),
         ("x@y <a@b.c>", ("a@b.c",)),
         ("(c (d@e) \\) f) a@b.c", ("a@b.c",)),
+        ("(\\) x@y, \\( ) a@b.c", ("a@b.c",)),
         ("(never closed a@b.c", ()),
         ('"never closed a@b.c', ()),
         ("undisclosed-recipients:;", ()),
@@ -201,9 +202,9 @@ def test_reports_say_what_became_of_a_letter(status: str, kind: BounceClass) -> 
 
 
 def test_of_several_recipients_a_failure_counts() -> None:
-    for statuses in itertools.permutations(("4.4.1", "5.2.2", "2.0.0")):
+    for statuses in itertools.permutations(("4.4.9", "5.2.1", "2.0.0")):
         lines = "\n\nFinal-Recipient: rfc822; a@b\n".join(f"Status: {each}" for each in statuses)
-        assert read_bounce(_report(lines)) == Bounce(BounceClass.FAILED, "5.2.2", OUR_ID)
+        assert read_bounce(_report(lines)) == Bounce(BounceClass.FAILED, "5.2.1", OUR_ID)
 
 
 def test_what_is_no_bounce() -> None:

@@ -21,7 +21,20 @@ from hkoji.mail.message import read_parts, read_text, without_trace
 from hkoji.mail.paragraph import order_paragraph
 from scripts.build.mails import FOLDER, SHAPES, build
 from tests.support.mail_bombs import BOMBS, FILED
-from tests.support.mail_shape import Shape, alternative, describe, encoded, multipart, nested, part, parts, plain, quote
+from tests.support.mail_shape import (
+    Shape,
+    alternative,
+    describe,
+    encoded,
+    head,
+    made,
+    multipart,
+    nested,
+    part,
+    parts,
+    plain,
+    quote,
+)
 
 SECONDS = 0.25
 """The longest that one mail may take."""
@@ -187,6 +200,7 @@ def test_flowed_paragraphs_are_joined() -> None:
         "> b c ",
         "d",
     ]
+    assert join_flowed(["a ", "-- ", "x"], delete_space=False) == ["a ", "-- ", "x"]
     assert join_flowed(["ta ", "ke c"], delete_space=True) == ["take c"]
     assert join_flowed([" >c4a1", "-- ", "x"], delete_space=False) == [">c4a1", "-- ", "x"]
 
@@ -253,6 +267,31 @@ def test_only_texts_that_are_read_through_count() -> None:
     assert describe(multipart("mixed", inner)) == "move 2BC"
     assert describe(multipart("mixed", inner.replace("\n", f"\n{attached}\n", 1))) == "move 2BC"
     assert describe(multipart("mixed", part("message/rfc822", "\n2bc\n"))) == "nothing: (no line)"
+
+
+def test_every_disposition_but_inline_is_an_attachment() -> None:
+    for disposition, reading in (
+        ("inline", "move 2BC"),
+        ('INLINE; filename="a.txt"', "move 2BC"),
+        ("", "move 2BC"),
+        ("attachment", "nothing: (no line)"),
+        ("x-other", "nothing: (no line)"),
+        ("in", "nothing: (no line)"),
+    ):
+        raw = multipart("mixed", part("text/plain", "2bc\n", f"Content-Disposition: {disposition}"))
+        assert describe(raw) == reading
+
+
+def test_parts_have_their_bytes_and_nothing_of_the_lines_between() -> None:
+    for boundary in ("b", "a.+(b)?", "a b", "'", "=_x", "b" * 70):
+        field, body = parts("mixed", part("text/plain", "2bc\n"), part("text/plain", ""), boundary=boundary)
+        raw = made(
+            head(field), f"--not\n{body.replace('--' + boundary, '--' + boundary + '  ', 1)}\n--{boundary}\n\n1a"
+        )
+        assert [each.body for each in read_parts(raw).parts] == [b"2bc\n", b""]
+    for boundary in ("", "a ", "a;b", "b" * 71, "é"):
+        field, body = parts("mixed", part("text/plain", "2bc\n"), boundary=boundary)
+        assert describe(made(head(field), body)) == "refused: it has parts without a valid boundary between them"
 
 
 def test_base64_is_strict() -> None:

@@ -79,7 +79,7 @@ def as_typed(line: str, chance: random.Random) -> str:
     """A line as phones and programs change it."""
     if line.startswith("-"):
         line = chance.choice("-–—−‐") + line[1:]
-    return chance.choice(["{}", "{}.", "*{}*", "_{}_", " {} ", "\u200b{}", "{}\u00a0", "*{}.*"]).format(line)
+    return chance.choice(["{}", "{}.", "*{}*", "_{}_", " {} ", "\u200b{}", "{}\u00a0", "*{}.*", "_{}_."]).format(line)
 
 
 @cache
