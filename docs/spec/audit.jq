@@ -81,10 +81,12 @@ def parse:
         series: (.series | if . == null then "null" else
             {games: "[3579]", id: $id, number: {least: 1, most: ((objects | .games | numbers) // 9)}} end)};
     def graded($none): {now: "\"(dkim|token\($none))\"", later: "\"(?!none\").*\""};
-    def mail($none): {commit: (if ((objects | .grade) // "") == "none" then "null" else $hash end), grade: graded($none)};
+    def mail($none):
+        {commit: (if ((objects | .grade) // "") == "none" then "null" else $hash end), grade: graded($none)};
     def mail: mail("");
     def gift: if .gift == null then "null" else {
-        head: $hash, "mail?": ((.gift | objects | .mail) // null | mail), seconds: {least: 1, most: 2592000}, sig: $sig} end;
+        head: $hash, "mail?": ((.gift | objects | .mail) // null | mail), seconds: {least: 1, most: 2592000},
+        sig: $sig} end;
     def forms: {
         offer: {
             agreement: (.agreement | objects // {} | agreement),
@@ -172,7 +174,8 @@ def parse:
                 else $key, (if .old == null or $may then .old else "nobody" end),
                     ((.invite | objects | .key // .link) // null) end,
                 if $read.kind == "revoke" then "by the word of the server alone \($says)" else $says end,
-                ((if .mail then $held[$read.by] else null end) // (if .old == null then $after else $keys end)[$read.by]),
+                ((if .mail then $held[$read.by] else null end)
+                    // (if .old == null then $after else $keys end)[$read.by]),
                 if $read.by == "server" then "hkoji.server.v1" elif .mail then "hkoji.gateway.v1"
                 else "hkoji.entry.v1" end, $sig,
                 proofs($name; $read; $link),
@@ -326,7 +329,8 @@ def signed_for: # of entries: for each player for whom the service has signed, h
     | [.[] | . as {$body, $by, $kind, $seq}
         | (select($body.mail) | [$by, "entry", $body.mail.grade]),
           (select($kind == "credit" or $kind == "annul") | .body.gift | select(.) | select(.mail)
-            | [($names - [if $kind == "annul" then $names[$body.seat] else $log[$seq - 1].by end])[0], "", .mail.grade]),
+            | .mail.grade as $grade
+            | [($names - [if $kind == "annul" then $names[$body.seat] else $log[$seq - 1].by end])[0], "", $grade]),
           (select($body.mails) | (0, 1) as $seat | select($body.mails[$seat])
             | [$names[$seat], "", $body.mails[$seat].grade])]
     | group_by(.[0])[] | .[0][0] as $name | (map(select(.[1] == "entry")) | length) as $entries
@@ -338,8 +342,8 @@ def signed_for: # of entries: for each player for whom the service has signed, h
 
 def dealt:
     def of($kind): map(select(.kind == $kind));
-    [inputs | fromjson] | signed_for, (of("offer")[0].body as $offer | of("open")[0].by as $host | of("join")[0].by as $guest
-    | of("end")[0] as $over | (map(select(.kind == "end" or .kind == "unseal").body.seed) | last) as $seed
+    [inputs | fromjson] | signed_for,
+    (of("offer")[0].body as $offer | of("open")[0].by as $host | of("join")[0].by as $guest | of("end")[0] as $over | (map(select(.kind == "end" or .kind == "unseal").body.seed) | last) as $seed
     | (of("seed") | map({(.by): .body.entropy}) | add // {} | [.[$guest // ""], .[$host // ""]]) as $entropy
     | if $over == null then ["7 deal", "not reached: there is no end"]
     elif $offer == null or $seed == null then ["7 deal", "not reached: the seed is sealed"]
