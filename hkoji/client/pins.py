@@ -7,20 +7,17 @@ the service. A key that only the service vouches for is refused until the user h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hkoji.client.files import intact, locked, read_json, text_or_none, write_json
 from hkoji.client.home import Home
 from hkoji.client.transport import same_address
 from hkoji.errors import OtherOriginError, TrustError
-from hkoji.game.setup import Setup
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.public_key import PublicKey, parse_public_key
-from hkoji.log.statement import NewKey
 from hkoji.messages.text import tell
-from hkoji.rules.events import Seat
 
 
 def registered(home: Home) -> tuple[str, ...]:
@@ -218,6 +215,19 @@ class Pins:
         if before != key:
             self._rewrite(edit)
 
+    def said_held(self, name: str, key: PublicKey) -> bool:
+        """Returns whether a game has been seen in which the service holds `key` for a player."""
+        with intact(self._file):
+            return key.fingerprint in self._pins().get("held", {}).get(name, ())
+
+    def note_held(self, name: str, key: PublicKey) -> None:
+        """Records that the service holds a key for a player."""
+        self._rewrite(lambda here: _added(here, "held", name, key.fingerprint))
+
+    def certifies(self, origin: str) -> bool:
+        """Returns whether a certificate of that origin can be of the service at this address."""
+        return origin == self.origin or (self.origin is None and same_address(self._url, origin))
+
     def remember(self, name: str, key: PublicKey) -> None:
         """Keeps an earlier key of a player, for old games."""
         if key not in self.known(name):
@@ -246,161 +256,3 @@ def _added(here: dict[str, Any], what: str, name: str, text: str) -> dict[str, A
     lists = here.get(what, {})
     kept = lists.get(name, [])
     return here if text in kept else {**here, what: {**lists, name: [*kept, text]}}
-
-
-Successors = Callable[[str], Iterable[NewKey]]
-"""Returns the verified statements by which a player's keys replaced one another, the oldest first."""
-
-
-# --- keys in a game ---------------------------------------------------------------------------------------------------
-
-
-class LearnedKey(NamedTuple):
-    """A key that was not known before; `counts` says whether it is now the player's current key."""
-
-    key: PublicKey
-    counts: bool
-
-
-class KnownKeys:
-    """The keys of one service's players, as this player knows them. `say` gets a remark when a key has changed."""
-
-    def __init__(self, pins: Pins, successors: Successors, say: Callable[[str], None]) -> None:
-        self._pins: Final = pins
-        self._successors = successors
-        self._say = say
-
-    def meet(self, setup: Setup, me: str | None, seat: Seat | None = None) -> None:
-        """Pins the new keys of a game's players. Raises `TrustError` before anything is pinned.
-
-        `me` is the player's own name, and `seat` theirs, found by their key. In a game by link that a guest has joined,
-        the link has introduced the other player's first key.
-        """
-        found: list[tuple[str, LearnedKey]] = []
-        for number in (0, 1):
-            name = setup.names[number]
-            if name is not None:
-                found += [(name, learnt) for learnt in self._learn(setup, number, name, mine=name == me)]
-        for name, learnt in found:
-            if not learnt.counts:
-                self._pins.remember(name, learnt.key)
-                continue
-            if name in self._pins.players:
-                self._say(
-                    tell("{name} has another key now: {fingerprint}", name=name, fingerprint=learnt.key.fingerprint)
-                )
-            self._pins.pin_player(name, learnt.key)
-        if setup.link is not None and seat is not None:
-            other = setup.names[1 - seat]
-            if other is not None:
-                self._pins.introduce(other, setup.all_keys(1 - seat)[0])
-
-    def _learn(self, setup: Setup, seat: int, name: str, *, mine: bool) -> list[LearnedKey]:
-        """Returns the new keys of a seat, in order."""
-        known, current = self._pins.known(name), self._pins.players.get(name)
-        changes = [change for change in setup.replaced if change.seat == seat]
-        first, *later = setup.all_keys(seat)
-        new: list[LearnedKey] = []
-        proved = _before_known((first, *later), known)
-        if current is None:
-            new.append(LearnedKey(first, counts=True))
-            current = first
-        elif first not in known and proved:
-            new += [LearnedKey(key, counts=False) for key in proved]
-            known = {*known, *proved}
-        elif first not in known and mine and self._pins.trusted(name, first):
-            new.append(LearnedKey(first, counts=False))
-        elif first not in known:
-            steps = {step.old: step.key for step in self._successors(name)}
-            followed, before = _follow(steps, current, first), _follow(steps, first, current)
-            if followed or self._pins.trusted(name, first):
-                new += [*(LearnedKey(key, counts=False) for key in followed[:-1]), LearnedKey(first, counts=True)]
-                current = first
-            elif before:  # an old game: the current key has signed that it follows this one
-                new += [LearnedKey(key, counts=False) for key in (first, *before[:-1]) if key not in known]
-            else:
-                raise _another(name, first, current, mine=mine)
-        for change, key in zip(changes, later, strict=True):
-            if key in known:
-                continue
-            if change.vouched and not self._pins.trusted(name, key):
-                raise _taken_over(setup, key) if mine else _vouched(name, key, change.old)
-            # An old game may show how an earlier key was introduced. That does not make it the current key again.
-            counts = change.old == current
-            current = key if counts else current
-            new.append(LearnedKey(key, counts))
-        return new
-
-
-def _before_known(keys: Sequence[PublicKey], known: Collection[PublicKey]) -> tuple[PublicKey, ...]:
-    """Returns the keys of a seat before its first known one, which are the player's, too.
-
-    Each key has signed in the game that it replaces the one before, also where the service has declared the change.
-    """
-    place = next((number for number, key in enumerate(keys) if key in known), 0)
-    return tuple(keys[:place])
-
-
-def _follow(steps: Mapping[PublicKey, PublicKey], start: PublicKey, end: PublicKey) -> list[PublicKey]:
-    """Returns the keys after `start` up to `end`, if a chain of steps leads there. Both keys have signed each step."""
-    left, key, passed = dict(steps), start, list[PublicKey]()
-    while key != end and key in left:
-        key = left.pop(key)
-        passed.append(key)
-    return passed if key == end else []
-
-
-def _another(name: str, key: PublicKey, known: PublicKey, *, mine: bool) -> TrustError:
-    if mine:
-        hint = tell(
-            "nothing was accepted; if it is an earlier key of yours, of before a recovery: hkoji trust {name} {shown}; "
-            "if not, ask the operator of the service whose it is",
-            name=name,
-            shown=key.fingerprint,
-        )
-    else:
-        hint = tell(
-            "nothing was accepted; ask {name}, over another channel than this service, which key is right; "
-            "if it is the new one: hkoji trust {name} {shown}",
-            name=name,
-            shown=key.fingerprint,
-        )
-    return TrustError(
-        tell(
-            "{name} plays with another key than before: {shown}, not {known}",
-            name=name,
-            shown=key.fingerprint,
-            known=known.fingerprint,
-        ),
-        hint=hint,
-    )
-
-
-def _vouched(name: str, key: PublicKey, old: PublicKey) -> TrustError:
-    return TrustError(
-        tell(
-            "the service says that {name} has lost the key {old} and now has the key {shown}",
-            name=name,
-            old=old.fingerprint,
-            shown=key.fingerprint,
-        ),
-        hint=tell(
-            "nothing was accepted, because only the service says so; compare the key with {name}, over another "
-            "channel; if it is right: hkoji trust {name} {shown}",
-            name=name,
-            shown=key.fingerprint,
-        ),
-    )
-
-
-def _taken_over(setup: Setup, key: PublicKey) -> TrustError:
-    return TrustError(
-        tell(
-            "the service has given your seat in game {game} to another key, {shown}, which you do not have",
-            game=setup.game[:8],
-            shown=key.fingerprint,
-        ),
-        hint=tell(
-            "nothing was accepted, and what that key signs is not yours; ask the operator of the service whose it is"
-        ),
-    )

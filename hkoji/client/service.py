@@ -33,7 +33,8 @@ from hkoji.client.answers import (
 from hkoji.client.events import ServerSentEvent
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
-from hkoji.client.pins import KnownKeys, Pins
+from hkoji.client.known_keys import KnownKeys
+from hkoji.client.pins import Pins
 from hkoji.client.requests import REPLACED, ServiceRequests, unregistered
 from hkoji.client.transport import MOST_BYTES, Transport, same_bytes
 from hkoji.errors import (

@@ -16,7 +16,8 @@ from hkoji_server import admin
 from hkoji.audit.log_audit import audit
 from hkoji.client import Home, files, identity, key_changes, vault
 from hkoji.client.identity import load
-from hkoji.client.pins import KnownKeys, Pins
+from hkoji.client.known_keys import KnownKeys
+from hkoji.client.pins import Pins
 from hkoji.client.plan_files import PlanFiles
 from hkoji.client.plan_runner import Delay, PlanRunner
 from hkoji.client.service import Service

@@ -20,6 +20,7 @@ from hkoji.cli.commands.arguments import (
     Rest,
     RulesetName,
     TieBreak,
+    Yes,
     Zone,
     client,
 )
@@ -122,6 +123,7 @@ def join(
             show_default=False,
         ),
     ] = None,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Join an open game.
@@ -132,7 +134,7 @@ def join(
     from hkoji.cli.games.new import join, read_join_terms
 
     out.json = json
-    join(client(), out, game, read_join_terms(clock, rest, zone, origin, code))
+    join(client(), out, game, read_join_terms(clock, rest, zone, origin, code, yes=yes))
 
 
 @commands.command(epilog="Example: hkoji rematch 2714")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hkoji.cli.games.by_mail import held_line
 from hkoji.cli.games.show import show_position
 from hkoji.cli.games.time_text import agreement_lines, clock_words
-from hkoji.cli.input import check_standard_input, read_code, read_input, with_origin
+from hkoji.cli.input import check_standard_input, confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
@@ -186,23 +187,33 @@ def bound_lines(ruleset: Ruleset, agreement: Agreement) -> list[str]:
 
 
 class JoinTerms(NamedTuple):
-    """The clock with which alone the player wants to join, if `asked`; origin and code for the service of a link."""
+    """The clock with which alone the player wants to join, if `asked`; origin and code for the service of a link.
+
+    `yes` joins a game without asking whose host plays by mail.
+    """
 
     asked: bool = False
     clock: TimeControl | None = None
     origin: str | None = None
     code: str | None = None
+    yes: bool = False
 
 
 def read_join_terms(
-    clock: str | None, rest: str | None, zone: str | None, origin: str | None = None, code: str | None = None
+    clock: str | None,
+    rest: str | None,
+    zone: str | None,
+    origin: str | None = None,
+    code: str | None = None,
+    *,
+    yes: bool = False,
 ) -> JoinTerms:
     """Reads the options of `hkoji join`. Raises `UsageError`."""
     if clock is None:
         if rest is not None or zone is not None:
             raise UsageError(tell("--rest and --zone belong to --clock"), hint=tell("add --clock, or leave them out"))
-        return JoinTerms(origin=origin, code=code)
-    return JoinTerms(True, read_clock_option(clock, rest, zone), origin, code)
+        return JoinTerms(origin=origin, code=code, yes=yes)
+    return JoinTerms(True, read_clock_option(clock, rest, zone), origin, code, yes)
 
 
 def join(client: Client, out: CommandOutput, game: str, terms: JoinTerms) -> None:
@@ -274,8 +285,17 @@ def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
                 ),
                 hint=tell("nothing was signed; to join with its clock leave out --clock"),
             )
+        if course.held(0):
+            out.say(held_line(setup.names[0] or ""))
+            confirm(out, _("Join all the same?"), tell("not joined"), yes=terms.yes, unasked=_HELD_UNASKED)
 
     return agree
+
+
+_HELD_UNASKED: Final = UsageError(
+    tell("the other player answers by mail, and there is no terminal to ask for confirmation"),
+    hint=tell("nothing was sent; to confirm it, give the command with --yes"),
+)
 
 
 def _rules_line(ruleset: Ruleset) -> str:

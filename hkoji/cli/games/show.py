@@ -108,6 +108,10 @@ def _show(
             from hkoji.cli.games.series_text import series_line
 
             lines = [series_line(beside.place), *lines]
+        if position.course.setup.held_keys:
+            from hkoji.cli.games.by_mail import grade_lines
+
+            lines = [*lines, *grade_lines(position.course.setup)]
         if beside.note is not None:
             from hkoji.cli.games.note import note_lines
 
@@ -141,6 +145,10 @@ def position_json(position: Position, time: GameTime, place: SeriesPlace | None 
     said: dict[str, Any] = {"clock": time.to_json(), "annul": list(time.annul)}
     if place is not None:
         said["series"] = place.to_json()
+    if position.course.setup.held_keys:
+        from hkoji.cli.games.by_mail import grades_by_mail
+
+        said["by_mail"] = {name: grade.value for name, grade in grades_by_mail(position.course.setup).items()}
     held = _encoded.get(game)
     if held is None or held.position is not position or held.time != said:
         held = _encoded[game] = _Encoded(position, said, EncodedResult({**bare_position_json(position), **said}))

@@ -1,0 +1,219 @@
+"""The keys of the players of a game, compared with those that are pinned here, before anything is accepted.
+
+docs/spec/log.md, "Client rules", "Other keys" and "Held keys".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from hkoji.client.pins import Pins
+from hkoji.errors import TrustError
+from hkoji.game.setup import Setup
+from hkoji.log.public_key import PublicKey
+from hkoji.log.statement import NewKey
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+
+Successors = Callable[[str], Iterable[NewKey]]
+"""Returns the verified statements by which a player's keys replaced one another, the oldest first."""
+
+
+class LearnedKey(NamedTuple):
+    """A key that was not known before; `counts` says whether it is now the player's current key."""
+
+    key: PublicKey
+    counts: bool
+
+
+class KnownKeys:
+    """The keys of one service's players, as this player knows them. `say` gets a remark when a key has changed."""
+
+    def __init__(self, pins: Pins, successors: Successors, say: Callable[[str], None]) -> None:
+        self._pins: Final = pins
+        self._successors = successors
+        self._say = say
+
+    def meet(self, setup: Setup, me: str | None, seat: Seat | None = None) -> None:
+        """Pins the new keys of a game's players. Raises `TrustError` before anything is pinned.
+
+        `me` is the player's own name, and `seat` theirs, found by their key. In a game by link that a guest has joined,
+        the link has introduced the other player's first key.
+        """
+        found: list[tuple[str, LearnedKey]] = []
+        verify_held_keys(self._pins, setup, me)
+        for number in (0, 1):
+            name = setup.names[number]
+            if name is not None:
+                found += [(name, learnt) for learnt in self._learn(setup, number, name, mine=name == me)]
+        for name, learnt in found:
+            if not learnt.counts:
+                self._pins.remember(name, learnt.key)
+                continue
+            if name in self._pins.players:
+                self._say(
+                    tell("{name} has another key now: {fingerprint}", name=name, fingerprint=learnt.key.fingerprint)
+                )
+            self._pins.pin_player(name, learnt.key)
+        for held in setup.held_keys:
+            if (name := setup.names[held.seat]) is not None and not self._pins.said_held(name, held.gateway.key):
+                self._pins.note_held(name, held.gateway.key)
+                if not held.only and name != me:
+                    self._say(
+                        tell(
+                            "from entry {entry} on the service signs for {name} too, by mail, as {name} has signed",
+                            entry=held.since + 1,
+                            name=name,
+                        )
+                    )
+        if setup.link is not None and seat is not None:
+            other = setup.names[1 - seat]
+            if other is not None:
+                self._pins.introduce(other, setup.all_keys(1 - seat)[0])
+
+    def _learn(self, setup: Setup, seat: int, name: str, *, mine: bool) -> list[LearnedKey]:
+        """Returns the new keys of a seat, in order."""
+        known, current = self._pins.known(name), self._pins.players.get(name)
+        changes = [change for change in setup.replaced if change.seat == seat]
+        first, *later = setup.all_keys(seat)
+        new: list[LearnedKey] = []
+        proved = _before_known((first, *later), known)
+        if current is None:
+            new.append(LearnedKey(first, counts=True))
+            current = first
+        elif first not in known and proved:
+            new += [LearnedKey(key, counts=False) for key in proved]
+            known = {*known, *proved}
+        elif first not in known and mine and self._pins.trusted(name, first):
+            new.append(LearnedKey(first, counts=False))
+        elif first not in known:
+            steps = {step.old: step.key for step in self._successors(name)}
+            followed, before = _follow(steps, current, first), _follow(steps, first, current)
+            if followed or self._pins.trusted(name, first):
+                new += [*(LearnedKey(key, counts=False) for key in followed[:-1]), LearnedKey(first, counts=True)]
+                current = first
+            elif before:  # an old game: the current key has signed that it follows this one
+                new += [LearnedKey(key, counts=False) for key in (first, *before[:-1]) if key not in known]
+            else:
+                raise _another(name, first, current, mine=mine)
+        for change, key in zip(changes, later, strict=True):
+            if key in known:
+                continue
+            if change.vouched and not self._pins.trusted(name, key):
+                raise _taken_over(setup, key) if mine else _vouched(name, key, change.old)
+            # An old game may show how an earlier key was introduced. That does not make it the current key again.
+            counts = change.old == current
+            current = key if counts else current
+            new.append(LearnedKey(key, counts))
+        return new
+
+
+def verify_held_keys(pins: Pins, setup: Setup, me: str | None) -> None:
+    """Checks the keys that the service says it holds for players of a game. Raises `TrustError`.
+
+    A certificate must be of the origin of this service. A player who is known with a key of their own must have let the
+    service sign themselves, by a `delegate`.
+    """
+    for held in setup.held_keys:
+        name, key = setup.names[held.seat], held.gateway.key
+        assert name is not None
+        if me is not None and not pins.certifies(held.gateway.origin):
+            raise TrustError(
+                tell(
+                    "the key that signs for {name} is certified by another service, {origin}",
+                    name=name,
+                    origin=held.gateway.origin,
+                ),
+                hint=tell("nothing was accepted; only this service can hold a key for a player here"),
+            )
+        own = pins.players.get(name)
+        if held.only and own is not None and not (pins.said_held(name, key) or pins.trusted(name, key)):
+            raise TrustError(
+                tell(
+                    "the service says that it signs for {name} with the key {shown}, and you know {name} with {known}",
+                    name=name,
+                    shown=key.fingerprint,
+                    known=own.fingerprint,
+                ),
+                hint=tell(
+                    "nothing was accepted; ask {name}, over another channel than this service; if they play by mail "
+                    "now: hkoji trust {name} {shown}",
+                    name=name,
+                    shown=key.fingerprint,
+                ),
+            )
+
+
+def _before_known(keys: Sequence[PublicKey], known: Collection[PublicKey]) -> tuple[PublicKey, ...]:
+    """Returns the keys of a seat before its first known one, which are the player's, too.
+
+    Each key has signed in the game that it replaces the one before, also where the service has declared the change.
+    """
+    place = next((number for number, key in enumerate(keys) if key in known), 0)
+    return tuple(keys[:place])
+
+
+def _follow(steps: Mapping[PublicKey, PublicKey], start: PublicKey, end: PublicKey) -> list[PublicKey]:
+    """Returns the keys after `start` up to `end`, if a chain of steps leads there. Both keys have signed each step."""
+    left, key, passed = dict(steps), start, list[PublicKey]()
+    while key != end and key in left:
+        key = left.pop(key)
+        passed.append(key)
+    return passed if key == end else []
+
+
+def _another(name: str, key: PublicKey, known: PublicKey, *, mine: bool) -> TrustError:
+    if mine:
+        hint = tell(
+            "nothing was accepted; if it is an earlier key of yours, of before a recovery: hkoji trust {name} {shown}; "
+            "if not, ask the operator of the service whose it is",
+            name=name,
+            shown=key.fingerprint,
+        )
+    else:
+        hint = tell(
+            "nothing was accepted; ask {name}, over another channel than this service, which key is right; "
+            "if it is the new one: hkoji trust {name} {shown}",
+            name=name,
+            shown=key.fingerprint,
+        )
+    return TrustError(
+        tell(
+            "{name} plays with another key than before: {shown}, not {known}",
+            name=name,
+            shown=key.fingerprint,
+            known=known.fingerprint,
+        ),
+        hint=hint,
+    )
+
+
+def _vouched(name: str, key: PublicKey, old: PublicKey) -> TrustError:
+    return TrustError(
+        tell(
+            "the service says that {name} has lost the key {old} and now has the key {shown}",
+            name=name,
+            old=old.fingerprint,
+            shown=key.fingerprint,
+        ),
+        hint=tell(
+            "nothing was accepted, because only the service says so; compare the key with {name}, over another "
+            "channel; if it is right: hkoji trust {name} {shown}",
+            name=name,
+            shown=key.fingerprint,
+        ),
+    )
+
+
+def _taken_over(setup: Setup, key: PublicKey) -> TrustError:
+    return TrustError(
+        tell(
+            "the service has given your seat in game {game} to another key, {shown}, which you do not have",
+            game=setup.game[:8],
+            shown=key.fingerprint,
+        ),
+        hint=tell(
+            "nothing was accepted, and what that key signs is not yours; ask the operator of the service whose it is"
+        ),
+    )
