@@ -10,14 +10,22 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from hkoji.game.agreement import Agreement
+from hkoji.game.entry_kinds import Invite
 from hkoji.game.time_control import parse_time_control
-from hkoji.mail.letters import Letter, compose, write_letter
+from hkoji.mail.letters import Facts, Letter, compose, write_letter
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.language import LANGUAGES
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.letters import headers_of, letters_of_game, letters_of_no_game, seat_of
+from tests.support.letters import (
+    headers_of,
+    invited_to,
+    letters_of_game,
+    letters_of_invited,
+    letters_of_no_game,
+    seat_of,
+)
 from tests.support.table import Table
 
 _AGREED: Final = Agreement(parse_time_control("3d/14d"), "2026-12-01T12:00:00Z")
@@ -85,10 +93,21 @@ def _files(lang: str) -> Iterator[tuple[str, str]]:
         found += letters_of_no_game("bob", facts, lang) if every else ()
         yield f"{lang}/{moment.name}.txt", "".join(_text(kind, write_letter(each, say)) for kind, each in found)
     table = Table(Hanamikoji(), 1, agreement=_AGREED, names=("alice", "bob")).begin().play().wait(_MINUTE)
+    for name, found in _invited().items():
+        yield f"{lang}/{name}.txt", "".join(_text(kind, write_letter(each, say)) for kind, each in found)
     for kind, each in letters_of_game(seat_of(table, 1), b'{"a short":"log"}\n'):
         if kind in _WHOLE:
             message = compose(write_letter(each, say), headers_of(kind, table.now, answer=kind != "over"))
             yield f"{lang}/{kind}.eml", message.decode("ascii").replace("\r\n", "\n")
+
+
+def _invited() -> dict[str, list[tuple[str, Facts]]]:
+    """Letters to somebody who is invited, and to somebody who has declined."""
+    table = Table(Hanamikoji(), 1, agreement=_AGREED, names=("alice", "bob"))
+    table.open(Invite("bob", table.keys[1].public))
+    waiting = [*letters_of_invited(invited_to(table, "bob"))]
+    table.lapse("declined")
+    return {"invited": waiting, "declined": [*letters_of_invited(invited_to(table, "bob"))]}
 
 
 def _text(kind: str, letter: Letter) -> str:

@@ -7,7 +7,8 @@ from typing import Final
 
 from hkoji.game.clock_reading import read_clock
 from hkoji.game.course import Stage
-from hkoji.game.position import Position, action_of
+from hkoji.game.position import Position, action_of, read_position
+from hkoji.game.replay import replay
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters import LetterHeaders
 from hkoji.mail.letters.facts import (
@@ -65,6 +66,12 @@ def seat_of(table: Table, seat: Seat, *, cards: bool = True, seen: Position | No
     return SeatFacts(known, read_clock(known.course, table.refereed.at), table.now, cards=cards)
 
 
+def invited_to(table: Table, name: str) -> SeatFacts:
+    """A game as somebody knows it who is invited to it, and has no seat."""
+    known = read_position(replay(table.lines), None, name)
+    return SeatFacts(known, read_clock(known.course, table.refereed.at), table.now)
+
+
 def row_of(facts: SeatFacts) -> GameRow:
     """A game as a line of a list."""
     course = facts.position.course
@@ -96,6 +103,7 @@ def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]
         yield "called-off", CalledOffFacts(facts)
     if course.stage is Stage.OVER:
         yield "over", OverFacts(facts, log)
+        yield "over-without-log", OverFacts(facts)
     yield "show", ShowFacts(facts)
     yield "moves", MovesFacts(facts)
     yield "help", HelpFacts(facts)
@@ -156,8 +164,21 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "confirm-orders", ConfirmFacts("mail on", name, ORIGIN, now, now, orders=True)
     if facts.position.mine:
         yield "given-and-turn", ManyFacts((GivenFacts(facts, 86400), TurnFacts(facts)))
+    yield "show-and-setting", ManyFacts((ShowFacts(facts), SettingFacts("cards", "on")))
     other = DeclinedFacts("00" * 16, "carla", "declined")
     yield "two-games", ManyFacts((other, ShowFacts(facts)))
+
+
+def letters_of_invited(facts: SeatFacts) -> Iterator[tuple[str, Facts]]:
+    """Letters to a player who is invited and has not joined, or has declined, by name."""
+    course = facts.position.course
+    if course.finished:
+        yield "declined-by-you", OnRecordFacts(facts, course.seq - 1, "lapse", facts.now)
+    yield "show", ShowFacts(facts)
+    yield "moves", MovesFacts(facts)
+    yield "help", HelpFacts(facts)
+    yield "not-understood", NotUnderstoodFacts("yess", "", facts)
+    yield "asked-sender", AskedBackFacts("accept", AskedWhy.SENDER, facts, sender="bob@elsewhere.example")
 
 
 def headers_of(event: str, at: str, *, answer: bool = False) -> LetterHeaders:

@@ -109,6 +109,8 @@ def _done(kind: str, seq: int, time: str) -> str:
             return tell("You have resigned: that is entry {seq}, of {time}.", seq=seq, time=time)
         case "cancel":
             return tell("You have withdrawn your game: that is entry {seq}, of {time}.", seq=seq, time=time)
+        case "lapse":
+            return tell("You have declined the invitation: that is entry {seq}, of {time}.", seq=seq, time=time)
     return tell("Your order is on record as entry {seq}, of {time}.", seq=seq, time=time)
 
 
@@ -171,7 +173,7 @@ def asked_back(facts: AskedBackFacts, say: Speaker) -> LetterDraft:
     first = [say(_ASKED[facts.why])]
     if game is not None and facts.seat is not None:
         first.append(game.turn())
-        if game.position.mine and game.seat.clock.deadline is not None:
+        if game.position.mine and game.seat.clock.seat is not None:
             first.append(say(tell("Your clock runs until your answer is here.")))
     if facts.until is not None and facts.now is not None:
         first.append(say(tell("You have until {time}.", time=moment(facts.until, facts.now, say))))
@@ -238,7 +240,7 @@ def not_yet(facts: NotYetFacts, say: Speaker) -> LetterDraft:
     first = say(tell("Nothing was done: this service cannot do that by mail yet."))
     line = say(tell("Your line was    {line}", line=harmless(facts.command)))
     draft = _plain((first,), facts.seat, _sentence(say(facts.instead)), say)
-    return draft._replace(blocks=(sentences(line), *draft.blocks))
+    return draft._replace(blocks=(sentences(line), *draft.blocks, _help(say)))
 
 
 def _plain(first: tuple[str, ...], seat: SeatFacts | None, more: str, say: Speaker) -> LetterDraft:

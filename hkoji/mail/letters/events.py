@@ -239,7 +239,7 @@ def over(facts: OverFacts, say: Speaker) -> LetterDraft:
         (first, say(tell("There is nothing that you have to do."))),
         (
             (*game.lately(), *game.table()),
-            how_to_check(game) if files else (),
+            how_to_check(game) if files else _how_to_get_log(game),
             paragraph(say(tell("Thank you for playing."))),
         ),
         attachments=files,
@@ -257,6 +257,13 @@ def _with_turn(first: str, game: GameWords) -> LetterDraft:
 def log_attachment(seat: SeatFacts, log: bytes) -> Attachment:
     """The log of a game as a file."""
     return Attachment(f"{seat.position.short}.jsonl", LOG_TYPE, log)
+
+
+def _how_to_get_log(game: GameWords) -> Block:
+    log = command(game.say(tell("log")))
+    return paragraph(
+        game.say(tell("To get the signed log of the game, which anybody can check, answer {log}.", log=log))
+    )
 
 
 def how_to_check(game: GameWords) -> Block:

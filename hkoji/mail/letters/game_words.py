@@ -39,7 +39,9 @@ class GameWords:
     def other(self) -> str | None:
         """The other player's name, or that of the invited one; None if nobody is known."""
         setup = self.course.setup
-        return setup.names[1 - (self.position.seat or 0)] or setup.invited
+        if self.position.seat is None:  # The reader is invited, or was.
+            return setup.names[0]
+        return setup.names[1 - self.position.seat] or setup.invited
 
     @property
     def opponent(self) -> str:
@@ -115,7 +117,19 @@ class GameWords:
 
     def turn(self) -> str:
         """A sentence on the end of the reader's time or on whose turn it is; empty when the game is over."""
+        if self.position.invited:
+            return self._invited()
         return self.deadline() if self.position.mine else self.waiting()
+
+    def _invited(self) -> str:
+        words = {"accept": command(self.say(tell("accept"))), "decline": command(self.say(tell("decline")))}
+        expires = self.course.setup.agreement.expires
+        if expires is None:
+            return self.say(tell("You are invited to this game: answer {accept} or {decline}.", **words))
+        time = moment(expires, self.seat.now, self.say)
+        return self.say(
+            tell("You are invited to this game: answer {accept} or {decline} by {time}.", time=time, **words)
+        )
 
     # --- the game -----------------------------------------------------------------------------------------------------
 
@@ -214,7 +228,9 @@ class GameWords:
         """Who signs, which entry is the last, and whose letters do not arrive."""
         seat, say, head = self.seat, self.say, self.course.head
         held = ""
-        if seat.held and seat.opponent_held:
+        if self.position.seat is None:
+            held = ""
+        elif seat.held and seat.opponent_held:
             held = say(tell("The service signs for you, and for {name}.", name=self.opponent))
         elif seat.held:
             held = say(tell("The service signs for you."))

@@ -45,6 +45,8 @@ WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: ea
 }
 """What writes each kind of letter, by the class of its facts."""
 
+_SEVERAL: Final = 2
+
 
 def write_letter(facts: Facts, say: Speaker = str) -> Letter:
     """Returns the letter with these facts, in the speaker's language.
@@ -83,27 +85,30 @@ def _game_of(facts: OneLetter, say: Speaker) -> tuple[str | None, str | None]:
 def _several(letters: tuple[OneLetter, ...], say: Speaker) -> Letter:
     """Several letters as one.
 
-    Of one game the last is written in full, after the first paragraphs of the others. Of several games each has its
-    first paragraph only: an order answers the letter of its game.
+    About one game, or none, all of it is said, and nothing twice. About several games each is told in its first
+    paragraph only: an order answers the letter of its game.
     """
-    assert letters
     drafts = [WRITERS[type(each)](each, say) for each in letters]
     subjects = [_subject(each, say) for each in letters]
-    attached = tuple(file for draft in drafts for file in draft.attachments)
-    if len(set(subjects)) == 1:
-        *before, last = drafts
-        told = dict.fromkeys(sentence for draft in (*before, last) for sentence in draft.first)
-        return Letter(subjects[0], last._replace(first=tuple(told)).text, attached)
-    number = len(set(subjects))
-    first = say(plural("There is news of {n} game.", "There is news of {n} games.", number))
+    games = dict.fromkeys(_game_of(each, say)[0] for each in letters)
+    games.pop(None, None)
+    attached = tuple(dict.fromkeys(file for draft in drafts for file in draft.attachments))
+    if len(games) < _SEVERAL:
+        first = dict.fromkeys(sentence for draft in drafts for sentence in draft.first)
+        blocks = dict.fromkeys(block for draft in drafts for block in draft.blocks)
+        answer = next((draft.answer for draft in reversed(drafts) if draft.answer), "")
+        text = LetterDraft(tuple(first), tuple(blocks), answer).text
+        about = (subject for each, subject in zip(letters, subjects, strict=True) if _game_of(each, say)[0] is not None)
+        return Letter(next(about, subjects[0]), text, attached)
+    news = say(plural("There is news of {n} game.", "There is news of {n} games.", len(games)))
     show = command(say(tell("show")))
     how = say(
         tell(
-            "To move, answer the letter of the game; to get it again, answer any of its letters with {show}.", show=show
+            "To move, answer the letter of the game; to get it again, answer any of its letters with {show}.",
+            show=show,
         )
     )
-    blocks: list[Block] = [
+    told: list[Block] = [
         (*sentences(f"{subject}:"), *sentences(*draft.first)) for subject, draft in zip(subjects, drafts, strict=True)
     ]
-    draft = LetterDraft((first, how), tuple(blocks))
-    return Letter(say(tell("hkoji by mail")), draft.text, attached)
+    return Letter(say(tell("hkoji by mail")), LetterDraft((news, how), tuple(told)).text, attached)

@@ -78,6 +78,8 @@ class HanamikojiBrief(Brief):
     def standing(self) -> Iterator[str]:
         """Who has whose favor."""
         markers = self.state.markers
+        if not self.state.round:
+            return
         if set(markers) == {NEUTRAL}:
             yield self.say(tell("Nobody has any favor yet."))
             return

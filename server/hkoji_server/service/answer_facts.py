@@ -238,7 +238,7 @@ def _anywhere(asked: _Asked) -> OneLetter | None:
         case AnswerKind.ASKED_BACK:
             until = again_token(part, mailbox, asked.game, asked.mail)[1]
             why = AskedWhy(part.text("why"))
-            return AskedBackFacts(part.text("order"), why, seat, part.text("sender"), until)
+            return AskedBackFacts(part.text("order"), why, seat, part.text("sender"), until, asked.now)
         case AnswerKind.HELP:
             return HelpFacts(seat)
         case AnswerKind.SETTING:
