@@ -17,7 +17,7 @@ from hkoji.audit.checks import require_receipt, verify_lapse, verify_new_salt, v
 from hkoji.errors import ConflictError, GameOverError, IllegalError, MalformedError, NotOverdueError, TimeOverError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.clock import Effect, Outage, after_outages, outages_since
+from hkoji.game.clock import Effect, Outage, after_outages, outages_between
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import ServerTerms, Terms, verify_seed
@@ -27,6 +27,7 @@ from hkoji.game.entry_kinds.time import LapseReason, credited_seconds, largest_g
 from hkoji.game.held_keys import verify_gateway
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.submission import Submission, draft_entry
+from hkoji.game.way import Way, came_by, way_of
 from hkoji.log import sshsig
 from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
@@ -114,8 +115,8 @@ def accept(
 ) -> Accepted:
     """Referees one submission, which has come at the time `at`.
 
-    `gifts` are those that the opponent of the author has made in this game, and `outages` all of the service. The
-    referee takes those that help this entry. Raises `TimeOverError` if it comes too late all the same,
+    `gifts` are those that the opponent of the author has made in this game, and `outages` all of the service, of both
+    ways. The referee takes those that help this entry. Raises `TimeOverError` if it comes too late all the same,
     `MalformedError`, `NotUnderstoodError`, `ConflictError` (not at the head, or it names another time of record of it;
     the caller decides whether it is a repetition), `ForbiddenError`, `NotYourTurnError`, `SignatureError`,
     `CommitmentError`, `IllegalError`.
@@ -142,7 +143,7 @@ def accept(
     if body.certificate is not None:
         verify_gateway(body.certificate, entry.by, course.setup.server_key)
     openings = _keep(refereed, submission, body)
-    at = _time_of_record(refereed, at, outages)
+    at = _time_of_record(refereed, at, outages, came_by(entry))
     knowledge = _knowledge(refereed.seed, openings)
     after, events = course.apply(entry, body, knowledge)
     credit = _verify_in_time(refereed, after, body, at, gifts, outages)
@@ -173,7 +174,7 @@ def timeout(
     `gifts` and `outages` as in `accept`. Raises `GameOverError`, and `NotOverdueError` if its time is not over.
     """
     course = _running(refereed)
-    at = _time_of_record(refereed, at, outages)
+    at = max(at, refereed.at)  # an outage around it would have moved the deadline beyond it
     due = deadline(refereed, gifts=gifts, outages=outages)
     if course.actor is None or due is None or at <= due:
         raise NotOverdueError(course.setup.game, due if course.actor is not None else None)
@@ -214,7 +215,7 @@ def annul(
     course = _running(refereed)
     if course.actor is None:
         raise IllegalError(tell("a game that nobody has joined cannot be called off"))
-    at = _time_of_record(refereed, at, outages)
+    at = _time_of_record(refereed, at, outages, way_of(course, course.actor))
     due = deadline(refereed, gifts=gifts, outages=outages)
     if due is not None and at > due:
         raise TimeOverError(course.setup.game, due)
@@ -277,9 +278,10 @@ def _running(refereed: RefereedGame) -> Course:
     return course
 
 
-def _time_of_record(refereed: RefereedGame, at: str, outages: Sequence[Outage]) -> str:
-    """The time of record of an entry that is decided at `at`: not before the last, and in no outage."""
-    return after_outages(max(at, refereed.at), outages)
+def _time_of_record(refereed: RefereedGame, at: str, outages: Sequence[Outage], way: Way | None) -> str:
+    """The time of record of an entry that is decided at `at`: not before the last, and in no outage of its way."""
+    at = max(at, refereed.at)
+    return at if way is None else after_outages(at, outages, way)
 
 
 def _verify_in_time(
@@ -316,14 +318,17 @@ def _verify_in_time(
 def _helping(
     refereed: RefereedGame, at: str | None, gifts: Sequence[GivenTime], outages: Sequence[Outage]
 ) -> tuple[GivenTime | None, tuple[Outage, ...]]:
-    """The largest gift for the entry that is due, and the outages since its time has been running, up to `at`."""
+    """The largest gift for the entry that is due, and the outages while its time has been running, up to `at`.
+
+    Only those of the way that is open to the seat that owes it.
+    """
     course = refereed.course
     assert course.clock is not None
     if course.actor is None or not (gifts or outages):
         return None, ()
     since = course.clock.settled(refereed.at).due(course.clock.control, course.actor).since
     gift = largest_gift(each for each in gifts if each.head in course.clock.heads)
-    return gift, outages_since(outages, since, at)
+    return gift, outages_between(outages, way_of(course, course.actor), since, at)
 
 
 def _append_own(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Signer, at: str) -> Accepted:

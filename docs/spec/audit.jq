@@ -55,7 +55,7 @@ def parse:
     # Bodies of entries.
     | "\"\($base64)\"" as $sig | "\"[!#-\\[\\]-~]{1,256}\"" as $origin
     | [{cards: "\"[0-9A-Za-z]{1,16}\"", part: $seat, salt: $hash, seq: $number}] as $openings
-    | [{from: $time, until: $time}] as $outages
+    | [{from: $time, until: $time, way: {now: "\"(http|mail)\"", later: "\".*\""}}] as $outages
     | {address: $hash, at: $time, key: $key, origin: $origin, sig: $sig} as $gateway
     | {"server/v1": {name: ".*", seed_commit: $hash},
         "duplicate/v1": {deal: $id, name: ".*", seed_commit: $hash}} as $dealers
@@ -198,6 +198,10 @@ def timed:
     def counted($clock; $from; $until): ($until | elapsed($clock)) - ($from | elapsed($clock));
     def credits($clock): (.gift.seconds // 0) + ([.outages[]? | counted($clock; .from; .until)] | add // 0);
 
+    def way: # on which an entry came; null if nobody sent it
+        if .by == "server" then null elif .body.mail == null then "http"
+        elif .body.mail.grade | . == "dkim" or . == "token" then "mail" else null end;
+
     # The clock of a game: whose turn runs, what it has spent up to `since`, and the reserves; `left` without that turn.
     def end_turn($clock): if .turn then
             .left[.turn] = ([0, .reserve[.turn] - ([0, .spent - $clock.move] | max)] | max) else . end
@@ -227,14 +231,17 @@ def timed:
             .rows += [[$pass, $n, $n, $says, $key, $space, $sig, $text]];
         # Of what a credit or annul has for the entry that `seat` owes, which came at `until`, what may be wrong.
         def helps($seat; $heads; $since; $until; $upto): (.players[1 - $seat] // "") as $name | .keys[$name] as $key
+            | (if .held[.players[$seat] // ""] == "only" then "mail" else "http" end) as $way
             | if $body.gift then found(2; $heads | index($body.gift.head) | not; "a gift for another entry")
                 | found(2; ($body.gift.mail == null) == (.held[$name] == "only"); "its mail is missing or misplaced")
                 | verify(2; "no gift by \($name)"; $key; "hkoji.give.v1"; $body.gift.sig;
                     {$game, head: $body.gift.head, mail: $body.gift.mail, $name, seconds: $body.gift.seconds, v: 1}
                     | with_entries(select(.value != null)) | tojson) else . end
             | reduce $body.outages[] as $it (.;
-                found(2; $it.from < $since or $it.until > $until; "an outage elsewhere"; $upto)
-                | .rows += [range($n + 1) | select($times[.] and $it.from <= $times[.] and $times[.] < $it.until)
+                found(2; $it.way != $way; "an outage of the wrong way")
+                | found(2; $it.from < $since or $it.until > $until; "an outage elsewhere"; $upto)
+                | .rows += [range($n + 1)
+                    | select($it.from <= $times[.] and $times[.] < $it.until and $it.way == ($log[.] | way))
                     | [2, $n, ([$n, $known[.]] | max), "an outage at a time of record"]]);
         .rows = [] | (.players | index($by)) as $seat
         | .heads = (if ["rekey", "revoke", "delegate"] | index($before.kind) then .heads else [] end) + [$prev]

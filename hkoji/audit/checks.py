@@ -38,6 +38,7 @@ from hkoji.game.entry_kinds.setting_up import link_statement
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.held_keys import verify_statement_mail
 from hkoji.game.setup import LinkInvite
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.game_statements import HeadStatement, make_annul, make_gift
@@ -357,10 +358,24 @@ def verify_both_signed(entry: Entry, body: Annul, players: Sequence[Caller]) -> 
         sshsig.verify(sig, key, sshsig.ANNUL, statement.message, name)
 
 
+def verify_ways(outages: Iterable[Outage], way: Way) -> None:
+    """Checks that outages are of the way that is open to the seat that they help. "Outages". Raises `IllegalError`."""
+    for outage in outages:
+        if outage.way is not way:
+            raise IllegalError(
+                tell(
+                    "the outage from {begin} to {until} is of {way}, which does not help this player",
+                    begin=outage.begin,
+                    until=outage.until,
+                    way=outage.way,
+                )
+            )
+
+
 def verify_outages(outages: Sequence[Outage], since: str, until: str, times: Iterable[str]) -> None:
     """Checks that outages lie in [since, until), and that none of the `times` of record lies in one.
 
-    "Outages". Raises `IllegalError`.
+    The times are those of entries that came the same way. "Outages". Raises `IllegalError`.
     """
     for outage in outages:
         if outage.begin < since or outage.until > until:

@@ -17,12 +17,14 @@ from hkoji.game import entry_kinds
 from hkoji.game.clock import Outage
 from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.entry_kinds import parse_body
+from hkoji.game.way import Way, came_by
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.messages.text import tell
 
 _HEAD: Final = 32
 _TIME: Final = 7
+WAYS: Final = (Way.HTTP, Way.MAIL)
 
 
 class SeedBinding(NamedTuple):
@@ -50,6 +52,8 @@ class LogClaims(NamedTuple):
     bond: SeedBinding | None
     outages: tuple[Outage, ...] = ()
     """The outages that the log credits to a player."""
+    ways: bytes = b""
+    """A byte for each entry: on which way it came, by its place in `WAYS` from 1; 0 if nobody sent it."""
 
     @property
     def span(self) -> tuple[bytes, bytes]:
@@ -86,7 +90,7 @@ class Contradiction(NamedTuple):
 
 def log_claims(audit: Audit) -> LogClaims | None:
     """The claims of an audited log; None if not even its offer holds."""
-    heads, times, vouched = bytearray(), bytearray(), bytearray()
+    heads, times, vouched, ways = bytearray(), bytearray(), bytearray(), bytearray()
     bond: SeedBinding | None = None
     outages: tuple[Outage, ...] = ()
     worded = last_worded(audit.lines)
@@ -103,12 +107,15 @@ def log_claims(audit: Audit) -> LogClaims | None:
         heads += bytes.fromhex(entry.head)
         times += pack_time(_time_of(audit.lines, entry.seq, worded))
         vouched.append(entry.by == SERVER_NAME or line.receipt is not None)
+        ways.append(_way_number(came_by(entry)))
     server = next((party for party in audit.parties if party.name == SERVER_NAME), None)
     if server is None or not audit.lines:
         return None
     # The game of the entries: the header of a file of evidence may name another one.
     game = audit.lines[0].entry.game
-    return LogClaims(game, bytes(heads), bytes(times), bytes(vouched), server.key.text, str(server), bond, outages)
+    return LogClaims(
+        game, bytes(heads), bytes(times), bytes(vouched), server.key.text, str(server), bond, outages, bytes(ways)
+    )
 
 
 def extends(log: LogClaims, other: LogClaims) -> bool:
@@ -181,20 +188,22 @@ def other_seed(log: LogClaims, bond: SeedBinding) -> Contradiction:
 
 
 def in_outage(log: LogClaims, outage: Outage, other: str) -> Contradiction | None:
-    """The first entry of a log with a time of record in `outage`, which the log of game `other` credits.
+    """The first entry of a log that came the way of `outage` in it, where the log of game `other` credits that outage.
 
-    It convicts the service: no process of it took entries then, or it has lied to the opponent of the player whom it
-    has credited. Both logs are of one key of the service.
+    It convicts the service: no process of it took such entries then, or it has lied to the opponent of the player whom
+    it has credited. Both logs are of one key of the service.
     """
+    way = _way_number(outage.way)
     begin, until = pack_time(outage.begin), pack_time(outage.until)
     for number in range(log.entries):
         time = _time(log, number)
-        if time is not None and begin <= time < until:
+        if log.ways[number] == way and time is not None and begin <= time < until:
             reason = tell(
-                "game {game} has an entry {entry} in the outage from {begin} to {until}, which the log of game {other} "
-                "credits",
+                "game {game} has an entry {entry} that came by {way} in the outage from {begin} to {until}, which the "
+                "log of game {other} credits",
                 game=log.game,
                 entry=number,
+                way=outage.way,
                 begin=outage.begin,
                 until=outage.until,
                 other=other,
@@ -206,6 +215,10 @@ def in_outage(log: LogClaims, outage: Outage, other: str) -> Contradiction | Non
 def pack_time(time: str) -> bytes:
     """A time as `times` has it, which sorts in order of time; zeros for no time."""
     return int("".join(filter(str.isdecimal, time)) or 0).to_bytes(_TIME)
+
+
+def _way_number(way: Way | None) -> int:
+    return 0 if way is None else WAYS.index(way) + 1
 
 
 def _time_of(lines: Sequence[Line], number: int, worded: int) -> str:

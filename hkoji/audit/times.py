@@ -27,6 +27,7 @@ from hkoji.audit.checks import (
     verify_over,
     verify_own_time,
     verify_seen,
+    verify_ways,
 )
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
@@ -34,6 +35,7 @@ from hkoji.game.agreement import UNTIMED
 from hkoji.game.clock import Effect, GameClock, Pace
 from hkoji.game.entry_kinds import EntryBody
 from hkoji.game.held_keys import MailGrade, verify_gateway, verify_mail
+from hkoji.game.way import Way, came_by
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
@@ -249,9 +251,13 @@ class TimedLog:
                 giver = self._names[1 - seat]
                 held = self._only_held(number, giver)
                 verify_gift(body.gift, clock.heads, entry.game, giver, self._keys[giver], held=held)
-            if (until := self._time(due)) is not None:
-                since = clock.settled(seen).since
-                verify_outages(body.outages, since, until, self._times_since(since, due))
+            if body.outages:
+                assert seat is not None
+                way = Way.MAIL if self._only_held(number, self._names[seat]) else Way.HTTP
+                verify_ways(body.outages, way)
+                if (until := self._time(due)) is not None:
+                    since = clock.settled(seen).since
+                    verify_outages(body.outages, since, until, self._times_since(since, due, way))
         except HkojiError as error:
             return error
         return None
@@ -290,14 +296,15 @@ class TimedLog:
             return 0
         return self._timed[number + 1].body.credited(control)
 
-    def _times_since(self, since: str, last: int) -> Iterator[str]:
-        """The times of record from `since` on, up to that of entry `last`."""
+    def _times_since(self, since: str, last: int, way: Way) -> Iterator[str]:
+        """The times of record from `since` on, up to that of entry `last`, of entries that came that way."""
         for number in range(last, -1, -1):
             at = self._time(number)
             if at is not None:
                 if at < since:
                     return
-                yield at
+                if came_by(self._timed[number].line.entry) is way:
+                    yield at
 
     def _invited(self, number: int) -> bool:
         opened = (each.body for each in self._timed[:number] if isinstance(each.body, entry_kinds.Open))

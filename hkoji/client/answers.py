@@ -302,7 +302,9 @@ def read_clock_answer(answer: HttpAnswer) -> ClockAnswer:
             GivenTime(read_text(each["head"]), _read_seconds(each["seconds"]), decode_base64(each["sig"], "signature"))
             for each in value["gifts"]
         )
-        outages = tuple(read_outage({"from": each["from"], "until": each["until"]}) for each in value["outages"])
+        outages = tuple(
+            read_outage({name: each[name] for name in ("from", "until", "way")}) for each in value["outages"]
+        )
         names = tuple(read_text(name) for name in value.get("annul", ()))
         if not all(map(is_name, names)):
             raise ValueError("a name is not one of a player")

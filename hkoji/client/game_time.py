@@ -18,13 +18,14 @@ from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import HkojiError, IllegalError, NotFoundError, NotYourTurnError, TrustError
 from hkoji.game.agreement import Agreement, read_agreement
-from hkoji.game.clock import Outage, outages_since
+from hkoji.game.clock import Outage, outages_between
 from hkoji.game.clock_reading import SLACK_SECONDS, ClockReading, read_clock
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.entry_kinds.time import credited_seconds, largest_gift
 from hkoji.game.position import Position
 from hkoji.game.summary import time_of_record
+from hkoji.game.way import way_of
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
@@ -165,7 +166,7 @@ class TimeKeeper:
                 self._say(tell("warning: the service reports a gift that does not hold: {reason}", reason=error))
             else:
                 gifts.append(gift)
-        outages = outages_since(said.outages, reading.since)
+        outages = outages_between(said.outages, way_of(course, reading.seat), reading.since)
         credits = credited_seconds(clock.control, largest_gift(gifts), outages)
         return found._replace(
             reading=read_clock(course, time_of_record(known.lines[-1]), credits),

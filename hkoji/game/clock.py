@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError
 from hkoji.game.time_control import DAY, TimeControl, zone_offset
+from hkoji.game.way import Way, read_way
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import exactly, is_time
 from hkoji.messages.text import tell
@@ -143,10 +144,11 @@ def add_counted(control: TimeControl, begin: str, seconds: int) -> str:
 
 
 class Outage(NamedTuple):
-    """A time [begin, until) in which the service took no entries."""
+    """A time [begin, until) in which the service took no entries that came one way."""
 
     begin: str
     until: str
+    way: Way
 
     def holds(self, at: str) -> bool:
         """Whether a time lies in the outage."""
@@ -154,29 +156,37 @@ class Outage(NamedTuple):
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the outage as it stands in a `credit`."""
-        return {"from": self.begin, "until": self.until}
+        return {"from": self.begin, "until": self.until, "way": self.way.value}
 
 
 def read_outage(value: JsonValue) -> Outage:
-    """Reads an outage. Raises `MalformedError`, or `NotUnderstoodError` for another key."""
+    """Reads an outage. Raises `MalformedError`, or `NotUnderstoodError` for another key or another way."""
     what = tell("outage")
-    fields = exactly(value, what, ("from", "until"))
-    begin, until = fields["from"], fields["until"]
+    fields = exactly(value, what, ("from", "until", "way"))
+    begin, until, way = fields["from"], fields["until"], fields["way"]
     if not (isinstance(begin, str) and isinstance(until, str) and is_time(begin) and is_time(until)):
         raise MalformedError(what, tell("from or until is not a time"))
     if begin >= until:
         raise MalformedError(what, tell("it does not end after its beginning"))
-    return Outage(begin, until)
+    return Outage(begin, until, read_way(way))
 
 
-def after_outages(at: str, outages: Iterable[Outage]) -> str:
-    """The time `at`, or the end of the outage that it lies in. No time of record is in an outage."""
-    return next((each.until for each in outages if each.holds(at)), at)
+def after_outages(at: str, outages: Iterable[Outage], way: Way) -> str:
+    """The time `at`, or the end of the outage of that way that it lies in.
+
+    No entry that came some way has a time of record in an outage of that way.
+    """
+    return next((each.until for each in outages if each.way is way and each.holds(at)), at)
 
 
-def outages_since(outages: Iterable[Outage], since: str, until: str | None = None) -> tuple[Outage, ...]:
-    """The outages after `since`, in order; with `until` only those that are over by then."""
-    return tuple(each for each in sorted(outages) if each.begin > since and (until is None or each.until <= until))
+def outages_between(outages: Iterable[Outage], way: Way, since: str, until: str | None = None) -> tuple[Outage, ...]:
+    """The parts of the outages of one way that lie in [since, until), in order; without `until` all after `since`."""
+    cut = (
+        Outage(max(each.begin, since), each.until if until is None else min(each.until, until), way)
+        for each in outages
+        if each.way is way
+    )
+    return tuple(sorted(each for each in cut if each.begin < each.until))
 
 
 # --- the clocks -------------------------------------------------------------------------------------------------------

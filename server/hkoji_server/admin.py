@@ -20,6 +20,7 @@ from sqlalchemy import URL
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
 from hkoji.game.clock import Outage
+from hkoji.game.way import Way
 from hkoji.log.entry import is_time
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
@@ -131,11 +132,14 @@ def tidy(data: Path | None, database: str | None = None) -> dict[str, Any]:  # A
     return _on_store(data, database, work)
 
 
-def outage(data: Path | None, begin: str, until: str, database: str | None = None) -> dict[str, Any]:  # Any: JSON
-    """Records that players could not reach the service from the time `begin` to before `until`.
+def outage(
+    data: Path | None, begin: str, until: str, database: str | None = None, *, way: Way = Way.HTTP
+) -> dict[str, Any]:  # Any: JSON
+    """Records that players could not reach the service that way from the time `begin` to before `until`.
 
     Times are those of the log. Returns the outage. Raises `UsageError` for times that are none or in the future,
-    `IllegalError` if the service took an entry within it or it touches another one, `NotFoundError`, `StorageError`.
+    `IllegalError` if the service took an entry that came that way within it, or it touches another one of that way;
+    `NotFoundError`, `StorageError`.
     """
     for time in (begin, until):
         if not is_time(time):
@@ -144,7 +148,7 @@ def outage(data: Path | None, begin: str, until: str, database: str | None = Non
             )
 
     async def work(store: Store, _: Settings) -> dict[str, Any]:
-        lost = Outage(begin, until)
+        lost = Outage(begin, until, way)
         await store.add_outage(lost, ClockAndEntropy().at())
         return dict(lost.to_json())
 

@@ -11,6 +11,7 @@ from hkoji.game.clock import Effect, GameClock, Outage
 from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import Annul, GivenTime, Lapse
 from hkoji.game.time_control import TimeControl
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import Receipt, make_receipt
@@ -222,7 +223,7 @@ def test_both_players_call_a_game_off_at_the_head_before() -> None:
 
 
 def test_outages_lie_between_two_times_and_hold_none() -> None:
-    outage = Outage(AT, LATER)
+    outage = Outage(AT, LATER, Way.HTTP)
     checks.verify_outages((outage,), AT, LATER, (EARLIER, LATER))
     checks.verify_outages((), LATER, AT, (AT,))
     for since, until in ((LATER, LATER), (EARLIER, AT)):

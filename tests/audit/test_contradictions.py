@@ -23,13 +23,14 @@ from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage
 from hkoji.game.entry_kinds import Resign
 from hkoji.game.time_control import TimeControl
+from hkoji.game.way import Way
 from hkoji.log.line import Line, format_log
 from hkoji.log.public_key import PublicKey
 from tests.support.docs import DOCS
 from tests.support.forgery import later_receipt
 from tests.support.table import Table, new_game, whole_game
 
-OUTAGE = Outage("2026-11-20T12:00:05Z", "2026-11-20T12:00:15Z")
+OUTAGE = Outage("2026-11-20T12:00:05Z", "2026-11-20T12:00:15Z", Way.HTTP)
 """While games of `new_game` are played at 12:00:00."""
 
 DEAL = "9bf9c4c1d6a24a0c8d0d7bd5fb2c1e77"

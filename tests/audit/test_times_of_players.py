@@ -13,6 +13,7 @@ from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage
 from hkoji.game.entry_kinds import Annul, EntryBody, Lapse, Timeout
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
 from tests.support.forgery import pins
@@ -75,7 +76,7 @@ def test_the_outages_of_an_annul_end_before_it_is_recorded(tmp_path: Path, recor
     table = owing()
     begin = table.refereed.at
     assert table.deadline() == later(begin, 180)
-    outage = Outage(later(begin, 1), later(begin, 21))
+    outage = Outage(later(begin, 1), later(begin, 21), Way.HTTP)
     body = Annul(None, (outage,), 0, (table.calls_off(0), table.calls_off(1)))
     at = None if recorded is None else later(begin, recorded + 1)
     reason = step_5(tmp_path, table, written(table, 1, body, begin, at))

@@ -23,6 +23,7 @@ from hkoji.cli.processes import map_in_processes
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage
 from hkoji.game.time_control import TimeControl
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log, make_receipt
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -60,7 +61,7 @@ def told(done: Done) -> tuple[list[Any], Any]:
 
 def outage_and_entry(seed: int) -> tuple[Table, Table]:
     """A game whose log credits an outage, and one of the same service with an entry in that outage."""
-    outage = Outage("2026-11-20T12:00:05Z", "2026-11-20T12:00:15Z")
+    outage = Outage("2026-11-20T12:00:05Z", "2026-11-20T12:00:15Z", Way.HTTP)
     credited = Table(seed=seed, agreement=Agreement(TimeControl(600, 0, 0, 0))).begin()
     move = credited.move(credited.course.state.legal_actions()[0])
     late = "2026-11-20T12:00:20Z"

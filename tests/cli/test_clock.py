@@ -20,6 +20,7 @@ from hkoji.game.clock_reading import read_clock
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.longest import longest_game, longest_round
 from hkoji.game.time_control import TimeControl
+from hkoji.game.way import Way
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
@@ -192,7 +193,7 @@ def test_the_time_of_an_outage_is_not_shown_as_spent(world: TimedWorld, alice: T
     world.pass_by(5 * DAY)
     with alice.client.game(game) as held:
         position, found = held.look()
-    away = Outage("2026-11-21T12:00:00Z", "2026-11-22T12:00:00Z")
+    away = Outage("2026-11-21T12:00:00Z", "2026-11-22T12:00:00Z", Way.HTTP)
     reading = read_clock(position.course, "2026-11-20T12:00:00Z", credits=DAY)
     use("en")
     text = time_text(position, found._replace(outages=(away,), reading=reading))

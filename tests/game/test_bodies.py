@@ -31,8 +31,8 @@ RULES: dict[str, Json] = {"first": "host", "max_rounds": 0, "name": "hanamikoji"
 CLOCK: dict[str, Json] = {"add": 0, "bank": 120, "cap": 120, "move": 60, "rest": "", "zone": "+00:00"}
 AGREEMENT: dict[str, Json] = {"clock": CLOCK, "expires": AT, "rated": True, "rematch": "cd" * 16, "series": None}
 GIFT: dict[str, Json] = {"head": HEX, "seconds": 60, "sig": SIG}
-OUTAGE: dict[str, Json] = {"from": AT, "until": "2026-11-20T12:00:01Z"}
-LATER_OUTAGE: dict[str, Json] = {"from": "2026-11-20T12:00:02Z", "until": "2026-11-20T12:00:03Z"}
+OUTAGE: dict[str, Json] = {"from": AT, "until": "2026-11-20T12:00:01Z", "way": "http"}
+LATER_OUTAGE: dict[str, Json] = {"from": "2026-11-20T12:00:02Z", "until": "2026-11-20T12:00:03Z", "way": "http"}
 REVOKED: dict[str, Json] = {"at": AT, "origin": "https://play.example", "sig": SIG}
 GATEWAY: dict[str, Json] = {"address": HEX, "at": AT, "key": KEY, "origin": "https://play.example", "sig": SIG}
 

@@ -16,12 +16,15 @@ from hkoji.game.clock import (
     GameClock,
     Outage,
     Pace,
+    after_outages,
     counted,
     format_time,
+    outages_between,
     parse_time,
     read_outage,
 )
 from hkoji.game.time_control import DAY, TimeControl, read_time_control
+from hkoji.game.way import Way
 from hkoji.log.entry import is_time
 from tests.support.clock_games import controls
 
@@ -327,22 +330,25 @@ def test_the_limits_of_the_tests_are_those_of_the_form() -> None:
 
 
 def test_an_outage() -> None:
-    value: Json = {"from": "2026-11-20T12:00:00Z", "until": "2026-11-20T12:00:01Z"}
+    value: Json = {"from": "2026-11-20T12:00:00Z", "until": "2026-11-20T12:00:01Z", "way": "mail"}
     outage = read_outage(value)
-    assert outage == Outage("2026-11-20T12:00:00Z", "2026-11-20T12:00:01Z")
+    assert outage == Outage("2026-11-20T12:00:00Z", "2026-11-20T12:00:01Z", Way.MAIL)
     assert outage.to_json() == value
 
 
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ({"from": AT, "until": AT}, "it does not end after its beginning"),
-        ({"from": later(AT, 1), "until": AT}, "it does not end after its beginning"),
-        ({"from": AT}, "until is missing"),
-        ({"from": AT, "until": None}, "from or until is not a time"),
-        ({"from": 1, "until": AT}, "from or until is not a time"),
-        ({"from": AT, "until": "2026-11-31T12:00:00Z"}, "from or until is not a time"),
-        ({"from": AT, "until": "9000-01-01T00:00:00Z"}, "from or until is not a time"),
+        ({"from": AT, "until": AT, "way": "http"}, "it does not end after its beginning"),
+        ({"from": later(AT, 1), "until": AT, "way": "http"}, "it does not end after its beginning"),
+        ({"from": AT, "way": "http"}, "until is missing"),
+        ({"from": AT, "until": later(AT, 1)}, "way is missing"),
+        ({"from": AT, "until": later(AT, 1), "way": None}, "way is not a word"),
+        ({"from": AT, "until": later(AT, 1), "way": 1}, "way is not a word"),
+        ({"from": AT, "until": None, "way": "http"}, "from or until is not a time"),
+        ({"from": 1, "until": AT, "way": "http"}, "from or until is not a time"),
+        ({"from": AT, "until": "2026-11-31T12:00:00Z", "way": "http"}, "from or until is not a time"),
+        ({"from": AT, "until": "9000-01-01T00:00:00Z", "way": "http"}, "from or until is not a time"),
         ([], "it is not an object"),
     ],
 )
@@ -352,5 +358,39 @@ def test_what_is_not_an_outage(value: Json, reason: str) -> None:
 
 
 def test_a_later_key_of_an_outage_is_not_understood() -> None:
-    with pytest.raises(NotUnderstoodError, match="outage key 'way'"):
-        read_outage({"from": AT, "until": later(AT, 1), "way": "mail"})
+    with pytest.raises(NotUnderstoodError, match="outage key 'why'"):
+        read_outage({"from": AT, "until": later(AT, 1), "way": "mail", "why": "a storm"})
+
+
+def test_a_later_way_is_not_understood() -> None:
+    with pytest.raises(NotUnderstoodError, match="outage 'pigeon'"):
+        read_outage({"from": AT, "until": later(AT, 1), "way": "pigeon"})
+
+
+_OUTAGES = st.builds(
+    lambda begin, length, way: Outage(later(AT, begin), later(AT, begin + length), way),
+    st.integers(0, 100),
+    st.integers(1, 50),
+    st.sampled_from(Way),
+)
+
+
+@given(st.lists(_OUTAGES, max_size=8), st.sampled_from(Way), st.integers(0, 100), st.integers(0, 60) | st.none())
+def test_a_second_between_two_times_is_out_exactly_if_an_outage_of_that_way_has_it(
+    outages: list[Outage], way: Way, begin: int, length: int | None
+) -> None:
+    since, until = later(AT, begin), None if length is None else later(AT, begin + length)
+    found = outages_between(outages, way, since, until)
+    assert list(found) == sorted(found)
+    assert all(each.begin < each.until and each.way is way for each in found)
+    for second in range(-1, 160):
+        at = later(AT, second)
+        out = any(each.way is way and each.begin <= at < each.until for each in outages)
+        assert any(each.holds(at) for each in found) == (out and since <= at and (until is None or at < until))
+
+
+@given(st.lists(_OUTAGES, max_size=1), st.sampled_from(Way), st.integers(-1, 160))
+def test_only_an_outage_of_its_way_moves_a_time_to_its_end(outages: list[Outage], way: Way, second: int) -> None:
+    at = later(AT, second)
+    around = [each.until for each in outages if each.way is way and each.begin <= at < each.until]
+    assert after_outages(at, outages, way) == (around or [at])[0]

@@ -34,7 +34,7 @@ RULESETS = st.builds(
 OTHER_BODIES: dict[str, dict[str, Any]] = {  # Any: JSON
     "timeout": {"seat": 1},
     "lapse": {"reason": "expired"},
-    "credit": {"gift": None, "outages": [{"from": AT, "until": "2026-11-20T12:00:01Z"}]},
+    "credit": {"gift": None, "outages": [{"from": AT, "until": "2026-11-20T12:00:01Z", "way": "http"}]},
     "annul": {"gift": None, "outages": [], "seat": 1, "sigs": ["U1NI", "U1NI"]},
     "unseal": {"seed": "0" * 64},
 }

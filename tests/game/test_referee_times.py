@@ -15,6 +15,7 @@ from hkoji.game.clock import Outage, parse_time
 from hkoji.game.course import Stage
 from hkoji.game.entry_kinds import Annul, Credit, Invite, Lapse, Resign, Timeout
 from hkoji.game.time_control import TimeControl
+from hkoji.game.way import Way
 from hkoji.log.line import format_log
 from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -216,7 +217,7 @@ def test_credits_are_the_largest_gift_and_all_outages_of_the_turn() -> None:
     table.play(1)
     credit = table.lines[-1]
     assert table.refereed.at == later(due, 131)
-    assert table.last_body() == Credit(largest, (first, second, Outage(later(due, 71), later(due, 131))))
+    assert table.last_body() == Credit(largest, (first, second, Outage(later(due, 71), later(due, 131), Way.HTTP)))
     assert credit.entry.at == credit.entry.seen == later(due, 131)
     holds(table, prefixes=True)
 
@@ -331,7 +332,8 @@ def test_no_time_of_record_lies_in_an_outage_or_goes_back() -> None:
     at = table.refereed.at
     table.wait(-30).play(1)
     assert table.refereed.at == at
-    accepted = referee.timeout(
-        table.refereed, signer=table.server, at=lost.begin, outages=[Outage(AT, "2027-01-01T00:00:00Z")]
-    )
-    assert {line.entry.at for line in accepted.lines} == {"2027-01-01T00:00:00Z"}
+    around = Outage(AT, "2027-01-01T00:00:00Z", Way.HTTP)
+    with pytest.raises(errors.NotOverdueError):
+        referee.timeout(table.refereed, signer=table.server, at=lost.begin, outages=[around])
+    late = referee.timeout(table.refereed, signer=table.server, at="2028-01-01T00:00:00Z", outages=[around])
+    assert {line.entry.at for line in late.lines} == {"2028-01-01T00:00:00Z"}

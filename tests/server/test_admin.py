@@ -356,7 +356,7 @@ def test_outages_that_cannot_be_are_not_recorded(data: Path, begin_: str, until:
 
 
 def test_an_outage_that_the_operator_states_counts_and_touches_no_other(data: Path) -> None:
-    lost = {"from": "2026-11-20T12:00:01Z", "until": "2026-11-20T13:00:00Z"}
+    lost = {"from": "2026-11-20T12:00:01Z", "until": "2026-11-20T13:00:00Z", "way": "http"}
     assert admin.outage(data, lost["from"], lost["until"]) == lost
     before = dumped(data / FILE)
     with pytest.raises(IllegalError):

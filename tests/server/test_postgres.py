@@ -35,6 +35,7 @@ from sqlalchemy import Connection, create_engine, text
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError, StorageError
 from hkoji.game.commitments import Opening
+from hkoji.game.way import Way
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.support.cluster import Cluster
@@ -219,7 +220,7 @@ def test_a_database_with_players_only_is_brought_forward_with_all_that_is_in_it(
                 alice = run(store.player("alice"))
                 retired = [len(run(store.retired_of(each))) for each in ("alice", "bob", "carol")]
                 assert run(store.games(Query())) == ()
-                assert (run(store.outages()), run(store.last_beat())) == ((), None)
+                assert (run(store.outages()), run(store.last_beat(Way.HTTP))) == ((), None)
         assert alice is not None
         assert retired == ([1, 0, 1] if "players" in name else [0, 0, 0])
         after = set(everything(url))

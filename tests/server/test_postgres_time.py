@@ -22,6 +22,7 @@ from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import StorageError
 from hkoji.game.clock import Outage
+from hkoji.game.way import Way
 from tests.support.database_clock import DatabaseClock
 from tests.support.finished_contract import ending, reader
 from tests.support.ledger import connected
@@ -29,7 +30,7 @@ from tests.support.loops import run
 from tests.support.service_in_process import Clock
 from tests.support.stores import postgres_at
 from tests.support.table import AT, Table
-from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift, new_game_after
+from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift, new_game_after, taken
 from tests.support.timed_table import later
 from tests.support.times import now
 from tests.support.waiting_contract import new_game, next_line
@@ -75,36 +76,36 @@ async def held_up(url: str, work: Coroutine[Any, Any, Any], slow: Any) -> Any:
 def test_a_recording_waits_for_an_append_and_begins_after_it(postgres: str) -> None:
     with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1, updated=FIRST)
-        run(store.beat(FIRST))
+        run(store.beat(Way.HTTP, FIRST))
         at = later(FIRST, 500)
-        assert appending(slow, next_line(table, 0, updated=at)) == (1, None)
-        recorded = run(held_up(postgres, store.close_gap(FIRST, UNTIL), slow))
-        assert recorded == Outage(later(at, 1), UNTIL)
+        assert appending(slow, taken(table, 0, at)) == (1, None)
+        recorded = run(held_up(postgres, store.close_gap(Way.HTTP, FIRST, UNTIL), slow))
+        assert recorded == Outage(later(at, 1), UNTIL, Way.HTTP)
         assert run(store.head(table.game)) == (1, table.lines[1].entry.head)
 
 
 def test_a_recording_waits_for_an_append_that_holds_its_row_and_has_written_nothing(postgres: str) -> None:
     with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1, updated=FIRST)
-        run(store.beat(FIRST))
+        run(store.beat(Way.HTTP, FIRST))
         at = later(FIRST, 500)
-        append = next_line(table, 0, updated=at)
+        append = taken(table, 0, at)
         values = said.append_values(append)
         slow.execute(said.HOLD, values)
 
         async def race() -> Outage | None:
-            recording = asyncio.ensure_future(store.close_gap(FIRST, UNTIL))
+            recording = asyncio.ensure_future(store.close_gap(Way.HTTP, FIRST, UNTIL))
             await waiting(postgres, recording)
             assert slow.execute(said.append_statement(append), values).fetchone() == (1, None)
             slow.execute("COMMIT")
             return await recording
 
-        assert run(race()) == Outage(later(at, 1), UNTIL)
+        assert run(race()) == Outage(later(at, 1), UNTIL, Way.HTTP)
 
 
-def test_a_recording_waits_for_a_new_game_and_begins_after_it(postgres: str) -> None:
+def test_a_recording_waits_for_a_new_game_which_no_player_has_sent(postgres: str) -> None:
     with postgres_at(postgres) as store, another(postgres) as slow:
-        run(store.beat(FIRST))
+        run(store.beat(Way.HTTP, FIRST))
         at, table = later(FIRST, 500), Table(seed=1)
         other = new_game(store, 2)
         summary = run(store.summary(other.game))
@@ -116,22 +117,22 @@ def test_a_recording_waits_for_a_new_game_and_begins_after_it(postgres: str) -> 
         slow.execute(said.NUMBER)
 
         async def race() -> Outage | None:
-            recording = asyncio.ensure_future(store.close_gap(FIRST, UNTIL))
+            recording = asyncio.ensure_future(store.close_gap(Way.HTTP, FIRST, UNTIL))
             await waiting(postgres, recording)
             assert slow.execute(said.ADD_GAME, said.game_values(new)).fetchone() == (table.game,)
             slow.execute("COMMIT")
             return await recording
 
-        assert run(race()) == Outage(later(at, 1), UNTIL)
+        assert run(race()) == Outage(later(FIRST, 1), UNTIL, Way.HTTP)
 
 
 def test_an_outage_by_hand_waits_for_appends_too(postgres: str) -> None:
     with postgres_at(postgres) as store, another(postgres) as slow:
         table = new_game(store, 1, updated=FIRST)
-        append = next_line(table, 0, updated=table.lines[1].entry.at)
+        append = taken(table, 0, table.lines[1].entry.at)
         assert appending(slow, append) == (1, None)
         begin = table.lines[1].entry.at
-        refused = run(held_up(postgres, store.add_outage(Outage(begin, later(begin, 1)), UNTIL), slow))
+        refused = run(held_up(postgres, store.add_outage(Outage(begin, later(begin, 1), Way.HTTP), UNTIL), slow))
         assert begin in str(refused)
         assert run(store.outages()) == ()
 
@@ -144,7 +145,7 @@ def test_whatever_waits_for_a_recording_finds_the_outage(postgres: str, what: st
         assert summary is not None
         new = NewGame(summary._replace(game=other.game), other.lines[0], "5e" * 32, "alice", now(), outages=0)
         slow.execute(said.ALONE)
-        slow.execute('INSERT INTO outage (number, "from", until) VALUES (1, %s, %s)', (FIRST, SECOND))
+        slow.execute("INSERT INTO outage (number, way, \"from\", until) VALUES (1, 'http', %s, %s)", (FIRST, SECOND))
         work = {
             "append": store.append(next_line(table, 0)),
             "game": store.add_game(new),
@@ -172,11 +173,11 @@ def test_reads_and_backups_go_on_while_an_outage_is_recorded(postgres: str) -> N
 def test_a_beat_is_no_older_than_the_one_that_a_recording_replaces(postgres: str) -> None:
     """A beat of another process, which a recording meets, makes it start over."""
     with postgres_at(postgres) as store, another(postgres) as slow:
-        run(store.beat(FIRST))
+        run(store.beat(Way.HTTP, FIRST))
         slow.execute("UPDATE beat SET at = %s", (SECOND,))
-        result = run(held_up(postgres, store.close_gap(FIRST, later(SECOND, 5)), slow))
+        result = run(held_up(postgres, store.close_gap(Way.HTTP, FIRST, later(SECOND, 5)), slow))
         assert isinstance(result, StaleDecisionError)
-        assert (run(store.last_beat()), run(store.outages())) == (SECOND, ())
+        assert (run(store.last_beat(Way.HTTP)), run(store.outages())) == (SECOND, ())
 
 
 # --- gifts --------------------------------------------------------------------------------------------------------
@@ -345,9 +346,9 @@ def test_the_age_is_judged_when_the_row_is_held(postgres: str) -> None:
 def test_a_beat_says_the_time_of_the_database(postgres: str) -> None:
     clock = DatabaseClock(postgres, datetime(2026, 3, 4, 5, 6, 7, 999_999, tzinfo=UTC))
     with postgres_at(postgres) as store:
-        assert run(store.beat(FIRST)) == (FIRST, "2026-03-04T05:06:07Z")
+        assert run(store.beat(Way.HTTP, FIRST)) == (FIRST, "2026-03-04T05:06:07Z")
         clock.show(MOMENT)
-        assert run(store.beat(AT)) == (FIRST, AT)
+        assert run(store.beat(Way.HTTP, AT)) == (FIRST, AT)
 
 
 def test_what_cannot_be_drained_says_so(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,4 +363,4 @@ def test_what_cannot_be_drained_says_so(postgres: str, monkeypatch: pytest.Monke
 
 def new_game_at(store: PostgresStore) -> Table:
     """A new game, decided when the clock of these tests shows `MOMENT`."""
-    return new_game_after(store, AT)
+    return new_game_after(store, AT, Way.HTTP)

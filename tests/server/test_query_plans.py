@@ -30,6 +30,7 @@ from hkoji.errors import ConflictError
 from hkoji.game.clock import Outage
 from hkoji.game.commitments import Opening
 from hkoji.game.course import STATUSES
+from hkoji.game.way import Way
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.mail_contract import evidence, invitation, mail, token
@@ -63,9 +64,9 @@ FILTERED = [
 SEATS = "host|guest|invite"
 PLAYERS = {f"game_{seat}{kind}" for seat in SEATS.split("|") for kind in ("", "_ended")}
 ONE_ROW = {"service", "alembic_version", "beat"}
-AT_A_GAP = re.compile(r"max\(game\.updated\)|max\(outage\.until\)|substr\(entry\.receipt")
+AT_A_GAP = re.compile(r"max\(outage\.until\)|substr\(entry\.receipt")
 """What is read when an outage is recorded, which is rare. An index for that would cost something at every move."""
-ALL_OUTAGES = re.compile(r'SELECT outage\."from", outage\.until\s+FROM outage ORDER BY')
+ALL_OUTAGES = re.compile(r'SELECT outage\."from", outage\.until, outage\.way\s+FROM outage ORDER BY')
 """The list of all outages, which are few."""
 OF_ONE = (
     "SEARCH channel USING INDEX ix_channel_player (player=?)",
@@ -126,7 +127,7 @@ async def every_method(store: Store) -> None:
     await store.heads([table.game, "another"])
     await store.places("alice", AT, 10, 10)
     await store.add_game(game_of(offered))
-    await store.overdue(LATER, 10)
+    await store.overdue(Way.HTTP, LATER, 10)
     for part in (
         every_method_of_choices,
         every_method_of_talk,
@@ -197,11 +198,11 @@ async def every_method_of_time(store: Store) -> None:
     await store.remove_statement(table.game, head, "annul", "bob")
     await store.append(append_of(table, 0, (table.lines[1],), summary=summary(table, 2, status="finished")))
     await store.drained()
-    await store.beat(AT)
+    await store.beat(Way.HTTP, AT)
     await store.clock()
-    beat = await store.last_beat()
-    await store.close_gap(beat, LATER)
-    await store.add_outage(Outage("2027-01-02T00:00:00Z", "2027-01-03T00:00:00Z"), "2027-01-04T00:00:00Z")
+    beat = await store.last_beat(Way.HTTP)
+    await store.close_gap(Way.HTTP, beat, LATER)
+    await store.add_outage(Outage("2027-01-02T00:00:00Z", "2027-01-03T00:00:00Z", Way.HTTP), "2027-01-04T00:00:00Z")
     await store.outages()
 
 
@@ -347,8 +348,8 @@ def test_sqlite_scans_no_table(asked_of_sqlite: dict[str, list[str]]) -> None:
 
 
 def test_sqlite_finds_overdue_games_in_their_index(asked_of_sqlite: dict[str, list[str]]) -> None:
-    (plan,) = (plan for statement, plan in asked_of_sqlite.items() if "WHERE game.look_at <" in statement)
-    assert plan == ["SEARCH game USING COVERING INDEX game_look (look_at<?)"]
+    (plan,) = (plan for statement, plan in asked_of_sqlite.items() if "AND game.look_at <" in statement)
+    assert plan == ["SEARCH game USING COVERING INDEX game_look (way=? AND look_at<?)"]
 
 
 def test_sqlite_finds_games_that_are_over_in_their_index(asked_of_sqlite: dict[str, list[str]]) -> None:
@@ -494,18 +495,20 @@ def test_postgres_finds_overdue_games_in_their_index(postgres: str) -> None:
         url = parse_location(postgres).set(drivername="postgresql").render_as_string(hide_password=False)
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(
-                "INSERT INTO game (game, ruleset, agreement, status, seq, head, round, created, updated, look_at)"
-                " SELECT md5(n::text), '{}', '{}', 'playing', 1, '', 1, '', '', CASE WHEN n % 3 = 0 THEN"
+                "INSERT INTO game (game, ruleset, agreement, status, seq, head, round, created, updated, way, look_at)"
+                " SELECT md5(n::text), '{}', '{}', 'playing', 1, '', 1, '', '', 'http', CASE WHEN n % 3 = 0 THEN"
                 " to_char(timestamp '2026-01-01' + n * interval '1 minute', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"') END"
                 " FROM generate_series(1, 20000) AS n"
             )
             connection.execute("ANALYZE game")
-            for given in ({"b_before": "2026-01-01T02:00:00Z", "b_limit": 50}, {"b_before": LATER, "b_limit": 50}):
-                ((plan,),) = connection.execute(f"EXPLAIN (FORMAT JSON) {overdue}", given).fetchall()
+            for given in ({"b_before": "2026-01-01T02:00:00Z"}, {"b_before": LATER}):
+                ((plan,),) = connection.execute(
+                    f"EXPLAIN (FORMAT JSON) {overdue}", {**given, "b_way": "http", "b_limit": 50}
+                ).fetchall()
                 nodes = list(_nodes(plan[0]["Plan"]))
                 assert [node.get("Index Name") for node in nodes] == [None, "game_look"], plan
                 assert nodes[1]["Node Type"].startswith("Index")
                 assert "Index Cond" in nodes[1]
-            assert len(run(store.overdue("2026-01-01T02:00:00Z", 50))) == 39
+            assert len(run(store.overdue(Way.HTTP, "2026-01-01T02:00:00Z", 50))) == 39
     finally:
         run(store.close())

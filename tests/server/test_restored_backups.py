@@ -171,7 +171,7 @@ def test_the_time_between_a_copy_and_its_restoration_counts_for_nobody(store: Fi
         restored.pass_by(60)
         assert [kinds(alice, game)[-2:] for game in games] == [["timeout", "end"], ["open", "join"]]
         ((away),) = restored.service.ask("GET", "/v1/outages").json["outages"]
-        assert away == {"from": log_time(copied + timedelta(seconds=1)), "until": started}
+        assert away == {"from": log_time(copied + timedelta(seconds=1)), "until": started, "way": "http"}
         credited = parse_time(away["until"]) - parse_time(away["from"])
         clock = restored.service.ask("GET", f"/v1/games/{games[1]}/clock").json
         assert clock["deadline"] == log_time(joined + timedelta(seconds=HOUR + credited))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from hkoji_server.store.time_contract import Beat
 
 from hkoji.errors import ClockError
 from hkoji.game import entry_kinds
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.game_statements import parse_head
@@ -33,6 +35,7 @@ from hkoji.log.public_key import parse_public_key
 from tests.support.loops import run
 from tests.support.service import begin, offer_of, two_players
 from tests.support.service_in_process import Clock, Inside, inside
+from tests.support.time_contract import taken
 from tests.support.timed_games import (
     AN_HOUR,
     HOUR,
@@ -82,8 +85,8 @@ class Judged:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def beat(self, time: str) -> Beat:
-        noted = await self._store.beat(time)
+    async def beat(self, way: Way, time: str) -> Beat:
+        noted = await self._store.beat(way, time)
         return Beat(noted.at, at(self._clock, self.apart))
 
     async def clock(self) -> str:
@@ -98,15 +101,15 @@ def test_a_process_alone_records_that_it_was_stopped_and_then_takes_entries(tmp_
     with stores(tmp_path, 1, clock) as (store,):
         time = process(store, clock)
         assert run(time.now()) == at(clock)
-        assert (run(store.last_beat()), run(store.outages())) == (at(clock), ())
+        assert (run(store.last_beat(Way.HTTP)), run(store.outages())) == (at(clock), ())
         began = at(clock, 1)
         clock.pass_by(AFTER)
         assert run(time.now()) == at(clock)
         assert run(store.outages()) == ()
         clock.pass_by(1)
         assert run(time.now()) == at(clock)
-        assert run(store.outages()) == time.outages == ((began, at(clock)),)
-        assert run(store.last_beat()) == at(clock)
+        assert run(store.outages()) == time.outages == ((began, at(clock), Way.HTTP),)
+        assert run(store.last_beat(Way.HTTP)) == at(clock)
 
 
 def test_no_outage_while_another_process_notes_the_time(tmp_path: Path) -> None:
@@ -132,7 +135,7 @@ def test_a_restart_within_the_time_is_no_outage_and_a_later_one_is(tmp_path: Pat
         began = at(clock, 1)
         clock.pass_by(AFTER + 1)
         run(process(store, clock).now())
-        assert run(store.outages()) == ((began, at(clock)),)
+        assert run(store.outages()) == ((began, at(clock), Way.HTTP),)
 
 
 def test_of_processes_that_start_together_one_records_the_outage(tmp_path: Path) -> None:
@@ -155,11 +158,11 @@ def test_an_outage_begins_after_the_newest_entry(tmp_path: Path) -> None:
     with stores(tmp_path, 1, clock) as (store,):
         time = process(store, clock)
         run(time.now())
-        new_game(store, 0, updated=at(clock, 100))
+        run(store.append(replace(taken(new_game(store, 0), 0, at(clock, 100)), at=at(clock))))
         began = at(clock, 101)
         clock.pass_by(2 * AFTER)
         run(time.now())
-        assert run(store.outages()) == ((began, at(clock)),)
+        assert run(store.outages()) == ((began, at(clock), Way.HTTP),)
 
 
 def test_an_outage_helps_the_player_who_owes_the_entry_and_stands_in_the_log(tmp_path: Path) -> None:
@@ -171,7 +174,7 @@ def test_an_outage_helps_the_player_who_owes_the_entry_and_stands_in_the_log(tmp
         service.clock.pass_by(2 * HOUR)
         answer = mover.send(move_of(mover, game))
         assert answer.status == 201
-        lost = {"from": "2026-11-20T12:00:01Z", "until": "2026-11-20T14:00:00Z"}
+        lost = {"from": "2026-11-20T12:00:01Z", "until": "2026-11-20T14:00:00Z", "way": "http"}
         credit = read_line(answer.json["lines"][1]).entry
         assert (credit.kind, credit.body) == ("credit", {"gift": None, "outages": [lost]})
         assert service.ask("GET", "/v1/outages").json == {"outages": [lost]}
@@ -207,14 +210,14 @@ def test_on_a_file_a_jump_stops_the_process_until_the_clock_is_set_back(tmp_path
     with stores(tmp_path, 1, clock) as (store,):
         time = process(store, clock)
         run(time.now())
-        noted = run(store.last_beat())
+        noted = run(store.last_beat(Way.HTTP))
         clock.jump(seconds)
         for passed in (0, 10, 40):
             clock.pass_by(passed)
             for call in (time.now, time.beat, time.drained):
                 with pytest.raises(ClockError):
                     run(call())
-        assert (run(store.last_beat()), run(store.outages())) == (noted, ())
+        assert (run(store.last_beat(Way.HTTP)), run(store.outages())) == (noted, ())
         clock.jump(-seconds)
         assert run(time.now()) == at(clock)
         assert run(store.outages()) == ()
@@ -231,10 +234,10 @@ class Setting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def last_beat(self) -> str | None:
+    async def last_beat(self, way: Way) -> str | None:
         self._clock.jump(self._seconds)
         self._seconds = 0
-        return await self._store.last_beat()
+        return await self._store.last_beat(way)
 
 
 @pytest.mark.parametrize("seconds", [2 * 86_400, -86_400])
@@ -242,12 +245,12 @@ def test_a_clock_that_jumps_while_it_is_verified_is_not_noted(tmp_path: Path, se
     clock = Clock()
     with stores(tmp_path, 1, clock) as (store,):
         run(process(store, clock).now())
-        before = run(store.last_beat())
+        before = run(store.last_beat(Way.HTTP))
         clock.pass_by(10)
         time = process(Setting(store, clock, seconds), clock)
         with pytest.raises(ClockError, match="has jumped"):
             run(time.now())
-        assert (run(store.last_beat()), run(store.outages())) == (before, ())
+        assert (run(store.last_beat(Way.HTTP)), run(store.outages())) == (before, ())
         clock.jump(-seconds)
         assert run(time.now()) == at(clock)
         assert run(store.outages()) == ()
@@ -265,11 +268,11 @@ def test_a_small_correction_is_no_jump(tmp_path: Path) -> None:
 def test_a_clock_over_a_minute_before_the_last_beat_is_not_trusted(tmp_path: Path) -> None:
     clock = Clock()
     with stores(tmp_path, 1, clock) as (store,):
-        run(store.beat(at(clock, 61)))
+        run(store.beat(Way.HTTP, at(clock, 61)))
         time = process(store, clock)
         with pytest.raises(ClockError):
             run(time.now())
-        assert (run(store.last_beat()), run(store.outages())) == (at(clock, 61), ())
+        assert (run(store.last_beat(Way.HTTP)), run(store.outages())) == (at(clock, 61), ())
         clock.pass_by(1)
         assert run(time.now()) == at(clock)
 
@@ -286,11 +289,11 @@ def test_a_database_judges_the_clock_before_the_first_time_is_noted(tmp_path: Pa
             run(time.now())
         with pytest.raises(ClockError):
             run(time.beat())
-        assert (run(store.last_beat()), run(store.outages())) == (None, ())
+        assert (run(store.last_beat(Way.HTTP)), run(store.outages())) == (None, ())
         judged.apart = 0
         clock.pass_by(2)
         assert run(time.now()) == at(clock)
-        assert run(store.last_beat()) == at(clock)
+        assert run(store.last_beat(Way.HTTP)) == at(clock)
 
 
 def test_a_database_judges_the_clock_after_a_jump_and_with_each_beat(tmp_path: Path) -> None:
@@ -303,12 +306,12 @@ def test_a_database_judges_the_clock_after_a_jump_and_with_each_beat(tmp_path: P
         clock.jump(40)  # and so does the database's: it was the other clock that went wrong
         assert run(time.now()) == at(clock)
         for apart in (31, -31):
-            noted = run(store.last_beat())
+            noted = run(store.last_beat(Way.HTTP))
             clock.jump(-40)
             judged.apart = apart
             with pytest.raises(ClockError):
                 run(time.now())
-            assert run(store.last_beat()) == noted
+            assert run(store.last_beat(Way.HTTP)) == noted
             clock.jump(40)
             clock.pass_by(2)
             judged.apart = 0
@@ -375,9 +378,10 @@ def test_what_has_arrived_and_is_not_decided_holds_back_heads_and_timeouts(tmp_p
         asked: list[str] = []
 
         class Asked(Judged):
-            async def overdue(self, before: str, limit: int) -> tuple[str, ...]:
-                asked.append(before)
-                return await store.overdue(before, limit)
+            async def overdue(self, way: Way, before: str, limit: int) -> tuple[str, ...]:
+                if way is Way.HTTP:
+                    asked.append(before)
+                return await store.overdue(way, before, limit)
 
         look = Keeper(Asked(store, clock), None, time, sources, KEY, slack=120).look  # type: ignore[arg-type] # it ends nothing
         table = new_game(store, 0)

@@ -25,6 +25,7 @@ from sqlalchemy import Connection, create_engine
 
 from hkoji.errors import StorageError
 from hkoji.game.commitments import Opening
+from hkoji.game.way import Way
 from hkoji.log.private_key import PrivateKey
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run
@@ -359,7 +360,7 @@ def test_a_database_with_players_only_is_brought_forward_with_all_that_is_in_it(
             alice, bob = run(store.player("alice")), run(store.player("bob"))
             retired = {each: run(store.retired_of(each)) for each in ("alice", "bob", "carol")}
             assert run(store.games(Query())) == ()
-            assert (run(store.outages()), run(store.last_beat())) == ((), None)
+            assert (run(store.outages()), run(store.last_beat(Way.HTTP))) == ((), None)
     assert alice is not None
     assert bob is not None
     assert [len(retired[each]) for each in retired] == ([1, 0, 1] if "players" in name else [0, 0, 0])

@@ -17,14 +17,16 @@ from typing import Any
 import pytest
 from hkoji_server.store.contract import NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.statements import entry_values
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import ConflictError
 from hkoji.game.clock import Outage
+from hkoji.game.way import Way
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run
 from tests.support.table import AT, Table
-from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift
+from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift, received
 from tests.support.timed_table import later
 from tests.support.times import now
 from tests.support.waiting_contract import new_game, next_line
@@ -80,11 +82,15 @@ def held_up(work: Coroutine[Any, Any, Any], other: sqlite3.Connection, waits: Wa
 def test_a_recording_waits_for_another_process_and_begins_after_what_it_took(tmp_path: Path) -> None:
     with opened(tmp_path) as (store, other, waits):
         table = new_game(store, 1, updated=FIRST)
-        run(store.beat(FIRST))
+        run(store.beat(Way.HTTP, FIRST))
         at = later(FIRST, 500)
         other.execute("BEGIN IMMEDIATE")
         other.execute("UPDATE game SET updated = ? WHERE game = ?", (at, table.game))
-        assert held_up(store.close_gap(FIRST, UNTIL), other, waits) == Outage(later(at, 1), UNTIL)
+        other.execute(
+            "INSERT INTO entry VALUES (:game, :seq, :text, :sig, :receipt, :receipt_sig)",
+            entry_values(received(table, 1, at)),
+        )
+        assert held_up(store.close_gap(Way.HTTP, FIRST, UNTIL), other, waits) == Outage(later(at, 1), UNTIL, Way.HTTP)
 
 
 @pytest.mark.parametrize("what", ["append", "decide", "game", "give", "annul"])
@@ -95,7 +101,7 @@ def test_whatever_waits_for_a_recording_finds_the_outage(tmp_path: Path, what: s
         assert summary is not None
         new = NewGame(summary._replace(game=added.game), added.lines[0], "5e" * 32, "alice", now(), outages=0)
         other.execute("BEGIN IMMEDIATE")
-        other.execute('INSERT INTO outage (number, "from", until) VALUES (1, ?, ?)', (FIRST, SECOND))
+        other.execute("INSERT INTO outage (number, way, \"from\", until) VALUES (1, 'http', ?, ?)", (FIRST, SECOND))
         append = next_line(table, 0)
         work: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
             "append": lambda: store.append(append),

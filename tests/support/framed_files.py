@@ -15,6 +15,7 @@ from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, SignedView,
 from hkoji.game import entry_kinds
 from hkoji.game.clock import Outage, format_time, parse_time
 from hkoji.game.commitments import Opening
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
 from hkoji.log.game_statements import HeadStatement, SignedHead, make_head
@@ -143,7 +144,7 @@ def _contents(rng: random.Random, table: Table) -> list[entry_kinds.EntryBody]:
         entry_kinds.Seed("ab" * 32),
         entry_kinds.Timeout(rng.randrange(2)),
         entry_kinds.Lapse("expired"),
-        entry_kinds.Credit(None, (Outage(AT, "2026-11-20T12:00:01Z"),)),
+        entry_kinds.Credit(None, (Outage(AT, "2026-11-20T12:00:01Z", Way.HTTP),)),
         entry_kinds.Credit(gift_of(table, 1, 60), ()),
         entry_kinds.Annul(None, (), rng.randrange(2), (b"1", b"2")),
         entry_kinds.ChanceBody(rng.randrange(2), None),
@@ -230,8 +231,8 @@ def _signature(rng: random.Random, file: File) -> None:
     file.refused.append(one._replace(sig=rng.choice(rng.choice(file.pair).table.lines).sig))
 
 
-Way = Callable[[random.Random, File], None]
-_WAYS: tuple[Way, ...] = (
+Framing = Callable[[random.Random, File], None]
+_WAYS: tuple[Framing, ...] = (
     *(_drop, _cut, _order, _refuse, _foreign, _receipts, _receipts),
     *(_own_entry, _own_entry, _own_entry, _view, _view, _head, _head, _signature),
 )

@@ -15,6 +15,7 @@ from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, format_time, parse_time
 from hkoji.game.course import Stage
 from hkoji.game.time_control import TimeControl
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_gift, make_head
 from hkoji.log.line import Line
@@ -100,7 +101,7 @@ def story_on_the_clock(seed: int, ruleset: Ruleset, moves: int, *, times_out: bo
             case 0:
                 gifts, seconds = (gift_of(table, 1 - course.actor, 3600),), 3000
             case 1:
-                outages, seconds = (Outage(_later(before, 10), _later(before, 2010)),), 2300
+                outages, seconds = (Outage(_later(before, 10), _later(before, 2010), Way.HTTP),), 2300
         heads.append(head_of(table, after=seconds + 120))
         move, at = table.move(rng.choice(course.state.legal_actions())), _later(before, seconds)
         _take(table, referee.accept(table.refereed, move, signer=table.server, at=at, gifts=gifts, outages=outages))

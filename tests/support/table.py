@@ -24,6 +24,7 @@ from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.entry_kinds.key_changes import Delegate, Rekey, Revoke, Revoked
 from hkoji.game.held_keys import NO_MAIL, Gateway, MailClaim, MailGrade, certify
 from hkoji.game.submission import Submission
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import make_entry
@@ -258,7 +259,7 @@ class Table:
     def fail(self, seconds: int) -> Self:
         """Lets time pass in which the service takes no entries: an outage."""
         begin = self.wait(1).now
-        self.outages = (*self.outages, Outage(begin, self.wait(seconds).now))
+        self.outages = (*self.outages, Outage(begin, self.wait(seconds).now, Way.HTTP))
         return self
 
     def give(self, seconds: int) -> Self:

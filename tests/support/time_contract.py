@@ -18,6 +18,9 @@ from hkoji_server.store.time_contract import OLDEST, KeptStatement, StaleDecisio
 
 from hkoji.errors import ConflictError, IllegalError, NotFoundError, RevokedError, UsageError
 from hkoji.game.clock import Outage, format_time, parse_time
+from hkoji.game.way import Way
+from hkoji.log.canonical import JsonValue
+from hkoji.log.entry import make_entry
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
@@ -54,9 +57,14 @@ def received(table: Table, seq: int, at: str) -> Line:
     return line._replace(receipt=line.receipt._replace(receipt=receipt._replace(at=at, text=text)))
 
 
+def taken(table: Table, seq: int, at: str) -> Append:
+    """The append of the line after entry number `seq`, with the time of record `at`."""
+    return replace(next_line(table, seq, updated=at), lines=(received(table, seq + 1, at),))
+
+
 async def record(store: Store, begin: str, until: str) -> None:
     """Records an outage of that time in a store without a later one."""
-    await store.add_outage(Outage(begin, until), until)
+    await store.add_outage(Outage(begin, until, Way.HTTP), until)
 
 
 def state(store: Store, table: Table) -> tuple[object, ...]:
@@ -197,12 +205,15 @@ class TimeContract:
             new_game(store, seed, deadline=deadline)
             for seed, deadline in enumerate((THIRD, None, FIRST, SECOND, "2026-11-24T00:00:00Z"))
         )
-        assert run(store.overdue(later(THIRD, 1), 10)) == (first.game, second.game, third.game)
-        assert run(store.overdue(THIRD, 10)) == (first.game, second.game)  # not the one whose last second it is
-        assert run(store.overdue(later(THIRD, 1), 2)) == (first.game, second.game)
-        assert run(store.overdue(FIRST, 10)) == ()
+        assert run(store.overdue(Way.HTTP, later(THIRD, 1), 10)) == (first.game, second.game, third.game)
+        assert run(store.overdue(Way.HTTP, THIRD, 10)) == (
+            first.game,
+            second.game,
+        )  # not the one whose last second it is
+        assert run(store.overdue(Way.HTTP, later(THIRD, 1), 2)) == (first.game, second.game)
+        assert run(store.overdue(Way.HTTP, FIRST, 10)) == ()
         run(store.append(replace(next_line(first, 0, deadline=None, status="finished"), deadline=FIRST)))
-        assert run(store.overdue("2026-12-01T00:00:00Z", 10)) == (second.game, third.game, tomorrow.game)
+        assert run(store.overdue(Way.HTTP, "2026-12-01T00:00:00Z", 10)) == (second.game, third.game, tomorrow.game)
         assert run(store.summary(none.game)) is not None
 
     def test_a_game_whose_deadline_moves_on_is_looked_at_once(self, store: Store) -> None:
@@ -210,19 +221,19 @@ class TimeContract:
         moved, still = new_game(store, 1, deadline=FIRST), new_game(store, 2, deadline=SECOND)
         head = moved.lines[1].entry.head
         run(store.append(replace(next_line(moved, 0, deadline=THIRD), deadline=FIRST)))
-        assert run(store.overdue(later(FIRST, 1), 10)) == (moved.game,)
+        assert run(store.overdue(Way.HTTP, later(FIRST, 1), 10)) == (moved.game,)
         run(store.set_deadline(moved.game, head, THIRD, THIRD))
-        assert run(store.overdue(THIRD, 10)) == (still.game,)
-        assert run(store.overdue(later(THIRD, 1), 10)) == (still.game, moved.game)
+        assert run(store.overdue(Way.HTTP, THIRD, 10)) == (still.game,)
+        assert run(store.overdue(Way.HTTP, later(THIRD, 1), 10)) == (still.game, moved.game)
 
     @pytest.mark.parametrize("before", [None, THIRD])
     def test_a_game_whose_deadline_comes_earlier_is_never_missed(self, store: Store, before: str | None) -> None:
         table = new_game(store, 1, deadline=before)
         run(store.append(replace(next_line(table, 0, deadline=FIRST), deadline=before)))
-        assert run(store.overdue(FIRST, 10)) == ()
-        assert run(store.overdue(later(FIRST, 1), 10)) == (table.game,)
+        assert run(store.overdue(Way.HTTP, FIRST, 10)) == ()
+        assert run(store.overdue(Way.HTTP, later(FIRST, 1), 10)) == (table.game,)
         run(store.append(replace(next_line(table, 1, deadline=None), deadline=FIRST)))
-        assert run(store.overdue("2999-01-01T00:00:00Z", 10)) == ()
+        assert run(store.overdue(Way.HTTP, "2999-01-01T00:00:00Z", 10)) == ()
 
     def test_a_deadline_is_changed_where_it_and_the_head_are_as_they_were(self, store: Store) -> None:
         table = new_game(store, 1, deadline=FIRST)
@@ -240,9 +251,9 @@ class TimeContract:
         run(store.set_deadline(table.game, head, FIRST, THIRD))
         summary = run(store.summary(table.game))
         assert summary == before[0]._replace(deadline=THIRD)  # type: ignore[attr-defined] # it is a summary
-        assert run(store.overdue(later(THIRD, 1), 10)) == (table.game,)
+        assert run(store.overdue(Way.HTTP, later(THIRD, 1), 10)) == (table.game,)
         run(store.set_deadline(table.game, head, THIRD, None))
-        assert run(store.overdue("2999-01-01T00:00:00Z", 10)) == ()
+        assert run(store.overdue(Way.HTTP, "2999-01-01T00:00:00Z", 10)) == ()
 
     # --- statements about games -----------------------------------------------------------------------------------
 
@@ -343,60 +354,65 @@ class TimeContract:
     # --- beats and outages ----------------------------------------------------------------------------------------
 
     def test_a_beat_never_goes_back(self, store: Store) -> None:
-        assert run(store.last_beat()) is None
+        assert run(store.last_beat(Way.HTTP)) is None
         for at, noted in ((SECOND, SECOND), (FIRST, SECOND), (SECOND, SECOND), (THIRD, THIRD)):
-            assert run(store.beat(at)).at == noted
-            assert run(store.last_beat()) == noted
+            assert run(store.beat(Way.HTTP, at)).at == noted
+            assert run(store.last_beat(Way.HTTP)) == noted
 
     def test_a_gap_begins_after_all_that_was_taken(self, store: Store) -> None:
-        run(store.beat(FIRST))
+        run(store.beat(Way.HTTP, FIRST))
         new_game(store, 1, updated="2026-11-20T00:00:00Z")
         until = later(FIRST, 600)
-        assert run(store.close_gap(FIRST, until)) == Outage(later(FIRST, 1), until)
-        assert run(store.last_beat()) == until
+        assert run(store.close_gap(Way.HTTP, FIRST, until)) == Outage(later(FIRST, 1), until, Way.HTTP)
+        assert run(store.last_beat(Way.HTTP)) == until
         # A game that was changed after the last beat: the gap begins after that.
-        table = new_game_after(store, later(until, 40))
+        table = new_game_after(store, later(until, 40), Way.HTTP)
         end = later(until, 700)
-        assert run(store.close_gap(until, end)) == Outage(later(until, 41), end)
-        assert run(store.outages()) == (Outage(later(FIRST, 1), until), Outage(later(until, 41), end))
-        assert run(store.last_beat()) == end
+        assert run(store.close_gap(Way.HTTP, until, end)) == Outage(later(until, 41), end, Way.HTTP)
+        assert run(store.outages()) == (
+            Outage(later(FIRST, 1), until, Way.HTTP),
+            Outage(later(until, 41), end, Way.HTTP),
+        )
+        assert run(store.last_beat(Way.HTTP)) == end
         assert run(store.head(table.game)) is not None
         # The operator has recorded one after the last beat: the gap begins after that one, and does not touch it.
-        run(store.add_outage(Outage(later(end, 100), later(end, 200)), later(end, 300)))
-        assert run(store.close_gap(end, later(end, 400))) == Outage(later(end, 201), later(end, 400))
+        run(store.add_outage(Outage(later(end, 100), later(end, 200), Way.HTTP), later(end, 300)))
+        assert run(store.close_gap(Way.HTTP, end, later(end, 400))) == Outage(
+            later(end, 201), later(end, 400), Way.HTTP
+        )
 
     def test_an_empty_gap_is_none(self, store: Store) -> None:
-        assert run(store.close_gap(None, FIRST)) is None  # the first start
-        assert run(store.last_beat()) == FIRST
-        assert run(store.close_gap(FIRST, later(FIRST, 1))) is None
+        assert run(store.close_gap(Way.HTTP, None, FIRST)) is None  # the first start
+        assert run(store.last_beat(Way.HTTP)) == FIRST
+        assert run(store.close_gap(Way.HTTP, FIRST, later(FIRST, 1))) is None
         beat = later(FIRST, 1)
-        assert run(store.last_beat()) == beat
-        new_game(store, 1, updated=later(beat, 500))
-        assert run(store.close_gap(beat, later(beat, 400))) is None
-        assert run(store.last_beat()) == later(beat, 400)
-        assert run(store.close_gap(later(beat, 400), FIRST)) is None
-        assert run(store.last_beat()) == later(beat, 400)  # never back
+        assert run(store.last_beat(Way.HTTP)) == beat
+        run(store.append(taken(new_game(store, 1), 0, later(beat, 500))))
+        assert run(store.close_gap(Way.HTTP, beat, later(beat, 400))) is None
+        assert run(store.last_beat(Way.HTTP)) == later(beat, 400)
+        assert run(store.close_gap(Way.HTTP, later(beat, 400), FIRST)) is None
+        assert run(store.last_beat(Way.HTTP)) == later(beat, 400)  # never back
         assert run(store.outages()) == ()
 
     def test_of_several_that_find_a_gap_one_records_it(self, store: Store) -> None:
-        run(store.beat(FIRST))
+        run(store.beat(Way.HTTP, FIRST))
 
         async def race() -> list[Outage | BaseException | None]:
-            tries = (store.close_gap(FIRST, later(SECOND, n)) for n in range(6))
+            tries = (store.close_gap(Way.HTTP, FIRST, later(SECOND, n)) for n in range(6))
             return await asyncio.gather(*tries, return_exceptions=True)
 
         results = run(race())
         (recorded,) = (each for each in results if isinstance(each, Outage))
         assert sum(isinstance(each, StaleDecisionError) for each in results) == 5, results
         assert run(store.outages()) == (recorded,)
-        assert run(store.last_beat()) == recorded.until
+        assert run(store.last_beat(Way.HTTP)) == recorded.until
         for beat in (None, FIRST, THIRD):
             with pytest.raises(StaleDecisionError):
-                run(store.close_gap(beat, "2026-12-01T00:00:00Z"))
-        assert (run(store.outages()), run(store.last_beat())) == ((recorded,), recorded.until)
+                run(store.close_gap(Way.HTTP, beat, "2026-12-01T00:00:00Z"))
+        assert (run(store.outages()), run(store.last_beat(Way.HTTP))) == ((recorded,), recorded.until)
 
     def test_an_outage_by_hand_is_over_and_touches_no_other(self, store: Store) -> None:
-        first = Outage(FIRST, later(FIRST, 100))
+        first = Outage(FIRST, later(FIRST, 100), Way.HTTP)
         run(store.add_outage(first, later(FIRST, 100)))  # it ends now
         now_ = later(FIRST, 1000)
         for begin, until, error in (
@@ -410,9 +426,12 @@ class TimeContract:
             (FIRST, later(FIRST, 100), IllegalError),
         ):
             with pytest.raises(error):
-                run(store.add_outage(Outage(begin, until), now_))
+                run(store.add_outage(Outage(begin, until, Way.HTTP), now_))
             assert run(store.outages()) == (first,)
-        before, after = Outage(later(FIRST, -50), later(FIRST, -1)), Outage(later(FIRST, 101), later(FIRST, 200))
+        before, after = (
+            Outage(later(FIRST, -50), later(FIRST, -1), Way.HTTP),
+            Outage(later(FIRST, 101), later(FIRST, 200), Way.HTTP),
+        )
         run(store.add_outage(after, now_))
         run(store.add_outage(before, now_))
         assert run(store.outages()) == (before, first, after)
@@ -422,25 +441,24 @@ class TimeContract:
         table = new_game(store, 1, updated=FIRST)
         times = [FIRST, SECOND, THIRD]
         for seq, at in enumerate(times):
-            append = next_line(table, seq, updated=at)
-            run(store.append(replace(append, lines=(received(table, seq + 1, at),))))
+            run(store.append(taken(table, seq, at)))
         now_ = "2026-12-01T00:00:00Z"
         for at in times:
             for begin, until in ((at, later(at, 1)), (later(at, -60), later(at, 60)), (later(at, -60), later(at, 1))):
                 with pytest.raises(IllegalError) as raised:
-                    run(store.add_outage(Outage(begin, until), now_))
+                    run(store.add_outage(Outage(begin, until, Way.HTTP), now_))
                 assert at in str(raised.value)
         assert run(store.outages()) == ()
         for at in times:  # until the second of an entry, and from the second after one
-            run(store.add_outage(Outage(later(at, -60), at), now_))
-            run(store.add_outage(Outage(later(at, 1), later(at, 60)), now_))
+            run(store.add_outage(Outage(later(at, -60), at, Way.HTTP), now_))
+            run(store.add_outage(Outage(later(at, 1), later(at, 60), Way.HTTP), now_))
         assert len(run(store.outages())) == 6
 
     def test_no_time_of_record_lies_within_an_outage_however_much_happens_at_once(self, opened: Any) -> None:
         """Two stores that append, begin games and record gaps: a clock that goes on at each look stands for time."""
         rng = random.Random(5)
         clock = [parse_time("2999-01-01T00:00:00Z")]  # never old
-        taken: list[str] = []
+        times: list[str] = []
 
         def look() -> str:
             clock[0] += rng.randrange(3)
@@ -457,26 +475,26 @@ class TimeContract:
                 while True:
                     at, outages = await decide(store)
                     try:
-                        await store.append(replace(next_line(table, seq, updated=at), at=at, outages=outages))
+                        await store.append(replace(taken(table, seq, at), at=at, outages=outages))
                     except StaleDecisionError:
                         continue
-                    taken.append(at)
+                    times.append(at)
                     break
 
         async def record_all(store: Store) -> int:
             recorded = 0
             for _ in range(12):
-                beat = await store.last_beat()
+                beat = await store.last_beat(Way.HTTP)
                 clock[0] += 5
                 await asyncio.sleep(rng.random() * 0.004)
                 try:
-                    recorded += await store.close_gap(beat, look()) is not None
+                    recorded += await store.close_gap(Way.HTTP, beat, look()) is not None
                 except StaleDecisionError:
                     continue
             return recorded
 
         async def race(one: Store, two: Store, tables: list[Table]) -> int:
-            await one.beat(look())
+            await one.beat(Way.HTTP, look())
             appends = (append_all(store, table) for store, table in zip((one, two) * 3, tables, strict=True))
             *_, first, second = await asyncio.gather(*appends, record_all(one), record_all(two))
             return (first or 0) + (second or 0)
@@ -485,20 +503,39 @@ class TimeContract:
             tables = [new_game(one, seed) for seed in range(6)]
             assert run(race(one, two, tables)) >= 3
             outages = run(two.outages())
-        assert len(taken) == sum(len(table.lines) - 1 for table in tables)
-        for at in taken:
-            assert not any(begin <= at < until for begin, until in outages), at
+        assert len(times) == sum(len(table.lines) - 1 for table in tables)
+        for at in times:
+            assert not any(outage.holds(at) for outage in outages), at
         for before, after in itertools.pairwise(outages):
             assert before.until < after.begin
 
 
-def new_game_after(store: Store, at: str) -> Table:
-    """A game whose newest time of record is `at`, in a store that has outages."""
+def new_game_after(store: Store, at: str, way: Way) -> Table:
+    """A game with a player's entry that came that way and has the time of record `at`, in a store with outages."""
     table = Table(seed=9).begin().play(4)
-    summary = append_summary(table)._replace(updated=at)
     outages = len(run(store.outages()))
-    run(store.add_game(NewGame(summary, table.lines[0], "5e" * 32, "alice", now(), outages=outages)))
+    run(store.add_game(NewGame(append_summary(table), table.lines[0], "5e" * 32, "alice", now(), outages=outages)))
+    append = replace(taken(table, 0, at), outages=outages)
+    run(store.append(append if way is Way.HTTP else replace(append, lines=(by_mail(append.lines[0]),))))
     return table
+
+
+def by_mail(line: Line, grade: str = "token") -> Line:
+    """The line as if its entry had come by mail, as the store sees it."""
+    entry = line.entry
+    mail: dict[str, JsonValue] = {"commit": None if grade == "none" else "0" * 64, "grade": grade}
+    body: dict[str, JsonValue] = {**entry.body, "mail": mail}
+    made = make_entry(
+        at=entry.at,
+        body=body,
+        by=entry.by,
+        game=entry.game,
+        kind=entry.kind,
+        prev=entry.prev,
+        seen=entry.seen,
+        seq=entry.seq,
+    )
+    return line._replace(entry=made)
 
 
 def append_summary(table: Table) -> Any:  # Any: a summary, which `next_line` makes

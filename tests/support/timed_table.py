@@ -10,6 +10,7 @@ from hkoji.game.clock import Outage, format_time, parse_time
 from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.submission import Submission
 from hkoji.game.time_control import TimeControl
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.private_key import PrivateKey
@@ -53,7 +54,7 @@ class TimedTable(Table):
 
     def lose(self, begin: int, until: int) -> Outage:
         """The service has taken no entries from `begin` to `until`, in seconds after now."""
-        lost = Outage(later(self.now, begin), later(self.now, until))
+        lost = Outage(later(self.now, begin), later(self.now, until), Way.HTTP)
         self.outages = (*self.outages, lost)
         return lost
 

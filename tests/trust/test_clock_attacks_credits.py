@@ -17,6 +17,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED
 from hkoji.game.clock import Outage
 from hkoji.game.entry_kinds import Annul, Credit, GivenTime
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import format_log
@@ -194,8 +195,8 @@ def test_an_outage_in_a_wrong_place(tmp_path: Path, begin: int, until: int) -> N
     start = table.now
     table.lose(10, 20)
     table.wait(30).play(1)
-    assert table.last_body() == Credit(None, (Outage(later(start, 10), later(start, 20)),))
-    lie = Credit(None, (Outage(later(start, begin), later(start, until)),))
+    assert table.last_body() == Credit(None, (Outage(later(start, 10), later(start, 20), Way.HTTP),))
+    lie = Credit(None, (Outage(later(start, begin), later(start, until), Way.HTTP),))
     reason = "(the outage from .* is not between|the service has accepted an entry at)"
     forged_credit(tmp_path, table, len(table.lines) - 1, reason, lie)
 
@@ -216,8 +217,8 @@ def test_outages_that_overlap(tmp_path: Path, begin: int, until: int) -> None:
     table.lose(26, 28)
     table.wait(30).play(1)
     number = len(table.lines) - 1
-    first = Outage(later(start, 10), later(start, 20))
-    lie = Credit(None, (first, Outage(later(start, begin), later(start, until))))
+    first = Outage(later(start, 10), later(start, 20), Way.HTTP)
+    lie = Credit(None, (first, Outage(later(start, begin), later(start, until), Way.HTTP)))
     forged = goes_on(table, number, (lie, "server"), at=table.now)
     found(tmp_path / "log", table, forged, number, step=AuditStep.PARSE, named=None)
     lied_to(tmp_path / "x", table, forged, "not in order, or two of them touch", proof=(), victims=WITNESSES)
@@ -232,7 +233,7 @@ def test_an_invented_outage(tmp_path: Path, second: int, inside_it: bool) -> Non
     friend.lose(5, 15)
     friend.now = later(due_of(friend), 0)
     friend.play(1)
-    assert friend.last_body() == Credit(None, (Outage(later(start, 5), later(start, 15)),))
+    assert friend.last_body() == Credit(None, (Outage(later(start, 5), later(start, 15), Way.HTTP),))
     other = Table(seed=9, host_key=friend.server).begin()
     other.send(other.move(other.course.state.legal_actions()[0]), later(start, second))
     for name, table in (("a", friend), ("b", other)):
@@ -333,7 +334,7 @@ def test_a_game_called_off_with_other_time(tmp_path: Path, lie: str) -> None:
         case _:
             begin = table.lines[number].entry.seen
             assert begin is not None
-            body = true._replace(outages=(Outage(later(begin, -10), later(begin, -5)),))
+            body = true._replace(outages=(Outage(later(begin, -10), later(begin, -5), Way.HTTP),))
     end = entry_kinds.parse_body("end", table.lines[number + 1].entry.body)
     forged = goes_on(table, number, (body, "server"), (end, "server"), at=table.now)
     if step is AuditStep.REPLAY:  # the script does not know the rules

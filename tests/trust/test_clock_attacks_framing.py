@@ -18,6 +18,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage
 from hkoji.game.entry_kinds import Annul, Credit, EntryBody, parse_body
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_annul
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
@@ -241,7 +242,7 @@ def test_words_put_into_the_services_mouth(tmp_path: Path, number: int) -> None:
         (entry_kinds.Timeout(0), time_of(before)),
         (entry_kinds.Timeout(1), time_of(before)),
         (Annul(None, (), table.names.index(owes), (host, guest)), late),
-        (Credit(None, (Outage(later(time_of(before), -9), later(time_of(before), 9)),)), time_of(before)),
+        (Credit(None, (Outage(later(time_of(before), -9), later(time_of(before), 9), Way.HTTP),)), time_of(before)),
         (entry_kinds.Lapse("expired"), late),
     )
     for body, at in lies:

@@ -25,19 +25,20 @@ from hkoji.audit.contradictions import (
 )
 from hkoji.errors import StorageError
 from hkoji.game.clock import Outage
+from hkoji.game.way import Way
 from hkoji.messages.text import tell
 
 _TABLES: Final = """
     PRAGMA journal_mode = OFF;
     PRAGMA synchronous = OFF;
     CREATE TABLE text (digest BLOB PRIMARY KEY, file TEXT, line INTEGER) WITHOUT ROWID;
-    CREATE TABLE course (id INTEGER PRIMARY KEY, game TEXT, heads BLOB, times BLOB, vouched BLOB, server TEXT,
-        named TEXT, file TEXT, line INTEGER, first BLOB, last BLOB);
+    CREATE TABLE course (id INTEGER PRIMARY KEY, game TEXT, heads BLOB, times BLOB, vouched BLOB, ways BLOB,
+        server TEXT, named TEXT, file TEXT, line INTEGER, first BLOB, last BLOB);
     CREATE INDEX game ON course (game);
     CREATE TABLE bond (server TEXT, deal TEXT, seed_commit TEXT, file TEXT, line INTEGER,
         PRIMARY KEY (server, deal)) WITHOUT ROWID;
-    CREATE TABLE outage (server TEXT, begin TEXT, until TEXT, game TEXT, file TEXT, line INTEGER,
-        PRIMARY KEY (server, begin, until)) WITHOUT ROWID;
+    CREATE TABLE outage (server TEXT, begin TEXT, until TEXT, way TEXT, game TEXT, file TEXT, line INTEGER,
+        PRIMARY KEY (server, begin, until, way)) WITHOUT ROWID;
 """
 
 
@@ -99,13 +100,14 @@ class SeenLogs:
 
     def _course(self, claims: LogClaims, place: LogPlace) -> tuple[LogPlace | None, list[FoundContradiction]]:
         rows = self._base.execute(
-            "SELECT id, heads, times, vouched, server, named, file, line FROM course WHERE game = ? ORDER BY id",
+            "SELECT id, heads, times, vouched, ways, server, named, file, line FROM course WHERE game = ? ORDER BY id",
             (claims.game,),
         )
         kin: list[tuple[int, LogClaims, LogPlace]] = []
         rivals: list[tuple[LogClaims, LogPlace]] = []
-        for number, heads, times, vouched, server, named, file, line in rows:
-            other, there = LogClaims(claims.game, heads, times, vouched, server, named, None), LogPlace(file, line)
+        for number, heads, times, vouched, ways, server, named, file, line in rows:
+            other = LogClaims(claims.game, heads, times, vouched, server, named, None, ways=ways)
+            there = LogPlace(file, line)
             if covers(other, claims):
                 return there, []
             if extends(other, claims) or extends(claims, other):
@@ -115,10 +117,10 @@ class SeenLogs:
         for number, other, _there in kin:
             if covers(claims, other):
                 self._base.execute("DELETE FROM course WHERE id = ?", (number,))
-        values = (claims.game, claims.heads, claims.times, claims.vouched, claims.server, claims.named)
+        values = (claims.game, claims.heads, claims.times, claims.vouched, claims.ways, claims.server, claims.named)
         self._base.execute(
-            "INSERT INTO course (game, heads, times, vouched, server, named, file, line, first, last) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO course (game, heads, times, vouched, ways, server, named, file, line, first, last) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*values, *place, *claims.span),
         )
         twice = [(conflict, other, there) for _, other, there in kin if (conflict := two_receipts(claims, other))]
@@ -157,14 +159,14 @@ class SeenLogs:
         Of a log, one contradiction is reported.
         """
         known = self._base.execute(
-            "SELECT begin, until, game, file, line FROM outage WHERE server = ?", (claims.server,)
+            "SELECT begin, until, way, game, file, line FROM outage WHERE server = ?", (claims.server,)
         )
-        for begin, until, game, *there in known:
-            if conflict := in_outage(claims, Outage(begin, until), game):
+        for begin, until, way, game, *there in known:
+            if conflict := in_outage(claims, Outage(begin, until, Way(way)), game):
                 return [FoundContradiction(LogPlace(*there), place, claims.game, conflict)]
         for outage in claims.outages:
             values = (claims.server, *outage, claims.game, *place)
-            if not self._base.execute("INSERT OR IGNORE INTO outage VALUES (?, ?, ?, ?, ?, ?)", values).rowcount:
+            if not self._base.execute("INSERT OR IGNORE INTO outage VALUES (?, ?, ?, ?, ?, ?, ?)", values).rowcount:
                 continue
             for other, there in self._at_work(claims.server, outage):
                 if conflict := in_outage(other, outage, claims.game):
@@ -174,12 +176,12 @@ class SeenLogs:
     def _at_work(self, server: str, outage: Outage) -> Iterator[tuple[LogClaims, LogPlace]]:
         """The earlier logs of a service that go on before the end of an outage and after its beginning."""
         rows = self._base.execute(
-            "SELECT game, heads, times, vouched, server, named, file, line FROM course "
+            "SELECT game, heads, times, vouched, ways, server, named, file, line FROM course "
             "WHERE server = ? AND first < ? AND last >= ? ORDER BY id",
             (server, pack_time(outage.until), pack_time(outage.begin)),
         )
-        for game, heads, times, vouched, key, named, file, line in rows:
-            yield LogClaims(game, heads, times, vouched, key, named, None), LogPlace(file, line)
+        for game, heads, times, vouched, ways, key, named, file, line in rows:
+            yield LogClaims(game, heads, times, vouched, key, named, None, ways=ways), LogPlace(file, line)
 
 
 def _known(conflict: Contradiction, rival: LogClaims, kin: Iterable[LogClaims]) -> bool:

@@ -252,18 +252,20 @@ def tidy(data: Data = None, database: Database = None, json: Json = False) -> No
 def outage(
     begin: Annotated[str, typer.Argument(metavar="FROM", help="Its first second, in UTC.", show_default=False)],
     until: Annotated[str, typer.Argument(metavar="UNTIL", help="The second after its last.", show_default=False)],
+    way: Annotated[str, typer.Option("--way", metavar="http|mail", help="How players could not reach it.")] = "http",
     data: Data = None,
     database: Database = None,
     json: Json = False,
 ) -> None:
     """Record that players could not reach the service.
 
-    The time counts for no player. The service itself records when it did not run. Nothing can have been taken then.
+    The time counts for no player whom it concerns: with `http` those with a key of their own, with `mail` those whose
+    key the service holds. The service itself records when it did not run. Nothing can have come that way then.
     """
     from hkoji.cli.service import admin
 
     out.json = json
-    admin.outage(out, begin, until, data, database)
+    admin.outage(out, begin, until, data, database, way=way)
 
 
 @admin.command(epilog="Example: hkoji admin vacuum --data /var/lib/hkoji")

@@ -103,9 +103,9 @@ def _head(log: Log, number: int) -> str:
     return sha256(f"{log.texts[number]}\n".encode()).hexdigest()
 
 
-def outage(begin: int, until: int) -> Vector:
-    """An outage from `begin` to `until`."""
-    return {"from": after(begin), "until": after(until)}
+def outage(begin: int, until: int, way: str = "http") -> Vector:
+    """An outage of a way from `begin` to `until`."""
+    return {"from": after(begin), "until": after(until), "way": way}
 
 
 def credit(log: Log, given: Vector | None, *outages: Vector) -> Log:

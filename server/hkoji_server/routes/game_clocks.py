@@ -83,7 +83,7 @@ def make_clocks_router(
     @router.get("/outages", response_model=models.OutagesModel, tags=["service"])
     async def outages() -> Any:
         """All times in which the service took no entries."""
-        found = [outage.to_json() for outage in await store.outages()]
+        found = [outage.to_json() for outage in sorted(await store.outages())]
         return JSONResponse({"outages": found}, headers=NO_STORE)
 
     return router

@@ -120,12 +120,13 @@ class GivenModel(_Model):
 
 
 class OutageModel(_Model):
-    """A time in which the service took no entries: from its first second to before `until`."""
+    """A time in which the service took no entries that came some way: from its first second to before `until`."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     begin: str = Field(alias="from")
     until: str
+    way: Literal["http", "mail"]
 
 
 class OutagesModel(_Model):
@@ -148,7 +149,7 @@ class ClockModel(_Model):
     overdue: bool
     reserve: list[int] | None = Field(description="Seconds of host and guest; in a turn, those at its beginning")
     gifts: list[GivenModel]
-    outages: list[OutageModel] = Field(description="Those since the time runs")
+    outages: list[OutageModel] = Field(description="Those that help this seat, since the time runs")
     annul: list[Name] = Field(description="Who wishes to call the game off")
 
 

@@ -16,12 +16,13 @@ from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage
 from hkoji.game.course import Course, Stage
 from hkoji.game.submission import Submission
+from hkoji.game.way import Way
 from hkoji.log.canonical import encode
 from hkoji.log.line import Line
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
-from hkoji_server.service.held_games import HeldGame, HeldGames, hold
+from hkoji_server.service.held_games import HeldGame, HeldGames, hold, way_of_deadline
 from hkoji_server.service.notice_rules import notices_of
 from hkoji_server.store.contract import Append, GameSummary, Store
 
@@ -32,7 +33,8 @@ TRIES: Final = 8
 class Decision:
     """The decision at the time `at` on a submission for a game; `key` is the author's. `outages` are all known ones.
 
-    `mail` is the number of the mail that has led to the submission.
+    `mail` is the number of the mail that has led to the submission. `invited` is the way that is open to the player
+    whom it invites, if it opens the game.
 
     A call asks the referee, and returns what to append. A second call returns the result of the first.
     """
@@ -47,6 +49,7 @@ class Decision:
         outages: tuple[Outage, ...],
         key: str,
         mail: int | None = None,
+        invited: Way | None = None,
     ) -> None:
         self._held = held
         self._submission = submission
@@ -54,6 +57,7 @@ class Decision:
         self._at = at
         self._outages = outages
         self._mail = mail
+        self._invited = invited
         self.key = key
         self.game = submission.entry.game
         self._accepted: referee.Accepted | None = None
@@ -71,7 +75,9 @@ class Decision:
                 gifts=held.gifts,
                 outages=held.counting(self._outages, self._at),
             )
-            self._append = append_of(held, self._accepted, self._outages, key=self.key, mail=self._mail)
+            self._append = append_of(
+                held, self._accepted, self._outages, key=self.key, mail=self._mail, invited=self._invited
+            )
         return self._append[0]
 
     @property
@@ -95,15 +101,17 @@ def append_of(
     key: str = "",
     by: str | None = None,
     mail: int | None = None,
+    invited: Way | None = None,
 ) -> tuple[Append, HeldGame]:
     """Returns what the store appends to the game `before`, decided with these `outages`, and the game after that.
 
     `key` is the author's. `by` is the player who has caused entries of the service, who is not told of them. `mail` is
-    the number of the mail that has led to them.
+    the number of the mail that has led to them. `invited` is as in `Decision`.
     """
     course, after = before.refereed.course, accepted.refereed
     held = hold(after, None, before.statements)
     deadline = held.due(outages)
+    way = before.way if deadline is None else way_of_deadline(after.course, invited or before.way)
     receipt = accepted.lines[0].receipt
     assert receipt is not None
     append = Append(
@@ -117,12 +125,14 @@ def append_of(
         at=receipt.receipt.at,
         outages=len(outages),
         deadline=before.deadline,
+        way=way,
+        way_before=before.way,
         opens=course.stage is Stage.OPEN,
         key=key,
         notices=notices_of(course, after, [line.entry for line in accepted.lines], deadline=deadline, by=by),
         mail=mail,
     )
-    return append, HeldGame(after, deadline, held.statements)
+    return append, HeldGame(after, deadline, held.statements, way)
 
 
 async def write_own(

@@ -12,9 +12,10 @@ from hkoji import referee
 from hkoji.errors import ConflictError, GameOverError, IllegalError, RevokedError, TimeOverError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage, Pace, outages_since
+from hkoji.game.clock import Outage, Pace, outages_between
 from hkoji.game.course import Course
 from hkoji.game.held_keys import MailClaim, verify_statement_mail
+from hkoji.game.way import way_of
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode, encode_base64
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
@@ -133,7 +134,7 @@ class GameStatements:
             deadline=held.due(outages),
             pace=pace,
             gifts=held.given,
-            outages=() if pace is None else outages_since(outages, pace.since),
+            outages=() if pace is None or seat is None else outages_between(outages, way_of(course, seat), pace.since),
             annul=tuple(each.name for each in held.wishes),
         )
 

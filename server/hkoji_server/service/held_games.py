@@ -13,7 +13,9 @@ from typing import NamedTuple
 from hkoji import referee
 from hkoji.errors import NotFoundError
 from hkoji.game.clock import Outage
+from hkoji.game.course import Course
 from hkoji.game.entry_kinds import GivenTime
+from hkoji.game.way import Way, way_of
 from hkoji.log.canonical import decode_base64
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Store
@@ -23,13 +25,14 @@ from hkoji_server.store.time_contract import KeptStatement
 class HeldGame(NamedTuple):
     """A game as this process last saw it.
 
-    `deadline` is that of its row, and `statements` are those kept about its last entry, or about one before it whose
-    gifts still count.
+    `deadline` is that of its row, with its `way`. `statements` are those kept about its last entry, or about one before
+    it whose gifts still count.
     """
 
     refereed: referee.RefereedGame
     deadline: str | None
     statements: tuple[KeptStatement, ...] = ()
+    way: Way = Way.HTTP
 
     @property
     def given(self) -> tuple[KeptStatement, ...]:
@@ -56,7 +59,10 @@ class HeldGame(NamedTuple):
         return tuple(each for each in self.statements if each.kind == "annul" and each.head == head)
 
     def counting(self, outages: tuple[Outage, ...], at: str) -> tuple[Outage, ...]:
-        """Returns those `outages`, of all in order of time, that may count for an entry that is decided at `at`."""
+        """Returns those `outages` that may count for an entry that is decided at `at`.
+
+        They are all known ones, in the order in which they ended.
+        """
         clock = self.refereed.course.clock
         since = at if clock is None else min(clock.pace.since, at)
         first = len(outages)
@@ -70,12 +76,25 @@ class HeldGame(NamedTuple):
         return referee.deadline(refereed, gifts=self.gifts, outages=self.counting(outages, refereed.at))
 
 
-def hold(refereed: referee.RefereedGame, deadline: str | None, statements: Collection[KeptStatement] = ()) -> HeldGame:
+def hold(
+    refereed: referee.RefereedGame,
+    deadline: str | None,
+    statements: Collection[KeptStatement] = (),
+    way: Way = Way.HTTP,
+) -> HeldGame:
     """Returns a game with those of the `statements` that still count."""
     if not statements:
-        return HeldGame(refereed, deadline)
+        return HeldGame(refereed, deadline, (), way)
     heads = valid_heads(refereed)
-    return HeldGame(refereed, deadline, tuple(each for each in statements if each.head in heads))
+    return HeldGame(refereed, deadline, tuple(each for each in statements if each.head in heads), way)
+
+
+def way_of_deadline(course: Course, invited: Way) -> Way:
+    """Returns the way of a game's deadline: the one open to the seat that owes the next entry.
+
+    Before a player has joined it is `invited`, the way open to the player who is invited.
+    """
+    return invited if course.actor is None else way_of(course, course.actor)
 
 
 def valid_heads(refereed: referee.RefereedGame) -> tuple[str, ...]:
@@ -131,7 +150,7 @@ class HeldGames:
             raise NotFoundError(tell("game"), game)
         if history.lines:
             refereed = referee.catch_up(refereed, history.lines, history.secrets.openings)
-        return self.keep(hold(refereed, history.deadline, history.statements))
+        return self.keep(hold(refereed, history.deadline, history.statements, history.way))
 
     async def remove_void(self, game: str) -> int:
         """Removes the statements about a game that count no more. Returns how many there were."""
@@ -149,7 +168,7 @@ class HeldGames:
         if history is None:
             raise NotFoundError(tell("game"), game)
         refereed = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
-        return self.keep(hold(refereed, history.deadline, history.statements))
+        return self.keep(hold(refereed, history.deadline, history.statements, history.way))
 
     def keep(self, held: HeldGame) -> HeldGame:
         """Holds a game unless a later entry of it is held, and returns it."""

@@ -7,7 +7,7 @@ succeeds, and a move that was written first makes it fail. So keepers need no le
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Final
 
@@ -17,6 +17,7 @@ from hkoji import referee
 from hkoji.errors import ClockError, ConflictError, HkojiError, StorageError
 from hkoji.game.clock import format_time, parse_time
 from hkoji.game.entry_kinds.time import LapseReason
+from hkoji.game.way import Way
 from hkoji.log.private_key import Signer
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import TRIES, undecided, write_own
@@ -40,7 +41,11 @@ _PUT_OFF_BRIEFLY: Final = 60.0
 
 
 class Keeper:
-    """Ends games `slack` seconds after their deadline. `failed` is called for each game that could not be ended."""
+    """Ends games `slack` seconds after their deadline, those with a deadline of one of the `ways`.
+
+    A game is ended only if entries that come the way of its deadline have been taken after that: so nobody loses
+    because one process was away. `failed` is called for each game that could not be ended.
+    """
 
     def __init__(
         self,
@@ -51,6 +56,7 @@ class Keeper:
         signer: Signer,
         *,
         slack: int,
+        ways: Sequence[Way] = tuple(Way),
         failed: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
@@ -59,6 +65,7 @@ class Keeper:
         self._sources = sources
         self._signer = signer
         self._slack = slack
+        self._ways = ways
         self._failed = failed
         self._put_off: dict[str, float] = {}
         self._store_failed = False
@@ -70,25 +77,29 @@ class Keeper:
         Raises `ClockError` and `StorageError`: then it has not looked at all games.
         """
         self._store_failed = False
+        return sum([await self._look(way) for way in self._ways])
+
+    async def _look(self, way: Way) -> int:
         ended = 0
         while True:
             at = await self._time.now()
             # What came in time and is not in the log yet has until then to get there.
             before = min(format_time(parse_time(at) - self._slack), await self._time.drained())
+            before = await self._time.taken_until(way, before)
             elapsed = self._sources.elapsed()
             self._put_off = {game: until for game, until in self._put_off.items() if until > elapsed}
             limit = _MOST + len(self._put_off)
-            games = await self._store.overdue(before, limit)
+            games = await self._store.overdue(way, before, limit)
             for game in games:
                 if game not in self._put_off:
-                    ended += await self._end_or_put_off(game, before)
+                    ended += await self._end_or_put_off(game, way, before)
             # A game that is not over any more is not found again; each of the others has been put off.
             if len(games) < limit:
                 return ended
 
-    async def _end_or_put_off(self, game: str, before: str) -> bool:
+    async def _end_or_put_off(self, game: str, way: Way, before: str) -> bool:
         try:
-            return await self._end(game, before)
+            return await self._end(game, way, before)
         except ClockError:
             raise
         except Exception as error:  # whatever it is, other games must not wait for it
@@ -103,10 +114,15 @@ class Keeper:
             log.error("could not end a game whose time is over", game=game, reason=reason)
             return False
 
-    async def _end(self, game: str, before: str) -> bool:
-        """Ends a game whose deadline is before that time, or corrects it. Returns whether this process has ended it."""
+    async def _end(self, game: str, way: Way, before: str) -> bool:
+        """Ends a game whose deadline of that way is before that time, or corrects it.
+
+        Returns whether this process has ended it.
+        """
         for _ in range(TRIES):
             held = await self._held.read(game)
+            if held.way is not way:  # a move has come meanwhile; `before` says nothing about the other way
+                return False
             at, outages = await self._time.time_of_record(), self._time.outages
             course = held.refereed.course
             due = held.due(outages)

@@ -1,9 +1,10 @@
 """The time by which the service decides: whether its clock can be trusted, beats, outages, and what is written late.
 
-docs/spec/log.md, "Time of record" and "Outages". An outage is a time in which no process took entries. Each process
-notes the time in one row of the store, the beat. A process that has not noted it for long, because it was stopped or
-has just started, takes no entry until it has read the row: if no other process has noted the time either, nobody took
-entries, and it records that as an outage. So whatever decides something asks `ServiceTime.now` for the time.
+docs/spec/log.md, "Time of record" and "Outages". An outage is a time in which no process took entries that came one
+way, HTTP or mail. Each process serves one way, and notes the time in the row of that way in the store, its beat. A
+process that has not noted it for long, because it was stopped or has just started, takes no entry until it has read the
+row: if no other process has noted the time either, nobody took such entries, and it records that as an outage. So
+whatever decides something asks `ServiceTime.now` for the time.
 
 The clock cannot be trusted while it is long before the beat. On PostgreSQL the database's clock judges it too. A file
 has no clock; so there a jump against the clock that nobody sets makes it doubtful, until it is set back.
@@ -20,6 +21,7 @@ import structlog
 
 from hkoji.errors import ClockError, HkojiError
 from hkoji.game.clock import Outage, after_outages, format_time, parse_time
+from hkoji.game.way import Way
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy, log_time
 from hkoji_server.store.contract import Store
@@ -50,11 +52,21 @@ async def _nothing() -> str | None:
 
 
 class ServiceTime:
-    """The time by which this process decides. `outage_after` is how many seconds without a beat are an outage."""
+    """The time by which this process decides, which takes entries that come one `way`.
+
+    `outage_after` is how many seconds without a beat are an outage.
+    """
 
     def __init__(
-        self, store: Store, sources: ClockAndEntropy, *, outage_after: int, unprocessed: Unprocessed = _nothing
+        self,
+        store: Store,
+        sources: ClockAndEntropy,
+        *,
+        outage_after: int,
+        way: Way = Way.HTTP,
+        unprocessed: Unprocessed = _nothing,
     ) -> None:
+        self.way = way
         self._store = store
         self._sources = sources
         self._outage_after = outage_after
@@ -66,6 +78,8 @@ class ServiceTime:
         """Whether the database judges the clock."""
         self._earliest = datetime.min.replace(tzinfo=UTC)
         """The clock is wrong if it shows an earlier time."""
+        self._noted = ""
+        """The newest time that is noted for the way of this process, as far as it knows."""
         self._beaten = float("-inf")
         """When this process last noted the time, in seconds of the clock that nobody sets; likewise below."""
         self._asked = float("-inf")
@@ -78,7 +92,7 @@ class ServiceTime:
 
     @property
     def outages(self) -> tuple[Outage, ...]:
-        """All outages that this process knows of, in order of time."""
+        """All outages of both ways that this process knows of, in the order in which they ended."""
         return self._outages
 
     async def now(self) -> str:
@@ -90,13 +104,26 @@ class ServiceTime:
 
     async def time_of_record(self) -> str:
         """Returns the time of record of an entry of the service's own: `now`, or the end of an outage around it."""
-        return after_outages(await self.now(), self._outages)
+        return after_outages(await self.now(), self._outages, self.way)
+
+    async def taken_until(self, way: Way, before: str) -> str:
+        """Returns the last time, at most `before`, up to which entries that came that way were taken for certain.
+
+        An outage of that way that is recorded after the call begins later. What was never taken gives the empty text,
+        which sorts before all times. Raises as `now` does.
+        """
+        if way is not self.way:
+            noted = await self._store.last_beat(way)
+            return "" if noted is None else min(before, noted)
+        if self._noted < before:
+            await self.beat()
+        return min(before, self._noted)
 
     async def beat(self) -> None:
         """Notes that this process takes entries, and learns what others have noted. Raises as `now` does."""
         began, at = self._sources.elapsed(), await self.now()
         # The row tells when it was noted last; a clock that has just gone wrong must not change it.
-        noted = await self._store.beat(at)
+        noted = await self._store.beat(self.way, at)
         self._compare(noted.clock, at)
         self._note(noted.at, began)
         await self.read_outages()
@@ -157,7 +184,7 @@ class ServiceTime:
             raise self._doubt
         self._asked = elapsed
         self._compare(await self._store.clock(), log_time(moment))
-        row = await self._store.last_beat()
+        row = await self._store.last_beat(self.way)
         if row is not None:
             self._note(row)
             self._verify_after_beat(moment)
@@ -180,6 +207,7 @@ class ServiceTime:
             raise self._doubt
 
     def _note(self, beat: str, beaten: float | None = None) -> None:
+        self._noted = beat
         self._earliest = datetime.fromisoformat(beat) - timedelta(seconds=BEFORE_BEAT)
         if beaten is not None:
             self._beaten = beaten
@@ -192,17 +220,19 @@ class ServiceTime:
         if self._offset is None or abs(moment.timestamp() - began - self._offset) >= JUMP:
             return  # it has jumped since it was verified
         at = log_time(moment)
-        row = await self._store.last_beat()
+        row = await self._store.last_beat(self.way)
         if row is None or parse_time(at) - parse_time(row) > self._outage_after:
             try:
-                outage = await self._store.close_gap(row, at)
+                outage = await self._store.close_gap(self.way, row, at)
             except StaleDecisionError:  # another process was first
                 return
             if outage is not None:
-                log.warning("no process took entries for a while", begin=outage.begin, until=outage.until)
+                log.warning(
+                    "no process took entries for a while", way=outage.way.value, begin=outage.begin, until=outage.until
+                )
             noted = at if row is None else max(at, row)
         else:
-            noted = (await self._store.beat(at)).at
+            noted = (await self._store.beat(self.way, at)).at
         await self.read_outages()
         self._note(noted, began)
 

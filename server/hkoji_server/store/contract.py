@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
 from hkoji.game.commitments import Opening
+from hkoji.game.way import Way
 from hkoji.log.line import Line, StoredLine
 from hkoji_server.store.choice_contract import ChoiceStore
 from hkoji_server.store.mail_contract import MailStore
@@ -148,7 +149,8 @@ class Append:
     """Lines that follow entry number `seq` with the head `head`, the openings to keep, and the summary after them.
 
     They were decided at the time `at`, with so many `outages`, and with that `deadline` of the game. `at` is the T of
-    the first line. `outline` says whether the lines change status, names or result. Most moves do not. `opens` says
+    the first line. `way` is the way of the game's deadline after them, and `way_before` the one in its row, which stays
+    if no time runs. `outline` says whether the lines change status, names or result. Most moves do not. `opens` says
     whether they open the game; then nothing is appended if its host has `MOST_OPEN` open games or `MOST_INVITATIONS` of
     the same player. `key` is the author's key; nothing is appended if it has been revoked. The `notices` are written
     with the lines. `mail` is the number of the mail that has led to this: nothing is appended unless it is still to be
@@ -165,6 +167,8 @@ class Append:
     at: str
     outages: int
     deadline: str | None
+    way: Way = Way.HTTP
+    way_before: Way = Way.HTTP
     opens: bool = False
     key: str = ""
     notices: tuple[NewNotice, ...] = ()
@@ -186,7 +190,7 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Lines of a game, and its secrets, of the same moment; the game's deadline, and the statements about it.
+    """Lines of a game, and its secrets, of the same moment; its deadline with its way, and the statements about it.
 
     The deadline is of the same moment or an earlier one, and the statements are of the same or a later one. So whoever
     appends with this deadline has seen every gift that changed it.
@@ -196,6 +200,7 @@ class History:
     secrets: Secrets
     deadline: str | None
     statements: tuple[KeptStatement, ...]
+    way: Way = Way.HTTP
 
 
 Speed = Literal["none", "fast", "days", "slow"]

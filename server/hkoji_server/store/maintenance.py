@@ -20,6 +20,7 @@ from sqlalchemy.pool import NullPool
 from hkoji.errors import NotFoundError, StorageError
 from hkoji.game.clock import Outage
 from hkoji.game.commitments import Opening
+from hkoji.game.way import Way
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import GameSummary, Player, Secrets
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS
@@ -27,7 +28,7 @@ from hkoji_server.store.game_statements import read_statement
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.mail_contract import NO_GAME
 from hkoji_server.store.migrate import SCHEMA, newest_schema
-from hkoji_server.store.statements import Row
+from hkoji_server.store.statements import Row, every_outage, read_outage
 from hkoji_server.store.tables import (
     BEAT,
     CHALLENGE,
@@ -36,7 +37,6 @@ from hkoji_server.store.tables import (
     ENTRY,
     GAME,
     OPENING,
-    OUTAGE,
     OUTBOX,
     PLAYER,
     RETIRED,
@@ -58,11 +58,13 @@ class StoredGame:
     """Everything that is stored of a game.
 
     Each of `rows` has an entry's number, text, signature, receipt and signature of the receipt. `ended` is the column
-    that says when the game ended, for lists; None if it goes on. `outages` are all of the service.
+    that says when the game ended, for lists; None if it goes on. `way` is that of its deadline. `outages` are all that
+    the service has recorded.
     """
 
     summary: GameSummary
     ended: str | None
+    way: Way
     rows: tuple[Row, ...]
     secrets: Secrets | None
     statements: tuple[KeptStatement, ...]
@@ -127,24 +129,27 @@ class Maintenance:
         lines = (ENTRY.c.seq, ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
         opened = (OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
         with self._reading() as connection:
-            summary = connection.execute(select(*SUMMARY_COLUMNS, GAME.c.ended).where(GAME.c.game == game)).first()
+            summary = connection.execute(
+                select(*SUMMARY_COLUMNS, GAME.c.ended, GAME.c.way).where(GAME.c.game == game)
+            ).first()
             rows = connection.execute(select(*lines).where(ENTRY.c.game == game).order_by(ENTRY.c.seq)).all()
             secret = connection.execute(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == game)).first()
             openings = connection.execute(
                 select(*opened).where(OPENING.c.game == game).order_by(OPENING.c.seq, OPENING.c.part)
             ).all()
             statements = connection.execute(select(*STATEMENT.c).where(STATEMENT.c.game == game)).all()
-            outages = connection.execute(select(OUTAGE.c["from"], OUTAGE.c.until).order_by(OUTAGE.c["from"])).all()
+            outages = connection.execute(every_outage()).all()
         if summary is None:
             return None
         kept = Secrets(secret[0], secret[1], tuple(Opening(*row) for row in openings)) if secret else None
         return StoredGame(
-            GameSummary._make(summary[:-1]),
-            summary[-1],
+            GameSummary._make(summary[:-2]),
+            summary[-2],
+            Way(summary[-1]),
             tuple(tuple(row) for row in rows),
             kept,
             tuple(read_statement(tuple(row)) for row in statements),
-            tuple(Outage(*row) for row in outages),
+            tuple(read_outage(tuple(row)) for row in outages),
         )
 
     def players(self) -> Iterator[Player]:
@@ -215,7 +220,7 @@ class Maintenance:
     def clocks(self) -> tuple[str | None, datetime | None]:
         """Returns the newest beat, and the time of the database; a file has none."""
         with self._reading() as connection:
-            beat = connection.execute(select(BEAT.c.at)).scalar()
+            beat = connection.execute(select(func.max(BEAT.c.at))).scalar()
             if isinstance(self._location, Path):
                 return beat, None
             return beat, connection.execute(select(func.clock_timestamp())).scalar_one()

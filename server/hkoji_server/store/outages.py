@@ -7,12 +7,15 @@ before the transaction excluded them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from sqlalchemy import Connection, func, insert, select, update
 
 from hkoji.errors import IllegalError, UsageError
 from hkoji.game.clock import Outage, format_time, parse_time
+from hkoji.game.way import Way, came_by
+from hkoji.log.entry import parse_entry
 from hkoji.messages.text import tell
 from hkoji_server.store.statements import outage_number
 from hkoji_server.store.tables import BEAT, ENTRY, GAME, OUTAGE
@@ -21,45 +24,49 @@ from hkoji_server.store.time_contract import StaleDecisionError
 _AT: Final = '{"at":"'
 """How the text of a receipt begins; then the time follows."""
 _TIME: Final = len("2026-01-01T00:00:00Z")
+_PAGE: Final = 500
+"""How many rows are read together."""
 
 
-def note_beat(connection: Connection, at: str) -> str:
-    """Notes the time `at` unless a later one is noted. Returns the one that is noted then."""
-    before = _last_beat(connection)
+def note_beat(connection: Connection, way: Way, at: str) -> str:
+    """Notes the time `at` of a way unless a later one is noted. Returns the one that is noted then."""
+    before = _last_beat(connection, way)
     if before is not None and before >= at:
         return before
-    _set_beat(connection, before, at)
+    _set_beat(connection, way, before, at)
     return at
 
 
-def close_gap(connection: Connection, beat: str | None, now: str) -> Outage | None:
+def close_gap(connection: Connection, way: Way, beat: str | None, now: str) -> Outage | None:
     """Records the outage from `beat` until `now`, while nothing may be appended: see `TimeStore.close_gap`."""
-    if _last_beat(connection) != beat:
+    if _last_beat(connection, way) != beat:
         raise StaleDecisionError
     outage = None
     if beat is not None:
-        times = (connection.execute(select(func.max(each))).scalar() for each in (GAME.c.updated, OUTAGE.c.until))
-        newest = max((beat, *(time for time in times if time is not None)))
-        outage = Outage(_second_after(newest), now)
+        ended: str | None = connection.execute(select(func.max(OUTAGE.c.until)).where(OUTAGE.c.way == way)).scalar()
+        known = beat if ended is None else max(beat, ended)
+        outage = Outage(_second_after(_newest_time(connection, way, known)), now, way)
     if outage is not None and outage.begin < outage.until:
         _record(connection, outage)
     else:
         outage = None
     if beat is None or beat < now:
-        _set_beat(connection, beat, now)
+        _set_beat(connection, way, beat, now)
     return outage
 
 
 def add_outage(connection: Connection, outage: Outage, now: str) -> None:
     """Records the operator's outage, while nothing may be appended: see `TimeStore.add_outage`."""
-    begin, until = outage
+    begin, until, way = outage
     if begin >= until:
         raise UsageError(tell("the outage must end after it begins"), hint=tell("nothing was recorded"))
     if until > now:
         raise UsageError(
             tell("the outage must have ended; {until} is in the future", until=until), hint=tell("nothing was recorded")
         )
-    touching = select(OUTAGE.c["from"], OUTAGE.c.until).where(OUTAGE.c["from"] <= until, OUTAGE.c.until >= begin)
+    touching = select(OUTAGE.c["from"], OUTAGE.c.until).where(
+        OUTAGE.c.way == way, OUTAGE.c["from"] <= until, OUTAGE.c.until >= begin
+    )
     if found := connection.execute(touching).first():
         raise IllegalError(
             tell("it touches the outage from {begin} until {until}", begin=found[0], until=found[1]),
@@ -67,39 +74,59 @@ def add_outage(connection: Connection, outage: Outage, now: str) -> None:
         )
     if (taken := _time_within(connection, outage)) is not None:
         raise IllegalError(
-            tell("the service took an entry within that time, at {at}", at=taken),
+            tell("the service took an entry that came by {way} within that time, at {at}", way=way, at=taken),
             hint=tell("nothing was recorded; choose a time in which it took none"),
         )
     _record(connection, outage)
 
 
+def _newest_time(connection: Connection, way: Way, known: str) -> str:
+    """Returns the newest of the time `known` and of the T of all entries that came that way."""
+    return next(_times(connection, way, _second_after(known)), known)
+
+
 def _time_within(connection: Connection, outage: Outage) -> str | None:
-    """Returns a T that lies within the outage: the time of a receipt, which is how an entry's T is stored."""
-    begin, until = outage
+    """Returns the T of an entry that came the way of the outage, and lies within it; None if there is none."""
+    return next(_times(connection, outage.way, outage.begin, outage.until), None)
+
+
+def _times(connection: Connection, way: Way, begin: str, until: str | None = None) -> Iterator[str]:
+    """The T in [begin, until) of entries that came one way, the newest first.
+
+    T is stored as the time of the receipt. It never decreases within a game: games that were last changed before
+    `begin` have none after it.
+    """
     time = func.substr(ENTRY.c.receipt, len(_AT) + 1, _TIME)
-    of_game = select(time).where(ENTRY.c.game == GAME.c.game, time >= begin, time < until).limit(1)
-    # T never decreases within a game: games that were last changed before the outage have none within it.
-    found = select(of_game.scalar_subquery().label("at")).where(GAME.c.updated >= begin).subquery()
-    within: str | None = connection.execute(select(found.c.at).where(found.c.at.is_not(None)).limit(1)).scalar()
-    return within
+    found = (
+        select(time, ENTRY.c.text)
+        .join(GAME, GAME.c.game == ENTRY.c.game)
+        .where(GAME.c.updated >= begin, time >= begin)
+        .order_by(time.desc())
+    )
+    if until is not None:
+        found = found.where(time < until)
+    for at, text in connection.execute(found, execution_options={"yield_per": _PAGE}):
+        if came_by(parse_entry(text)) is way:
+            yield at
 
 
 def _record(connection: Connection, outage: Outage) -> None:
     number = connection.execute(select(outage_number())).scalar_one() + 1
-    connection.execute(insert(OUTAGE).values({"number": number, "from": outage.begin, "until": outage.until}))
+    row = {"way": outage.way, "from": outage.begin, "until": outage.until, "number": number}
+    connection.execute(insert(OUTAGE).values(row))
 
 
-def _last_beat(connection: Connection) -> str | None:
+def _last_beat(connection: Connection, way: Way) -> str | None:
     # The row stays locked: no other process notes a time between this look and the change.
-    noted: str | None = connection.execute(select(BEAT.c.at).with_for_update()).scalar()
+    noted: str | None = connection.execute(select(BEAT.c.at).where(BEAT.c.way == way).with_for_update()).scalar()
     return noted
 
 
-def _set_beat(connection: Connection, before: str | None, at: str) -> None:
+def _set_beat(connection: Connection, way: Way, before: str | None, at: str) -> None:
     if before is None:
-        connection.execute(insert(BEAT).values(id=1, at=at))
+        connection.execute(insert(BEAT).values(way=way, at=at))
     else:
-        connection.execute(update(BEAT).values(at=at))
+        connection.execute(update(BEAT).where(BEAT.c.way == way).values(at=at))
 
 
 def _second_after(time: str) -> str:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from hkoji.game.clock import Outage
 from hkoji.game.commitments import Opening
 from hkoji.game.course import OVER
+from hkoji.game.way import Way
 from hkoji.log.line import Line, StoredLine
 from hkoji_server.store import choices, expired, game_lists, game_statements, operator_codes, outages, player_keys, talk
 from hkoji_server.store import notices as outbox
@@ -32,7 +33,7 @@ from hkoji_server.store.contract import (
 from hkoji_server.store.migrate import verify_schema
 from hkoji_server.store.notice_contract import Channel, LeasedNotice, NewNotice
 from hkoji_server.store.sql_mail import SqlMailStore
-from hkoji_server.store.statements import read_line
+from hkoji_server.store.statements import read_line, read_outage
 from hkoji_server.store.tables import SERVICE, TOKEN
 from hkoji_server.store.talk_contract import KeptMessage, NewMessage
 from hkoji_server.store.time_contract import KeptStatement
@@ -147,14 +148,14 @@ class SqlStore(SqlMailStore, Store):
         if not secret or not timed:
             return None
         ((seed, offered_to),) = secret
-        ((deadline,),) = timed
+        ((deadline, way),) = timed
         lines = tuple(read_line(row) for row in rows)
         # If the statements are read one after the other, entries may be appended in between. Lines and openings are
         # only ever added, so that those up to the last line found are the ones of its moment.
         last = lines[-1].entry.seq if lines else after
         openings = tuple(opening for opening in (Opening(*row) for row in opened) if opening.seq <= last)
         statements = tuple(map(game_statements.read_statement, said))
-        return History(lines, Secrets(seed, offered_to, openings), deadline, statements)
+        return History(lines, Secrets(seed, offered_to, openings), deadline, statements, Way(way))
 
     async def games(self, query: Query) -> tuple[GameSummary, ...]:
         rows = await self._rows(self._reads.games(game_lists.statement_of(query)), game_lists.values_of(query))
@@ -201,8 +202,8 @@ class SqlStore(SqlMailStore, Store):
 
     # --- deadlines, and statements about games --------------------------------------------------------------------
 
-    async def overdue(self, before: str, limit: int) -> tuple[str, ...]:
-        rows = await self._rows(self._reads.overdue, {"b_before": before, "b_limit": limit})
+    async def overdue(self, way: Way, before: str, limit: int) -> tuple[str, ...]:
+        rows = await self._rows(self._reads.overdue, {"b_way": way, "b_before": before, "b_limit": limit})
         return tuple(game for (game,) in rows)
 
     async def set_deadline(self, game: str, head: str, old: str | None, new: str | None) -> None:
@@ -262,15 +263,15 @@ class SqlStore(SqlMailStore, Store):
 
     # --- beats and outages ----------------------------------------------------------------------------------------
 
-    async def last_beat(self) -> str | None:
-        rows = await self._rows(self._reads.beat, {})
+    async def last_beat(self, way: Way) -> str | None:
+        rows = await self._rows(self._reads.beat, {"b_way": way})
         return rows[0][0] if rows else None
 
     async def outages(self) -> tuple[Outage, ...]:
-        return tuple(map(Outage._make, await self._rows(self._reads.outages, {})))
+        return tuple(map(read_outage, await self._rows(self._reads.outages, {})))
 
-    async def close_gap(self, beat: str | None, now: str) -> Outage | None:
-        return await self._alone(lambda connection: outages.close_gap(connection, beat, now))
+    async def close_gap(self, way: Way, beat: str | None, now: str) -> Outage | None:
+        return await self._alone(lambda connection: outages.close_gap(connection, way, beat, now))
 
     async def add_outage(self, outage: Outage, now: str) -> None:
         await self._alone(lambda connection: outages.add_outage(connection, outage, now))

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Dialect,
     Integer,
     ScalarSelect,
+    Select,
     Text,
     bindparam,
     case,
@@ -29,7 +30,9 @@ from sqlalchemy import (
 )
 
 from hkoji.errors import HkojiError, TooManyGamesError
+from hkoji.game.clock import Outage
 from hkoji.game.course import OVER
+from hkoji.game.way import Way
 from hkoji.log.line import Line, StoredLine
 from hkoji.messages.text import tell
 from hkoji_server.store import offers
@@ -136,10 +139,10 @@ class ReadStatements:
             .order_by(OPENING.c.seq, OPENING.c.part)
         )
 
-        self.deadline: Final = text(select(GAME.c.deadline).where(GAME.c.game == game))
+        self.deadline: Final = text(select(GAME.c.deadline, GAME.c.way).where(GAME.c.game == game))
         self.overdue: Final = text(
             select(GAME.c.game)
-            .where(GAME.c.look_at < bindparam("b_before"))
+            .where(GAME.c.way == bindparam("b_way"), GAME.c.look_at < bindparam("b_before"))
             .order_by(GAME.c.look_at)
             .limit(bindparam("b_limit", type_=BigInteger))
             .offset(literal_column("0"))
@@ -149,8 +152,8 @@ class ReadStatements:
             .where(STATEMENT.c.game == game)
             .order_by(STATEMENT.c.head, STATEMENT.c.kind, STATEMENT.c.name)
         )
-        self.outages: Final = text(select(OUTAGE.c["from"], OUTAGE.c.until).order_by(OUTAGE.c["from"]))
-        self.beat: Final = text(select(BEAT.c.at))
+        self.outages: Final = text(every_outage())
+        self.beat: Final = text(select(BEAT.c.at).where(BEAT.c.way == bindparam("b_way")))
         self.messages: Final = text(
             select(*TALK.c)
             .where(TALK.c.game == game, TALK.c.number > bindparam("b_after", type_=BigInteger))
@@ -190,13 +193,27 @@ class ReadStatements:
         self.places: Final = places
 
 
+def every_outage() -> Select[tuple[str, str, str]]:
+    """Returns the statement that reads all outages, in the order in which they ended."""
+    return select(OUTAGE.c["from"], OUTAGE.c.until, OUTAGE.c.way).order_by(OUTAGE.c.until, OUTAGE.c.way)
+
+
+def read_outage(row: Row) -> Outage:
+    """Returns the outage of a row of `every_outage`."""
+    return Outage(row[0], row[1], Way(row[2]))
+
+
 def outage_number() -> ScalarSelect[int]:
     """Returns the expression for how many outages are recorded."""
     return select(func.coalesce(func.max(OUTAGE.c.number), literal_column("0"))).scalar_subquery()
 
 
 def no_more_outages() -> ColumnElement[bool]:
-    """Returns the condition that there are no more outages than were decided with: one look into the index."""
+    """Returns the condition that there are no more outages than were decided with: one look into the index.
+
+    Those of both ways count. What an append depends on may be of either: its own T must lie in no outage of the way on
+    which it came, and its credits and its deadlines are those of the ways that are open to the seats.
+    """
     return ~exists().where(OUTAGE.c.number > bindparam("b_outages", type_=Integer))
 
 
@@ -248,15 +265,17 @@ def advance_values(append: Append) -> Values:
     """Returns the parameters of `same_place`, and those that set the game's `PLACE`."""
     values: Values = {f"s_{name}": getattr(append.summary, name) for name in PLACE}
     values.update(b_game=append.game, b_seq=append.seq, b_head=append.head, b_key=append.key)
-    values.update(b_deadline=append.deadline, b_outages=append.outages)
+    values.update(b_deadline=append.deadline, b_outages=append.outages, s_way=append.way)
     return values
 
 
 def moves_look(append: Append) -> bool:
-    """Returns whether an append has to set the time from which the keeper looks at the game.
+    """Returns whether an append has to set from when on, and for which way, the keeper looks at the game.
 
-    A later deadline leaves that time as it is: then the keeper looks too early, and sets it.
+    A later deadline of the same way leaves that time as it is: then the keeper looks too early, and sets it.
     """
+    if append.way is not append.way_before:
+        return True
     old, new = append.deadline, append.summary.deadline
     return old != new and (old is None or new is None or new < old)
 
@@ -270,7 +289,7 @@ def outline_values(append: Append) -> Values:
 def summary_values(summary: GameSummary) -> Values:
     """Returns the row of a new game: its summary, when it ended if it is over, and when the keeper looks at it."""
     ended = summary.updated if summary.status in OVER else None
-    return {**summary._asdict(), "ended": ended, "look_at": summary.deadline}
+    return {**summary._asdict(), "ended": ended, "look_at": summary.deadline, "way": Way.HTTP}
 
 
 def entry_values(line: Line) -> Values:

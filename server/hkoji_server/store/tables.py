@@ -116,7 +116,7 @@ class GameTable(SQLModel, table=True):
         _index("status", _PUBLIC, "status", "created"),
         _index("shown", _PUBLIC, "created"),
         _index("offered", "status = 'offered'", "created"),
-        _index("look", "look_at IS NOT NULL", "look_at"),
+        _index("look", "look_at IS NOT NULL", "way", "look_at"),
         _index("ended", "ended IS NOT NULL", "ended", "game"),
         _index("pair", "status = 'finished'", "host", "guest"),
         _CLUSTERED,
@@ -144,6 +144,8 @@ class GameTable(SQLModel, table=True):
     look_at: str | None = Field(default=None, sa_type=Text)
     """From when on the keeper looks whether the game's time is over: never after its deadline, and mostly before. Most
     moves set a later deadline and leave this as it is, so that they rewrite no index of times."""
+    way: str = Field(sa_type=Text)
+    """The way of the deadline, which changes only with `look_at`: the one that is open to whom it is for."""
     link: str | None = Field(default=None, sa_type=Text)
 
 
@@ -216,23 +218,26 @@ class StatementTable(SQLModel, table=True):
 
 
 class OutageTable(SQLModel, table=True):
-    """A time in which no process took entries."""
+    """A time in which no process took entries that came one way."""
 
     __tablename__ = "outage"
+    __table_args__ = (_CLUSTERED,)
 
-    number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
-    """The first outage that was recorded has the number 1, the next one 2. So the highest is how many there are, and an
-    append finds it in the index, however many there are."""
-    begin: str = Field(unique=True, sa_type=Text, sa_column_kwargs={"name": "from"})
+    way: str = Field(primary_key=True, sa_type=Text)
+    begin: str = Field(primary_key=True, sa_type=Text, sa_column_kwargs={"name": "from"})
     until: str = Field(sa_type=Text)
+    number: int = Field(unique=True)
+    """The first outage that was recorded, of whatever way, has the number 1, the next one 2. So the highest is how many
+    there are, and an append finds it in the index, however many there are."""
 
 
 class BeatTable(SQLModel, table=True):
-    """The newest time at which a process said that it takes entries: one row."""
+    """The newest time at which a process said that it takes entries that come one way: a row for each way."""
 
     __tablename__ = "beat"
+    __table_args__ = (_CLUSTERED,)
 
-    id: int = Field(default=1, primary_key=True, sa_column_kwargs={"autoincrement": False})
+    way: str = Field(primary_key=True, sa_type=Text)
     at: str = Field(sa_type=Text)
 
 

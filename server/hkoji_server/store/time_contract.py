@@ -2,8 +2,9 @@
 
 docs/spec/log.md, "Clock" and "Outages". Times are texts of the log. T is the time of record of an entry.
 
-- *No T lies within an outage.* Nothing is appended while an outage is being recorded, and an outage begins after the
-  newest T. Whoever appends says with how many outages they decided. If there are more by then, nothing is appended.
+- *No T lies within an outage of its way.* Nothing is appended while an outage is being recorded, and an outage begins
+  after the newest T of an entry that came the same way. Whoever appends says with how many outages, of both ways, they
+  decided. If there are more by then, nothing is appended.
 - *No append, and no timeout, misses a gift of time.* A gift changes the game's deadline, and each append says with
   which deadline it was decided.
 - *Nothing old is written late.* What is appended, added or kept has a time that is at most `OLDEST` seconds old when
@@ -18,6 +19,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from hkoji.errors import HkojiError
 from hkoji.game.clock import Outage
+from hkoji.game.way import Way
 from hkoji.log.canonical import decode
 from hkoji.log.mail_claim import MailClaim, read_mail
 from hkoji.messages.text import tell
@@ -67,7 +69,7 @@ class KeptStatement:
 
 
 class Beat(NamedTuple):
-    """The newest time at which a process said that it takes entries, and the time of the database.
+    """The newest time at which a process said that it takes entries of some way, and the time of the database.
 
     `clock` is None if the database has no clock of its own.
     """
@@ -88,8 +90,8 @@ class TimeStore(Protocol):
 
     # --- deadlines ------------------------------------------------------------------------------------------------
 
-    async def overdue(self, before: str, limit: int) -> tuple[str, ...]:
-        """Returns the games that have to be looked at: all with a deadline before that time, and perhaps others.
+    async def overdue(self, way: Way, before: str, limit: int) -> tuple[str, ...]:
+        """Returns the games that have to be looked at: all with a deadline of that way before that time, perhaps more.
 
         At most `limit`. The others had such a deadline since they were looked at last; `set_deadline` leaves them out
         from then on.
@@ -134,29 +136,33 @@ class TimeStore(Protocol):
 
     # --- beats and outages ----------------------------------------------------------------------------------------
 
-    async def beat(self, at: str) -> Beat:
-        """Notes that a process takes entries at the time `at`, unless a later time is noted. Returns what is noted."""
+    async def beat(self, way: Way, at: str) -> Beat:
+        """Notes that a process takes entries that come that way at the time `at`, unless a later time is noted.
+
+        Returns what is noted.
+        """
 
     async def clock(self) -> str | None:
         """Returns the time of the database; None if it has no clock of its own."""
 
-    async def last_beat(self) -> str | None:
-        """Returns the newest time that was noted; None in a new store."""
+    async def last_beat(self, way: Way) -> str | None:
+        """Returns the newest time that was noted for that way; None if there is none."""
 
     async def outages(self) -> tuple[Outage, ...]:
-        """Returns all outages, in order of time. None is ever changed or removed."""
+        """Returns all outages of both ways, in the order in which they ended. None is ever changed or removed."""
 
-    async def close_gap(self, beat: str | None, now: str) -> Outage | None:
-        """Records the outage from `beat`, which `last_beat` has returned, until `now`, and notes the time `now`.
+    async def close_gap(self, way: Way, beat: str | None, now: str) -> Outage | None:
+        """Records the outage of a way from `beat`, which `last_beat` has returned, until `now`, and notes `now`.
 
-        The outage begins one second after the newest of `beat`, all T, and the ends of all outages. If it would be
-        empty, or nothing was ever noted, none is recorded, and None is returned. Appends wait meanwhile. Changes
-        nothing if it raises `StaleDecisionError`: the newest time noted is no longer `beat`.
+        The outage begins one second after the newest of `beat`, the T of all entries that came that way, and the ends
+        of all its outages. If it would be empty, or nothing was ever noted, none is recorded, and None is returned.
+        Appends wait meanwhile. Changes nothing if it raises `StaleDecisionError`: the newest time noted is no longer
+        `beat`.
         """
 
     async def add_outage(self, outage: Outage, now: str) -> None:
         """Records an outage that the operator states. Appends wait meanwhile.
 
-        Changes nothing if it raises: `UsageError` for an outage that is empty or ends after `now`, `IllegalError` if a
-        T lies within it, or it touches another outage.
+        Changes nothing if it raises: `UsageError` for an outage that is empty or ends after `now`, `IllegalError` if
+        the T of an entry that came the same way lies within it, or it touches another outage of that way.
         """

@@ -44,7 +44,7 @@ AT: Final = "2026-11-20T12:00:00Z"
 GAME: Final = "27" * 16
 _KINDS: Final = sorted(KINDS)
 _GIFT: Final = f'{{"head":"{64 * "a"}","seconds":60,"sig":"U1NI"}}'
-_OUTAGE: Final = f'{{"from":"{AT}","until":"2026-11-20T12:05:00Z"}}'
+_OUTAGE: Final = f'{{"from":"{AT}","until":"2026-11-20T12:05:00Z","way":"http"}}'
 _BY: Final = ("server", "alice", "bob")
 
 WORDS: Final = (
@@ -66,7 +66,18 @@ WORDS: Final = (
     *('"cards":', '"part":', '"salt":', '"result":', '"reason":', '"winner":', '"seed":', '"seen":', '"deal":'),
     *('"agreement":', '"clock":', '"add":', '"bank":', '"cap":', '"rest":', '"zone":', '"expires":', '"rated":'),
     *('"rematch":', '"series":', '"games":', '"id":', '"number":', '"gift":', '"outages":', '"head":', '"seconds":'),
-    *('"from":', '"until":', '"sigs":', '"seat":', "expired", "declined", "+01:00", "8999-12-31T23:59:59Z"),
+    *(
+        '"from":',
+        '"until":',
+        '"way":',
+        "mail",
+        '"sigs":',
+        '"seat":',
+        "expired",
+        "declined",
+        "+01:00",
+        "8999-12-31T23:59:59Z",
+    ),
     *("server/v1", "duplicate/v1", "hanamikoji", "geishas-road", "charm", "ssh-ed25519 ", AT, "0" * 64, "f" * 64, GAME),
     *(*KINDS, *_BY, "9007199254740991", "9007199254740992", "-0", "1.0", "1e9", "\\u0022", "\x7f", "\xff"),
 )

@@ -140,7 +140,13 @@ def misplaced(eye: Eye, chance: random.Random) -> Request:
         ("unseal", {"seed": "0" * 64}),
         ("timeout", {"seat": 0}),
         ("lapse", {"reason": "expired"}),
-        ("credit", {"gift": None, "outages": [{"from": "2026-11-20T12:00:01Z", "until": "2026-11-20T12:00:02Z"}]}),
+        (
+            "credit",
+            {
+                "gift": None,
+                "outages": [{"from": "2026-11-20T12:00:01Z", "until": "2026-11-20T12:00:02Z", "way": "http"}],
+            },
+        ),
         ("seed", {"entropy": "0" * 64}),
         ("chance", {"first": 0}),
     )

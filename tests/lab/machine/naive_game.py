@@ -73,6 +73,8 @@ class NaiveGame:
     created: str = ""
     said_until: str = ""
     """No entry may come with a time of record before this one: signed heads have said so."""
+    taken: str = ""
+    """The time of record of the last entry that a player has sent."""
     _moves: tuple[int, set[str]] = (-1, set())
 
     def __post_init__(self) -> None:
@@ -191,7 +193,7 @@ class NaiveGame:
         doing = {"open": self._open, "join": self._join, "seed": self._seed, "move": self._move, "rekey": self._rekey}
         doing.get(kind, self._leave)({**entry, "T": at}, openings, seat)
         credit = self.time.credit(at) if kind in ("seed", "move") else None
-        self.at = at
+        self.at = self.taken = at
         self._keep(text, sig)
         if credit:
             self._write("credit", credit)

@@ -184,16 +184,18 @@ class NaiveService:
 
     def now(self) -> str:
         """The time in which something can be decided."""
-        return self.time.now(max([game.at for game in self.games.values()], default=""))
+        return self.time.now(max([game.taken for game in self.games.values()], default=""))
 
     def note(self) -> None:
         """The service notes the time."""
-        self.time.note(max([game.at for game in self.games.values()], default=""))
+        self.time.note(max([game.taken for game in self.games.values()], default=""))
 
     def keep(self) -> int:
         """The service looks for games whose time is over. Returns how many it has ended."""
         at, ended = self.now(), 0
         before = self.time.before(self.slack)
+        if (self.time.beat or "") < before:  # nobody's time is over before the service has noted a later time
+            self.note()
         for game in self.games.values():
             if game.time.listed is None or game.time.listed >= before:
                 continue

@@ -48,7 +48,7 @@ class NaiveTime:
         self._set_to = self._noted = None
 
     def now(self, newest: str) -> str:
-        """The time in which something can be decided; `newest` is the last time of record of any game."""
+        """The time in which something can be decided; `newest` is the last time of record of a player's entry."""
         difference = to_number(self.shown) - self.elapsed
         if self._set_to is not None and abs(difference - self._set_to) >= JUMP:
             raise NotTrustedError
@@ -72,7 +72,7 @@ class NaiveTime:
             last = max([before, newest, *(each["until"] for each in self.outages)])
             begin = _text(to_moment(to_number(last) + 1))
             if begin < at:
-                self.outages.append({"from": begin, "until": at})
+                self.outages.append({"from": begin, "until": at, "way": "http"})
         self.beat = max(at, before or at)
         self._noted = self.elapsed
 

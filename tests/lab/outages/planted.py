@@ -13,9 +13,9 @@ from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite import append
 from hkoji_server.store.sqlite import store as sqlite_store
 from hkoji_server.store.time_contract import StaleDecisionError
-from sqlalchemy import func, null
 
 from hkoji.game.clock import Outage, format_time, parse_time
+from hkoji.game.way import Way
 from tests.support.timed_laboratory import PlantedFault
 
 
@@ -30,20 +30,20 @@ def _any_age() -> None:
 def _recorded_without_lock() -> None:
     """The newest entry is looked up before the transaction that records the outage, and nothing is locked."""
 
-    async def close_gap(self: Any, beat: str | None, now: str) -> Any:  # Any: the store
+    async def close_gap(self: Any, way: Way, beat: str | None, now: str) -> Any:  # Any: the store
         ((newest,),) = await self._rows("SELECT max(updated) FROM game", {})
         begin = format_time(parse_time(max(beat or "", newest or "", "2000-01-01T00:00:00Z")) + 1)
 
         def work(connection: Any) -> Any:
-            if outages._last_beat(connection) != beat:
+            if outages._last_beat(connection, way) != beat:
                 raise StaleDecisionError
-            outage = Outage(begin, now)
+            outage = Outage(begin, now, way)
             if beat is None or begin >= now:
                 outage = None  # type: ignore[assignment] # nothing to record
             else:
                 outages._record(connection, outage)
             if beat is None or beat < now:
-                outages._set_beat(connection, beat, now)
+                outages._set_beat(connection, way, beat, now)
             return outage
 
         return await self._transaction(work)
@@ -53,12 +53,7 @@ def _recorded_without_lock() -> None:
 
 def _begins_after_the_beat() -> None:
     """An outage begins after the time that was noted last, whatever was taken since then."""
-    real = func.max
-
-    def newest(column: Any) -> Any:  # Any: SQL
-        return null() if column.name == "updated" else real(column)
-
-    patch.object(func, "max", newest, create=True).start()
+    patch.object(outages, "_newest_time", lambda _connection, _way, known: known).start()
 
 
 def _nothing_drained() -> None:

@@ -44,9 +44,9 @@ def _gifts_move_nothing() -> None:
     async def read_less(self: Any, game: str) -> Any:
         return (await read(self, game))._replace(statements=())
 
-    async def end_early(self: Any, game: str, before: str) -> bool:
+    async def end_early(self: Any, *given: Any) -> bool:
         with patch.object(HeldGames, "read", read_less):
-            return await end(self, game, before)
+            return await end(self, *given)
 
     patch.object(SqlStore, "add_statement", add_statement).start()
     patch.object(Keeper, "_end", end_early).start()

@@ -198,7 +198,7 @@ def _later_times(rng: random.Random, drafts: list[Draft]) -> None:
     if rng.random() < 0.7:  # outages move with the entries
         for each in drafts[number:]:
             for outage in each.body.get("outages", ()):
-                outage.update({key: later(at, seconds) for key, at in outage.items()})
+                outage.update({key: later(outage[key], seconds) for key in ("from", "until")})
 
 
 def _one_receipt(rng: random.Random, drafts: list[Draft]) -> None:
@@ -275,7 +275,7 @@ def _outage_more(rng: random.Random, drafts: list[Draft]) -> None:
         begin = later(rng.choice(times), rng.choice([-60, -1, 0, 0, 1]))
         each = rng.choice(found)
         each.body["outages"] = sorted(
-            [*each.body["outages"], {"from": begin, "until": later(begin, rng.choice([1, 60, 3600]))}],
+            [*each.body["outages"], {"from": begin, "until": later(begin, rng.choice([1, 60, 3600])), "way": "http"}],
             key=lambda outage: str(outage["from"]),
         )
 
@@ -319,10 +319,10 @@ def _one_more(rng: random.Random, drafts: list[Draft]) -> None:
     times = times_of(drafts)
     number = rng.randrange(1, len(drafts) + 1)
     at = later(times[number - 1], rng.choice([0, 0, 1, DAY, 90 * DAY]))
-    outages = [] if rng.random() < 0.5 else [{"from": later(at, -61), "until": later(at, -1)}]
+    outages = [] if rng.random() < 0.5 else [{"from": later(at, -61), "until": later(at, -1), "way": "http"}]
     empty = base64_of_nothing()
     body: dict[str, dict[str, Any]] = {
-        "credit": {"gift": None, "outages": outages or [{"from": later(at, -10), "until": at}]},
+        "credit": {"gift": None, "outages": outages or [{"from": later(at, -10), "until": at, "way": "http"}]},
         "timeout": {"seat": rng.randrange(2)},
         "annul": {"gift": None, "outages": outages, "seat": rng.randrange(2), "sigs": [empty, empty]},
         "lapse": {"reason": rng.choice(["expired", "declined"])},

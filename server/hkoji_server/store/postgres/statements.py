@@ -129,7 +129,7 @@ def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: 
     names = (*PLACE, *OUTLINE) if outline else PLACE
     values: dict[str, Any] = {name: bindparam(f"s_{name}") for name in names}
     if looks:
-        values["look_at"] = values["deadline"]
+        values["look_at"], values["way"] = values["deadline"], bindparam("s_way")
     moved = (
         update(GAME)
         .where(*same_place(), is_new() if mailed else _is_fresh())
@@ -205,7 +205,7 @@ def append_statement(append: Append) -> str:
 
 
 def _adds_game() -> str:
-    names = (*GameSummary._fields, "ended", "look_at")
+    names = (*GameSummary._fields, "ended", "look_at", "way")
     given = (bindparam(f"s_{name}", type_=GAME.c[name].type) for name in names)
     row = select(*given).where(no_more_outages(), _is_fresh())
     game = insert(GAME).from_select(list(names), row).returning(GAME.c.game).cte("made")

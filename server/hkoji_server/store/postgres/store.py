@@ -21,10 +21,10 @@ an outage is recorded:
   or waits for its lock, has no number until `HOLD` holds the row (for a new game: until `NUMBER`). In either case it
   gets its number after the call, and reads the clock for the age of its decision after that, in a later statement. So
   the decision is at most `OLDEST` seconds older than the call. A check before `HOLD` would not do.
-- *No T lies within an outage.* A recording locks the table (`ALONE`), which waits for all who hold a row of a game or
-  are adding one, and keeps out the others, who wait in `HOLD` or `ENTER`. So it reads the newest T that there is. Those
-  that waited count the outages in a later statement, which sees the new one. Whoever waits to be alone makes the
-  others wait too, and so gives up after 10 seconds.
+- *No T lies within an outage of its way.* A recording locks the table (`ALONE`), which waits for all who hold a row of
+  a game or are adding one, and keeps out the others, who wait in `HOLD` or `ENTER`. So it reads the newest T that there
+  is. Those that waited count the outages in a later statement, which sees the new one. Whoever waits to be alone makes
+  the others wait too, and so gives up after 10 seconds.
 - *A mail that was set aside leads to no append.* An append that a mail has led to holds the mail's row, and so does
   whoever sets it aside: the one that comes second sees what the first has done. A mail is kept while its mailbox's row
   is held, which gives the transaction its number before it reads the clock; then `drained` holds for it too. Like an
@@ -57,6 +57,7 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection, func, select
 
 from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageError, TooManyGamesError
+from hkoji.game.way import Way
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
@@ -246,9 +247,9 @@ class PostgresStore(SqlStore):
     async def clock(self) -> str | None:
         return await self._transaction(lambda connection: self._time(connection).strftime(_LOG_TIME))
 
-    async def beat(self, at: str) -> Beat:
+    async def beat(self, way: Way, at: str) -> Beat:
         def work(connection: Connection) -> Beat:
-            return Beat(outages.note_beat(connection, at), self._time(connection).strftime(_LOG_TIME))
+            return Beat(outages.note_beat(connection, way, at), self._time(connection).strftime(_LOG_TIME))
 
         return await self._transaction(work)
 

@@ -44,7 +44,10 @@ SET_OUTLINE: Final = compiled(
     DIALECT,
 )
 SET_LOOK: Final = compiled(
-    update(GAME).where(GAME.c.game == bindparam("b_game")).values(look_at=bindparam("s_deadline")), DIALECT
+    update(GAME)
+    .where(GAME.c.game == bindparam("b_game"))
+    .values(look_at=bindparam("s_deadline"), way=bindparam("s_way")),
+    DIALECT,
 )
 ADD_ENTRY: Final = compiled(insert(ENTRY), DIALECT)
 ADD_OPENING: Final = compiled(insert(OPENING), DIALECT)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select
 from sqlalchemy.exc import DBAPIError
 
 from hkoji.errors import StorageError
+from hkoji.game.way import Way
 from hkoji.messages.text import tell
 from hkoji_server.store import offers, outages
 from hkoji_server.store.age import UTC_CLOCK, Clock, latest
@@ -164,8 +165,8 @@ class SqliteStore(SqlStore):
     async def clock(self) -> str | None:
         return None
 
-    async def beat(self, at: str) -> Beat:
-        return Beat(await self._transaction(lambda connection: outages.note_beat(connection, at)), None)
+    async def beat(self, way: Way, at: str) -> Beat:
+        return Beat(await self._transaction(lambda connection: outages.note_beat(connection, way, at)), None)
 
     async def drained(self) -> None:
         # One transaction writes at a time, in all processes. This one begins when all that began before have ended, and
