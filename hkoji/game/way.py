@@ -51,9 +51,9 @@ def came_by(entry: Entry) -> Way | None:
             return None
 
 
-def way_of(course: Course, seat: Seat) -> Way:  # noqa: ARG001
+def way_of(course: Course, seat: Seat) -> Way:
     """The way that is open to a seat: mail if the service holds its key, else HTTP, also if it may answer by mail too.
 
     An outage of this way is credited to the seat, and while this way is out nobody times the seat out.
     """
-    return Way.HTTP
+    return Way.MAIL if course.setup.held(seat) else Way.HTTP

@@ -380,7 +380,7 @@ def test_sqlite_sorts_only_what_is_few(asked_of_sqlite: dict[str, list[str]]) ->
     for statement, plan in asked_of_sqlite.items():
         if "USE TEMP B-TREE FOR ORDER BY" in plan:
             few = any(step.startswith(("SEARCH game USING PRIMARY KEY", "MERGE (UNION ALL)", *OF_ONE)) for step in plan)
-            assert few or "FROM player" in statement, (statement, plan)
+            assert few or "FROM player" in statement or ALL_OUTAGES.search(statement), (statement, plan)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import CommandOutput
@@ -92,30 +92,26 @@ def tidy(out: CommandOutput, data: Path | None, database: str | None) -> None:
     out.result(made, lambda: f"{_('Removed:')}\n{_table(rows)}")
 
 
-_COUNTS_FOR_NONE: Final = {
-    Way.HTTP: tell(
-        "The time from {begin} until {until} counts for no player who plays with a key of their own. "
-        "Their next entries say so."
-    ),
-    Way.MAIL: tell(
-        "The time from {begin} until {until} counts for no player whose key the service holds. "
-        "Their next entries say so."
-    ),
-}
-
-
 def outage(out: CommandOutput, begin: str, until: str, data: Path | None, database: str | None, *, way: str) -> None:
     """Records a time in which players could not reach the service some way. Raises `UsageError` for another word."""
     if way not in set(Way):
         raise UsageError(tell("{way} is not a way", way=way), hint=tell("write --way http or --way mail"))
     made = service_function("admin").outage(data, begin, until, database, way=Way(way))
-    out.result(
-        made,
-        lambda: _(
-            _COUNTS_FOR_NONE[Way(way)],
+    out.result(made, lambda: _outage_text(made))
+
+
+def _outage_text(made: dict[str, Any]) -> str:  # Any: JSON
+    if made["way"] == Way.MAIL:
+        return _(
+            "The time from {begin} until {until} counts for no player whose key the service holds. "
+            "Their next entries say so.",
             begin=made["from"],
             until=made["until"],
-        ),
+        )
+    return _(
+        "The time from {begin} until {until} counts for no player with a key of their own. Their next entries say so.",
+        begin=made["from"],
+        until=made["until"],
     )
 
 
