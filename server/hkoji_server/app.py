@@ -169,7 +169,9 @@ class Application:
                 limits=limits,
             )
             keys = PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime)
-            time = ServiceTime(store, sources, outage_after=settings.outage_after)
+            time = ServiceTime(
+                store, sources, outage_after=settings.outage_after, unprocessed=store.oldest_unprocessed_mail
+            )
             held = HeldGames(store, settings.cached_games)
             views = GameViews(store, held, key, cached=settings.cached_games)
             answers = InvitationAnswers(store, held, time, key)

@@ -48,9 +48,11 @@ from tests.support.stores import (
     DATABASES,
     REFUSED,
     assert_channel_and_notice,
+    assert_outages,
     postgres_at,
     upgrade_to,
     with_channel_and_notice,
+    with_outages,
 )
 from tests.support.table import AT
 from tests.support.time_contract import Clocked, ClockSetter
@@ -196,7 +198,7 @@ def test_channels_and_notices_of_an_earlier_schema_stay(cluster: Cluster) -> Non
     name = cluster.create()
     engine = create_engine(cluster.url(name))
     with engine.begin() as connection:
-        upgrade_to(connection, "0011")
+        upgrade_to(connection, "0012")
         with_channel_and_notice(connection)
     engine.dispose()
     url = cluster.url(name)
@@ -204,6 +206,17 @@ def test_channels_and_notices_of_an_earlier_schema_stay(cluster: Cluster) -> Non
     with postgres_at(url) as store:
         assert set(everything(url)) >= before
         assert_channel_and_notice(store)
+
+
+def test_outages_beats_and_deadlines_of_an_earlier_schema_are_of_http(cluster: Cluster) -> None:
+    name = cluster.create()
+    engine = create_engine(cluster.url(name))
+    with engine.begin() as connection:
+        upgrade_to(connection, "0011")
+        with_outages(connection)
+    engine.dispose()
+    with postgres_at(cluster.url(name)) as store:
+        assert_outages(store)
 
 
 def _without_tokens(dump: str) -> list[str]:

@@ -35,9 +35,11 @@ from tests.support.stores import (
     DATABASES,
     REFUSED,
     assert_channel_and_notice,
+    assert_outages,
     sqlite_at,
     upgrade_to,
     with_channel_and_notice,
+    with_outages,
 )
 from tests.support.time_contract import Clocked, ClockSetter
 
@@ -309,7 +311,7 @@ def test_channels_and_notices_of_an_earlier_schema_stay(path: Path) -> None:
     path.parent.mkdir()
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
-        upgrade_to(connection, "0011")
+        upgrade_to(connection, "0012")
         with_channel_and_notice(connection)
     engine.dispose()
     with sqlite3.connect(path) as old:
@@ -325,6 +327,34 @@ def test_channels_and_notices_of_an_earlier_schema_stay(path: Path) -> None:
     assert {table: after[table] for table in kept} == {table: before[table] for table in kept}
     assert {"ix_channel_player", "outbox_due", "outbox_channel"} <= indexes
     assert not [table for table in after if table.startswith("old_")]
+
+
+def test_outages_beats_and_deadlines_of_an_earlier_schema_are_of_http(path: Path) -> None:
+    path.parent.mkdir()
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        upgrade_to(connection, "0011")
+        with_outages(connection)
+    engine.dispose()
+    with sqlite_at(path) as store:
+        assert_outages(store)
+
+
+def test_a_database_with_a_log_whose_outages_have_no_way_is_refused_and_not_changed(path: Path) -> None:
+    path.parent.mkdir()
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        upgrade_to(connection, "0011")
+        with_outages(connection)
+        credit = '{"body":{"gift":null,"outages":[{"from":"2026-11-19T00:00:00Z","until":"2026-11-19T01:00:00Z"}]}}'
+        row = {"game": "ab" * 16, "text": credit}
+        connection.execute(text("INSERT INTO entry VALUES (:game, 1, :text, '', '', '')"), row)
+    engine.dispose()
+    before = dump_of(path)
+    with pytest.raises(StorageError) as raised:
+        SqliteStore(path)
+    assert str(raised.value) == REFUSED
+    assert dump_of(path) == before
 
 
 def dump_of(path: Path) -> list[str]:

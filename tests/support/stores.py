@@ -16,6 +16,8 @@ from hkoji_server.store.postgres.store import PostgresStore, open_postgres
 from hkoji_server.store.sqlite.store import SqliteStore
 from sqlalchemy import Connection, text
 
+from hkoji.game.clock import Outage
+from hkoji.game.way import Way
 from tests.support.loops import run
 
 DATABASES: Final = Path(__file__).parents[1] / "data" / "databases"
@@ -56,7 +58,7 @@ _AT: Final = "2026-11-20T12:00:00Z"
 
 
 def with_channel_and_notice(connection: Connection) -> None:
-    """Adds a player, a game, a channel and a notice to a database of the schema 0011."""
+    """Adds a player, a game, a channel and a notice to a database of the schema 0012."""
     connection.execute(text(f"INSERT INTO player VALUES ('bob', 'key', '{_AT}', 'text', 'sig')"))
     columns = "game, ruleset, status, seq, head, round, created, updated, agreement"
     connection.execute(
@@ -65,6 +67,32 @@ def with_channel_and_notice(connection: Connection) -> None:
     values = f"'c', 'bob', 'webhook', 'https://b.example', ' turn over ', '{{}}', '{_AT}', '{_AT}', NULL, 3, NULL"
     connection.execute(text(f"INSERT INTO channel VALUES ({values})"))
     connection.execute(text(f"INSERT INTO outbox VALUES ('{_GAME}', 1, 'turn', 'c', 'webhook', '{_AT}', '{_AT}', 2)"))
+
+
+def with_outages(connection: Connection) -> None:
+    """Adds two outages, a beat and a game with a deadline to a database of the schema 0011."""
+    for number, begin, until in ((1, "2026-11-19T00:00:00Z", "2026-11-19T01:00:00Z"), (2, "2026-11-18T00:00:00Z", _AT)):
+        connection.execute(
+            text("INSERT INTO outage VALUES (:number, :begin, :until)"),
+            {"number": number, "begin": begin, "until": until},
+        )
+    connection.execute(text(f"INSERT INTO beat VALUES (1, '{_AT}')"))
+    columns = "game, ruleset, status, seq, head, round, created, updated, agreement, deadline, look_at"
+    values = f"'{_GAME}', '', 'playing', 1, '', 0, '{_AT}', '{_AT}', '', '{_AT}', '{_AT}'"
+    connection.execute(text(f"INSERT INTO game ({columns}) VALUES ({values})"))
+
+
+def assert_outages(store: Store) -> None:
+    """Outages, beat and deadline are as they were added, of the way that there was: HTTP."""
+    assert run(store.outages()) == (
+        Outage("2026-11-19T00:00:00Z", "2026-11-19T01:00:00Z", Way.HTTP),
+        Outage("2026-11-18T00:00:00Z", _AT, Way.HTTP),
+    )
+    assert [run(store.last_beat(way)) for way in Way] == [_AT, None]
+    assert [run(store.overdue(way, "2027-01-01T00:00:00Z", 5)) for way in Way] == [(_GAME,), ()]
+    later = Outage("2026-11-21T00:00:00Z", "2026-11-21T01:00:00Z", Way.MAIL)
+    run(store.add_outage(later, "2026-11-22T00:00:00Z"))  # the numbers go on
+    assert len(run(store.outages())) == 3
 
 
 def assert_channel_and_notice(store: Store) -> None:

@@ -28,6 +28,7 @@ from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke, Revoked
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.submission import Submission
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.entry import SERVER_NAME, Entry
@@ -153,6 +154,7 @@ class Games:
                     outages=self._time.outages,
                     key=_key_text(held.refereed, submission),
                     mail=None if arrival is None else arrival.number,
+                    invited=await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None,
                 )
                 if entry.kind in NEWCOMER_KINDS:
                     await self._check_registered(held.refereed.course, entry, decision.key)
@@ -241,6 +243,14 @@ class Games:
         return Submitted(lines[:1], fresh=False)
 
     # --- one submission -------------------------------------------------------------------------------------------
+
+    async def _way_of_invited(self, entry: Entry) -> Way:
+        """Returns the way that is open to the player whom an `open` invites: mail if their key is held here."""
+        match entry.body.get("invite"):
+            case {"key": str(key)} if await self._store.held_key(key) is not None:
+                return Way.MAIL
+            case _:
+                return Way.HTTP
 
     async def _append(self, decision: Decision) -> None:
         """Appends the decision, for which the store asks in its own thread. Raises `RevokedError` for a revoked key.

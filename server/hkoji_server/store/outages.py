@@ -17,6 +17,7 @@ from hkoji.game.clock import Outage, format_time, parse_time
 from hkoji.game.way import Way, came_by
 from hkoji.log.entry import parse_entry
 from hkoji.messages.text import tell
+from hkoji_server.store.mail_tables import INCOMING
 from hkoji_server.store.statements import outage_number
 from hkoji_server.store.tables import BEAT, ENTRY, GAME, OUTAGE
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -44,7 +45,7 @@ def close_gap(connection: Connection, way: Way, beat: str | None, now: str) -> O
     outage = None
     if beat is not None:
         ended: str | None = connection.execute(select(func.max(OUTAGE.c.until)).where(OUTAGE.c.way == way)).scalar()
-        known = beat if ended is None else max(beat, ended)
+        known = max(filter(None, (beat, ended, _newest_received(connection, way))))
         outage = Outage(_second_after(_newest_time(connection, way, known)), now, way)
     if outage is not None and outage.begin < outage.until:
         _record(connection, outage)
@@ -86,8 +87,24 @@ def _newest_time(connection: Connection, way: Way, known: str) -> str:
 
 
 def _time_within(connection: Connection, outage: Outage) -> str | None:
-    """Returns the T of an entry that came the way of the outage, and lies within it; None if there is none."""
+    """Returns the T of an entry that came the way of the outage, and lies within it; None if there is none.
+
+    By mail, also the time at which a mail came.
+    """
+    if outage.way is Way.MAIL:
+        within = INCOMING.c.received.between(outage.begin, outage.until), INCOMING.c.received < outage.until
+        found: str | None = connection.execute(select(INCOMING.c.received).where(*within).limit(1)).scalar()
+        if found is not None:
+            return found
     return next(_times(connection, outage.way, outage.begin, outage.until), None)
+
+
+def _newest_received(connection: Connection, way: Way) -> str | None:
+    """Returns when the newest mail came, whatever has become of it; for the other way None."""
+    if way is not Way.MAIL:
+        return None
+    newest: str | None = connection.execute(select(func.max(INCOMING.c.received))).scalar()
+    return newest
 
 
 def _times(connection: Connection, way: Way, begin: str, until: str | None = None) -> Iterator[str]:
