@@ -21,7 +21,7 @@ from hkoji_server.store.sqlite import connections as module
 from hkoji_server.store.sqlite import writer
 from hkoji_server.store.sqlite.connections import driver
 from hkoji_server.store.sqlite.store import SqliteStore
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, create_engine, text
 
 from hkoji.errors import StorageError
 from hkoji.game.commitments import Opening
