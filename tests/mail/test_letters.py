@@ -17,6 +17,7 @@ import pytest
 
 from hkoji.game.agreement import Agreement
 from hkoji.game.course import Stage
+from hkoji.game.entry_kinds import Invite
 from hkoji.game.submission import Submission
 from hkoji.game.time_control import parse_time_control
 from hkoji.log.line import Line
@@ -32,6 +33,8 @@ from hkoji.mail.letters.facts import (
     NotUnderstoodFacts,
     OnRecordFacts,
     SeatFacts,
+    SettingFacts,
+    ShowFacts,
     TurnFacts,
     TurnOverFacts,
 )
@@ -50,7 +53,14 @@ from hkoji.show.brief import Brief
 from hkoji.show.games import brief_type
 from tests.lab.leaks.chosen_deals import Dealt, chosen_deals, dealt
 from tests.lab.leaks.stories import decisions
-from tests.support.letters import ORIGIN, letters_of_game, letters_of_no_game, seat_of
+from tests.support.letters import (
+    ORIGIN,
+    invited_to,
+    letters_of_game,
+    letters_of_invited,
+    letters_of_no_game,
+    seat_of,
+)
 from tests.support.redistribution import redistribute
 from tests.support.rules import random_game
 from tests.support.table import Table
@@ -96,9 +106,8 @@ def test_no_line_is_over_72_columns(ruleset: Ruleset, lang: str, names: tuple[st
         for seat in SEATS:
             facts = seat_of(table, seat)
             found = [*written(facts, b"{}\n", lang)]
-            found += [
-                (kind, write_letter(each, SPEAKERS[lang])) for kind, each in letters_of_no_game(names[1], facts, lang)
-            ]
+            others = [*letters_of_no_game(names[1], facts, lang), *letters_of_invited(invited_to(table, names[1]))]
+            found += [(kind, write_letter(each, SPEAKERS[lang])) for kind, each in others]
             for kind, letter in found:
                 kinds[kind] += 1
                 assert letter.subject.isascii()
@@ -467,11 +476,28 @@ def test_an_invitation_says_the_whole_agreement_and_who_signs(ruleset: Ruleset) 
     assert "The game is rated." in write_letter(rated).text
 
 
+def test_a_reader_who_is_only_invited_is_told_how_to_answer() -> None:
+    table = Table(Hanamikoji(), 1, names=("alice", "bob"), agreement=AGREED)
+    table.open(Invite("bob", table.keys[1].public))
+    letter = write_letter(ShowFacts(invited_to(table, "bob")))
+    assert letter.subject == f"hkoji {table.game[:8]}: you and alice"
+    assert "answer  accept  or  decline  by\nTue 1 Dec 12:00 UTC." in letter.text
+    table.lapse("declined")
+    letter = write_letter(OnRecordFacts(invited_to(table, "bob"), 2, "lapse", table.now))
+    assert letter.text.startswith("You have declined the invitation: that is entry 2,")
+
+
 def test_several_letters_of_a_game_are_one_and_of_several_games_have_no_cards() -> None:
     table = Table(Hanamikoji(), 1, names=("bob", "alice"), agreement=AGREED).begin().play(5)
     other = Table(GeishasRoad(), 2, names=("carl", "alice"), agreement=AGREED).begin().play(6)
     turn = TurnFacts(seat_of(table, 1))
     assert write_letter(ManyFacts((turn, turn))) == write_letter(turn)
+    asked = write_letter(ManyFacts((ShowFacts(turn.seat), SettingFacts("cards", "on"), MovesFacts(turn.seat))))
+    assert asked.subject == write_letter(turn).subject
+    assert "Letters to you show your cards from now on." in first_paragraph(asked)
+    assert "  2ab  2ac  2ad" in asked.text
+    assert "On the table, by geisha and her charm:" in asked.text
+    assert asked.text.count("You hold A B C D G.") == 1
     both = write_letter(ManyFacts((turn, TurnFacts(seat_of(other, other.course.actor or 0)))))
     assert both.subject == "hkoji by mail"
     assert not cards_in(both.text.replace(" A ", " "), table.ruleset)
