@@ -17,6 +17,7 @@ from hkoji.game.clock_reading import SLACK_SECONDS
 from hkoji.game.commitments import Opening, parse_opening
 from hkoji.game.course import OVER, STATUSES
 from hkoji.game.entry_kinds import GivenTime
+from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
 from hkoji.log.canonical import decode_base64, is_hex
 from hkoji.log.entry import is_name, is_time
 from hkoji.log.game_statements import SignedHead, read_signed_head
@@ -82,11 +83,15 @@ class EarlierKey(NamedTuple):
 
 
 class PlayerAnswer(NamedTuple):
-    """A player as a service reports them: the current key, whether that is revoked, and earlier keys."""
+    """A player as a service reports them: the current key, whether that is revoked, and earlier keys.
+
+    `held` is the certificate of the current key, which is not verified yet, if the service says that it holds it.
+    """
 
     key: PublicKey
     revoked: bool
     earlier: tuple[EarlierKey, ...]
+    held: Gateway | None = None
 
     def had(self, key: PublicKey) -> bool:
         """Whether a key was the player's before the current one."""
@@ -329,7 +334,17 @@ def read_player(answer: HttpAnswer) -> PlayerAnswer:
             )
             for each in found["earlier"]
         )
-        return PlayerAnswer(parse_public_key(found["key"]), found["revoked"] is True, earlier)
+        key, given = parse_public_key(found["key"]), found.get("held")
+        held = None if given is None else require_strong_gateway(read_gateway(given))
+        if held is not None and held.key != key:
+            raise ValueError("the certificate is for another key")
+        return PlayerAnswer(key, found["revoked"] is True, earlier, held)
+
+
+def read_certificate(answer: HttpAnswer) -> Gateway:
+    """Reads a certificate. Raises `ServiceError`."""
+    with understood(answer):
+        return require_strong_gateway(read_gateway(answer.json()))
 
 
 def read_text(value: object) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
 from hkoji.client.game_time import GameTime, TimeKeeper
+from hkoji.client.held_seats import verify_host
 from hkoji.client.identity import Identity
 from hkoji.client.invite_link import own_code, refuse_without_link, verify_link
 from hkoji.client.kept_game import KeptGame, read_kept
@@ -288,6 +289,7 @@ class ClientGame:
                 refuse_without_link(course)
             if isinstance(invite, entry_kinds.Invite) and (reason := invite.refusal(me.name, key)):
                 raise IllegalError(reason, hint=_TAKEN)
+            verify_host(self.service, course)
             agree(course)
             commit = self._commit_entropy(1, course)
             body = entry_kinds.Join(commit, key)

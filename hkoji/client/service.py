@@ -20,6 +20,7 @@ from hkoji.client.answers import (
     PlayerAnswer,
     ServiceDescription,
     ViewAnswer,
+    read_certificate,
     read_clock_answer,
     read_description,
     read_head,
@@ -44,6 +45,7 @@ from hkoji.errors import (
     TrustError,
 )
 from hkoji.game.agreement import Agreement
+from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.game_statements import SignedHead
@@ -253,6 +255,12 @@ class Service:
                     after = None
             if not after:
                 return found
+
+    def invite_by_mail(self, request: dict[str, str]) -> Gateway:
+        """Asks for the key of somebody who will play by mail. Returns its certificate, which is not verified yet."""
+        return read_certificate(
+            self.requests.with_login(lambda token: self.requests.send("POST", "/v1/invitations", request, token))
+        )
 
     def offer(self, ruleset: Ruleset, agreement: Agreement) -> Line:
         """Asks for a new game. Returns its first line."""

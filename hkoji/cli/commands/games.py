@@ -31,7 +31,7 @@ commands = typer.Typer()
 
 @commands.command(
     epilog="Examples: hkoji new --invite bob --edition 2018-it; hkoji new --clock 2d/10d --rest 67; "
-    "hkoji new --ruleset geishas-road --clock none; hkoji new --link"
+    "hkoji new --ruleset geishas-road --clock none; hkoji new --link; hkoji new --invite bob --mail bob@example.org"
 )
 def new(
     ruleset: RulesetName = None,
@@ -41,6 +41,15 @@ def new(
         typer.Option("--invite", help="The only player who may join.", autocompletion=completion.players),
     ] = None,
     link: Annotated[bool, typer.Option("--link", help="Print a link with which one friend can join.")] = False,
+    mail: Annotated[
+        str | None,
+        typer.Option(
+            "--mail",
+            metavar="ADDRESS",
+            help="Ask the owner of this mailbox to play by mail, under the name of --invite.",
+            show_default=False,
+        ),
+    ] = None,
     first: First = None,
     max_rounds: MaxRounds = None,
     tiebreak: TieBreak = None,
@@ -82,7 +91,9 @@ def new(
     """Open a game for someone to join.
 
     Prints the clock, and how long the game can take at most. With --link, prints the command that a friend types to
-    join; the friend need not be registered. Whoever has the link can join, so send it to nobody else.
+    join; the friend need not be registered. Whoever has the link can join, so send it to nobody else. With --invite and
+    --mail, a friend who has only a mail program gets a letter, in the language of this
+    command (--lang), and plays by answering: the service holds that key.
     """
     from hkoji.cli.games.new import Invited, new, read_terms
     from hkoji.cli.games.rulesets import make_ruleset
@@ -91,7 +102,7 @@ def new(
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     made = make_ruleset(ruleset, given, option, edition)
     terms = read_terms(clock, rest, zone, expires, unrated=unrated, series=series)
-    new(client(), out, made, Invited(invite, link), terms)
+    new(client(), out, made, Invited(invite, link, mail), terms)
 
 
 @commands.command(

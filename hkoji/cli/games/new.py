@@ -9,14 +9,14 @@ from hkoji.cli.games.by_mail import held_line
 from hkoji.cli.games.show import show_position
 from hkoji.cli.games.time_text import agreement_lines, clock_words
 from hkoji.cli.input import check_standard_input, confirm, read_code, read_input, with_origin
-from hkoji.cli.language import _
+from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
+from hkoji.client.held_seats import InvitedPlayer, held_words, invite_by_mail, invite_by_name
 from hkoji.client.invite_link import LONGEST_LINK, InviteLink, is_link, read_invite_link
 from hkoji.client.links import enrol, introduce, own_link
-from hkoji.errors import IllegalError, NotFoundError, UsageError
+from hkoji.errors import IllegalError, UsageError
 from hkoji.game.agreement import SERIES_LENGTHS, Agreement
-from hkoji.game.entry_kinds import Invite
 from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.game.longest import longest_game, longest_round
 from hkoji.game.time_control import (
@@ -27,6 +27,7 @@ from hkoji.game.time_control import (
     parse_time_control,
 )
 from hkoji.log.entry import is_name
+from hkoji.messages.language import LANGUAGES
 from hkoji.messages.text import shorten, tell
 from hkoji.rules.protocol import Ruleset
 
@@ -85,10 +86,14 @@ def read_clock_option(clock: str, rest: str | None, zone: str | None) -> TimeCon
 
 
 class Invited(NamedTuple):
-    """Who may join a new game: the player of that name, or whoever has the `link`, or anyone."""
+    """Who may join a new game: the player of that name, or whoever has the `link`, or anyone.
+
+    With `mail`, the address of a mailbox, its owner is asked to play by mail under that name, in the language in use.
+    """
 
     name: str | None = None
     link: bool = False
+    mail: str | None = None
 
 
 def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, terms: NewTerms) -> None:
@@ -106,18 +111,13 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
         )
     if invite == client.identity.name:
         raise UsageError(tell("you cannot invite yourself"), hint=tell("omit --invite to play with anyone"))
-    if invite is not None and not client.service().is_registered(invite):
-        raise NotFoundError(
-            tell("player"),
-            invite,
-            hint=tell(
-                "no game was opened; the player has to register first, with `hkoji register --server {server}`",
-                server=client.server,
-            ),
-        )
+    player = _invited_player(client, invited)
+    if player is not None and player.held:
+        for words in held_words(player.invite.name):
+            out.say(words)
     position = client.new(
         ruleset,
-        Invite(invite) if invite else None,
+        player and player.invite,
         terms.agreement,
         expires_in=terms.expires_in,
         series=terms.series,
@@ -131,6 +131,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
         "options": ruleset.to_json(),
         "status": position.course.status,
         "invite": invite,
+        "held": player is not None and player.held,
         "link": link and link.text,
         "server": client.server_of(game),
         **agreement_json(client.kept_game(game).time),
@@ -146,11 +147,33 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
         if link:
             out.say(tell("The game is open. Send the line above to one friend: whoever uses it first joins."))
             out.say(tell("To see it again: {command}", command=f"hkoji show {short}"))
+        elif invited.mail is not None:
+            out.say(
+                tell(
+                    "The game is open. {name} gets a letter in this language: {language}. Answering it is joining.",
+                    name=invite,
+                    language=LANGUAGES[current()],
+                )
+            )
+        elif player is not None and player.held:
+            out.say(tell("The game is open. {name} gets a letter about it.", name=invite))
         elif invite:
             out.say(tell("The game is open. Ask {name} to run: {command}", name=invite, command=joining))
         else:
             out.say(tell("The game is open. Ask someone to run: {command}", command=joining))
         out.say(tell("Then: {command}", command=waiting))
+
+
+def _invited_player(client: Client, invited: Invited) -> InvitedPlayer | None:
+    """Returns whom a new game invites. Raises `UsageError`, and what `invite_by_mail` and `invite_by_name` raise."""
+    if invited.mail is None:
+        return None if invited.name is None else invite_by_name(client, invited.name)
+    if invited.name is None:
+        raise UsageError(
+            tell("--mail needs the name under which the other player will play"),
+            hint=tell("no game was opened; add --invite NAME"),
+        )
+    return invite_by_mail(client, invited.name, invited.mail, current())
 
 
 def agreement_json(time: GameTime) -> dict[str, Any]:  # Any: JSON
@@ -273,6 +296,9 @@ def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
 
     def agree(course: Course) -> None:
         setup = course.setup
+        if setup.gateways[0] is not None:
+            for words in held_words(str(setup.names[0])):
+                out.say(words)
         out.say(_rules_line(setup.ruleset))
         for line in (*agreement_lines(setup.agreement), *bound_lines(setup.ruleset, setup.agreement)):
             out.say(line)

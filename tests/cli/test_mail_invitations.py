@@ -1,0 +1,215 @@
+"""`hkoji new --invite NAME --mail ADDRESS`: the certificate is verified, and the other seat is said to be held."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.held_players import HeldPlayers
+from hkoji_server.store.sqlite.store import SqliteStore
+
+from hkoji.cli.exits import Exit
+from hkoji.client.service import Service as ClientService
+from hkoji.errors import NetworkError
+from hkoji.game.held_keys import Gateway, certify
+from hkoji.log.private_key import PrivateKey
+from tests.cli.test_invitations import Homes
+from tests.support import loops
+from tests.support.service import serving
+
+NEW = ("new", "--invite", "bob", "--mail", "Bob@example.org")
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Iterator[Homes]:
+    with serving(tmp_path / "data", forked=True, settings={"mail": "play@hkoji.example"}) as service:
+        made = Homes(tmp_path, service)
+        for who in ("alice", "carol"):
+            assert made(who, "init", who).code == 0
+            assert made(who, "register", "--server", service.url).code == 0
+        yield made
+
+
+def accept(homes: Homes) -> str:
+    """Bob accepts, as the mail process would do it. Returns his key."""
+    store = SqliteStore(homes.service.data / "hkoji.sqlite3")
+    try:
+        identity = loops.run(store.identity())
+        assert identity is not None
+        signer = PrivateKey.from_openssh(identity[0].encode())
+        players = HeldPlayers(store, ClockAndEntropy(), signer, origin=identity[1], own=None)
+        box = loops.run(store.mailbox_at("bob@example.org"))
+        assert box is not None
+        loops.run(players.register(box))
+        return box.held_key
+    finally:
+        store.close()
+
+
+def files(home: Path) -> dict[str, bytes]:
+    """All files of a home."""
+    return {str(each.relative_to(home)): each.read_bytes() for each in home.rglob("*") if each.is_file()}
+
+
+def opened(homes: Homes) -> list[Any]:
+    """The open games of alice."""
+    return [each["game"] for each in homes("alice", "games", "--json").json]
+
+
+def test_a_friend_is_invited_by_mail_and_the_host_is_told_what_that_proves(homes: Homes) -> None:
+    done = homes("alice", *NEW, "--lang", "it", "--json")
+    assert done.code == 0
+    assert done.json["held"] is True
+    assert done.json["invite"] == "bob"
+    assert done.err.count("bob") > 2
+    log = homes("alice", "log", done.json["game"]).out
+    assert "example.org" not in log.lower()
+    assert not any(b"example.org" in text.lower() for text in files(homes.folder / "alice").values())
+    store = SqliteStore(homes.service.data / "hkoji.sqlite3")
+    try:
+        box = loops.run(store.mailbox_at("bob@example.org"))
+    finally:
+        store.close()
+    assert box is not None
+    assert (box.name, box.lang) == ("bob", "it")
+    assert box.held_key in log
+
+
+def test_a_known_mail_player_is_invited_by_name(homes: Homes) -> None:
+    assert homes("alice", *NEW).code == 0
+    key = accept(homes)
+    done = homes("carol", "new", "--invite", "bob", "--json")
+    assert done.code == 0
+    assert done.json["held"] is True
+    assert "bob plays by mail" in done.err
+    assert key in homes("carol", "log", done.json["game"]).out
+
+
+def test_a_player_with_an_own_key_is_invited_as_before(homes: Homes) -> None:
+    done = homes("alice", "new", "--invite", "carol", "--json")
+    assert (done.code, done.json["held"]) == (0, False)
+    assert "by mail" not in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("new", "--mail", "bob@example.org"),
+        ("new", "--invite", "bob", "--mail", "bob"),
+        ("new", "--invite", "bob", "--mail", "bob@example.org\nBcc: eve@example.org"),
+        (*NEW, "--link"),
+        ("new", "--invite", "alice", "--mail", "bob@example.org"),
+    ],
+)
+def test_options_that_do_not_fit_open_nothing(homes: Homes, words: tuple[str, ...]) -> None:
+    done = homes("alice", *words)
+    assert done.code == Exit.USAGE
+    assert opened(homes) == []
+
+
+def other_key(gateway: Gateway, service: ClientService) -> Gateway:
+    signer = PrivateKey.from_seed(b"\x05" * 32)
+    origin = str(service.pins.origin)
+    return certify(signer, address=gateway.address, at=gateway.at, key=gateway.key, name="bob", origin=origin)
+
+
+def other_origin(gateway: Gateway, _: ClientService) -> Gateway:
+    return gateway._replace(origin="https://elsewhere.example")
+
+
+def exchanged_key(gateway: Gateway, _: ClientService) -> Gateway:
+    return gateway._replace(key=PrivateKey.from_seed(b"\x06" * 32).public)
+
+
+def other_address(gateway: Gateway, _: ClientService) -> Gateway:
+    return gateway._replace(address="00" * 32)
+
+
+@pytest.mark.parametrize("lie", [other_key, other_origin, exchanged_key, other_address])
+def test_a_false_certificate_opens_nothing(homes: Homes, lie: Any) -> None:
+    real = ClientService.invite_by_mail
+
+    def lying(self: ClientService, request: dict[str, str]) -> Gateway:
+        made: Gateway = lie(real(self, request), self)
+        return made
+
+    before = files(homes.folder / "alice")
+    with patch.object(ClientService, "invite_by_mail", lying):
+        done = homes("alice", *NEW)
+    assert done.code == Exit.AUDIT
+    assert "the certificate of the key that the service holds for bob is false" in done.err
+    assert opened(homes) == []
+    kept = {name: text for name, text in files(homes.folder / "alice").items() if name in before}
+    assert {name for name in before if kept[name] != before[name] and "games" in name} == set()
+
+
+def test_the_certificate_of_another_name_opens_nothing(homes: Homes) -> None:
+    real = ClientService.invite_by_mail
+
+    def lying(self: ClientService, request: dict[str, str]) -> Gateway:
+        return real(self, {**request, "name": "robert"})
+
+    with patch.object(ClientService, "invite_by_mail", lying):
+        done = homes("alice", *NEW)
+    assert done.code == Exit.AUDIT
+    assert opened(homes) == []
+
+
+def test_a_known_name_that_turns_up_held_opens_nothing(homes: Homes) -> None:
+    """Alice has played with carol, who has a key of her own. Now the service says that it holds hers."""
+    game = homes.new("alice", "--invite", "carol")
+    assert homes("carol", "join", game[:8]).code == 0
+    assert homes("alice", "show", game[:8]).code == 0
+    server = {"HKOJI_HOME": str(homes.folder / "alice")}
+    real = ClientService.player
+    store = SqliteStore(homes.service.data / "hkoji.sqlite3")
+    identity = loops.run(store.identity())
+    store.close()
+    assert identity is not None
+    signer, held = PrivateKey.from_openssh(identity[0].encode()), PrivateKey.from_seed(b"\x07" * 32).public
+
+    def lying(self: ClientService, name: str) -> Any:
+        found = real(self, name)
+        made = certify(
+            signer, address="00" * 32, at="2026-11-22T07:00:00Z", key=held, name=name, origin=str(self.pins.origin)
+        )
+        return found._replace(key=held, held=made)
+
+    with patch.dict(os.environ, server), patch.object(ClientService, "player", lying):
+        done = homes("alice", "new", "--invite", "carol")
+    assert done.code == Exit.AUDIT
+    assert "carol is known here by another key" in done.err
+    assert opened(homes) == [game]
+
+
+def test_a_command_that_broke_off_is_continued_with_the_same_key(homes: Homes) -> None:
+    real = ClientService.submit
+
+    def lost(self: ClientService, submission: Any) -> Any:
+        real(self, submission)
+        raise NetworkError("http://127.0.0.1", "lost")
+
+    with patch.object(ClientService, "submit", lost):
+        assert homes("alice", *NEW).code == Exit.NETWORK
+    done = homes("alice", *NEW, "--json")
+    assert done.code == 0, done.err
+    assert done.json["status"] == "open"
+    assert opened(homes) == [done.json["game"]]
+    # That invitation has opened its game. Another one is refused, and nothing is opened.
+    assert homes("alice", *NEW).code != 0
+    assert opened(homes) == [done.json["game"]]
+
+
+def test_a_service_without_mail_says_so(tmp_path: Path) -> None:
+    with serving(tmp_path / "data", forked=True) as service:
+        made = Homes(tmp_path, service)
+        assert made("alice", "init", "alice").code == 0
+        assert made("alice", "register", "--server", service.url).code == 0
+        done = made("alice", *NEW)
+        assert done.code == Exit.MOVE
+        assert "sends no mail" in done.err
