@@ -91,9 +91,10 @@ def new(
     """Open a game for someone to join.
 
     Prints the clock, and how long the game can take at most. With --link, prints the command that a friend types to
-    join; the friend need not be registered. Whoever has the link can join, so send it to nobody else. With --invite and
-    --mail, a friend who has only a mail program gets a letter, in the language of this
-    command (--lang), and plays by answering: the service holds that key.
+    join; the friend need not be registered. Whoever has the link can join, so send it to nobody else.
+
+    With --invite and --mail, a friend who has only a mail program gets a letter, in the language of this command
+    (--lang), and plays by answering it. The service holds the friend's key.
     """
     from hkoji.cli.games.new import Invited, new, read_terms
     from hkoji.cli.games.rulesets import make_ruleset
