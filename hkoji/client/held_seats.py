@@ -16,7 +16,7 @@ from hkoji.mail.addresses import is_mailbox
 from hkoji.messages.text import Text, tell
 
 if TYPE_CHECKING:
-    from hkoji.client.client import Client
+    from hkoji.client.home import Home
     from hkoji.client.service import Service
     from hkoji.game.course import Course
 
@@ -28,12 +28,11 @@ class InvitedPlayer(NamedTuple):
     held: bool = False
 
 
-def invite_by_name(client: Client, name: str) -> InvitedPlayer:
+def invite_by_name(service: Service, name: str) -> InvitedPlayer:
     """Returns the invitation of a registered player; of a mail player it names the key that the service holds.
 
     Raises `NotFoundError` if nobody has registered the name, and `TrustError` for a false certificate.
     """
-    service = client.service()
     if not service.is_registered(name):
         raise NotFoundError(
             tell("player"),
@@ -41,7 +40,7 @@ def invite_by_name(client: Client, name: str) -> InvitedPlayer:
             hint=tell(
                 "no game was opened; the player has to register first, with `hkoji register --server {server}`, or you "
                 "invite them by mail, with --mail",
-                server=client.server,
+                server=service.url,
             ),
         )
     held = service.player(name).held
@@ -51,7 +50,7 @@ def invite_by_name(client: Client, name: str) -> InvitedPlayer:
     return InvitedPlayer(Invite(name, held.key), held=True)
 
 
-def invite_by_mail(client: Client, name: str, address: str, language: str) -> InvitedPlayer:
+def invite_by_mail(service: Service, home: Home, name: str, address: str, language: str) -> InvitedPlayer:
     """Asks the service for the key of somebody who will play by mail, and returns the invitation with that key.
 
     The address goes to the service only, and is not kept here. After a command that broke off, the game that it has
@@ -63,12 +62,11 @@ def invite_by_mail(client: Client, name: str, address: str, language: str) -> In
             tell("that is not a mail address"),
             hint=tell("no game was opened; an address is like someone@mail.example, in plain letters"),
         )
-    service = client.service()
     request = {"address": address, "lang": language, "name": name}
     try:
         gateway = service.invite_by_mail(request)
     except HkojiError as error:
-        key = _started(client, service.url, name)
+        key = _started(home, service.url, name)
         if key is None or error.code not in (ExistsError.code, ForbiddenError.code, TooManyError.code):
             raise
         return InvitedPlayer(Invite(name, key), held=True)
@@ -76,9 +74,9 @@ def invite_by_mail(client: Client, name: str, address: str, language: str) -> In
     return InvitedPlayer(Invite(name, gateway.key), held=True)
 
 
-def _started(client: Client, server: str, name: str) -> PublicKey | None:
+def _started(home: Home, server: str, name: str) -> PublicKey | None:
     """Returns the key with which a command that broke off was about to invite the player; None if there is none."""
-    started = client.home.started()
+    started = home.started()
     match started.get("invite"):
         case [str() as invited, str() as key] if invited == name and started.get("server") == server:
             return parse_public_key(key)

@@ -167,13 +167,13 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
 def _invited_player(client: Client, invited: Invited) -> InvitedPlayer | None:
     """Returns whom a new game invites. Raises `UsageError`, and what `invite_by_mail` and `invite_by_name` raise."""
     if invited.mail is None:
-        return None if invited.name is None else invite_by_name(client, invited.name)
+        return None if invited.name is None else invite_by_name(client.service(), invited.name)
     if invited.name is None:
         raise UsageError(
             tell("--mail needs the name under which the other player will play"),
             hint=tell("no game was opened; add --invite NAME"),
         )
-    return invite_by_mail(client, invited.name, invited.mail, current())
+    return invite_by_mail(client.service(), client.home, invited.name, invited.mail, current())
 
 
 def agreement_json(time: GameTime) -> dict[str, Any]:  # Any: JSON
