@@ -88,7 +88,7 @@ def verify_certificate(service: Service, gateway: Gateway, name: str) -> None:
 
     The key must also be another one than the service's, the player's own, and those that others are known by.
     """
-    if gateway.origin != service.pins.origin:
+    if not service.pins.certifies(gateway.origin):
         raise _false(tell("it is for another origin, {origin}", origin=gateway.origin), name)
     try:
         verify_gateway(gateway, name, service.key)
@@ -97,7 +97,7 @@ def verify_certificate(service: Service, gateway: Gateway, name: str) -> None:
     pinned = service.pins.players
     if gateway.key == service.key or any(gateway.key == key and other != name for other, key in pinned.items()):
         raise _false(tell("its key is somebody else's"), name)
-    if name not in pinned or gateway.key in service.pins.known(name) or service.pins.trusted(name, gateway.key):
+    if name not in pinned or service.pins.said_held(name, gateway.key) or service.pins.trusted(name, gateway.key):
         return
     raise TrustError(
         tell("{name} is known here by another key, and now the service says that it holds theirs", name=name),
@@ -114,21 +114,6 @@ def verify_host(service: Service, course: Course) -> None:
     gateway, name = course.setup.gateways[0], course.setup.names[0]
     if gateway is not None and name is not None:
         verify_certificate(service, gateway, name)
-
-
-def held_words(name: str) -> tuple[Text, Text]:
-    """Returns what is said before a game with a mail player is opened or joined."""
-    return (
-        tell(
-            "{name} plays by mail: the service holds the key of that seat, and signs for {name} what the mails say.",
-            name=name,
-        ),
-        tell(
-            "So it proves what the service says, not what {name} did; and {name}'s part in the shuffle is drawn by "
-            "the service.",
-            name=name,
-        ),
-    )
 
 
 def _false(reason: Text, name: str) -> TrustError:

@@ -66,7 +66,7 @@ def test_a_friend_is_invited_by_mail_and_the_host_is_told_what_that_proves(homes
     assert done.code == 0
     assert done.json["held"] is True
     assert done.json["invite"] == "bob"
-    assert done.err.count("bob") > 2
+    assert "bob" in done.err
     log = homes("alice", "log", done.json["game"]).out
     assert "example.org" not in log.lower()
     assert not any(b"example.org" in text.lower() for text in files(homes.folder / "alice").values())

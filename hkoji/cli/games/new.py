@@ -12,7 +12,7 @@ from hkoji.cli.input import check_standard_input, confirm, read_code, read_input
 from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
-from hkoji.client.held_seats import InvitedPlayer, held_words, invite_by_mail, invite_by_name
+from hkoji.client.held_seats import InvitedPlayer, invite_by_mail, invite_by_name
 from hkoji.client.invite_link import LONGEST_LINK, InviteLink, is_link, read_invite_link
 from hkoji.client.links import enrol, introduce, own_link
 from hkoji.errors import IllegalError, UsageError
@@ -113,8 +113,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
         raise UsageError(tell("you cannot invite yourself"), hint=tell("omit --invite to play with anyone"))
     player = _invited_player(client, invited)
     if player is not None and player.held:
-        for words in held_words(player.invite.name):
-            out.say(words)
+        out.say(held_line(player.invite.name))
     position = client.new(
         ruleset,
         player and player.invite,
@@ -296,9 +295,6 @@ def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
 
     def agree(course: Course) -> None:
         setup = course.setup
-        if setup.gateways[0] is not None:
-            for words in held_words(str(setup.names[0])):
-                out.say(words)
         out.say(_rules_line(setup.ruleset))
         for line in (*agreement_lines(setup.agreement), *bound_lines(setup.ruleset, setup.agreement)):
             out.say(line)
