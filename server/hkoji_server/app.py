@@ -42,6 +42,7 @@ from hkoji_server.routes.health import Readiness, add_health_routes
 from hkoji_server.routes.invitation_page import make_invitation_router
 from hkoji_server.routes.lists import make_list_endpoints
 from hkoji_server.routes.mail_invitations import make_mail_invitations_router
+from hkoji_server.routes.mail_stop import make_stop_router
 from hkoji_server.routes.plain import PlainRoutes
 from hkoji_server.routes.players import make_players_router
 from hkoji_server.routes.request_frame import RequestFrame
@@ -57,9 +58,11 @@ from hkoji_server.service.games import Games
 from hkoji_server.service.guarded_post import GuardedPoster
 from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.held_players import HeldPlayers, MailLimits, own_address
+from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
 from hkoji_server.service.identity import identify
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
+from hkoji_server.service.mail_stops import MailStops
 from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.offer_limits import OfferLimits
 from hkoji_server.service.player_choices import PlayerChoices
@@ -240,6 +243,7 @@ class Application:
                 make_events_router(players, hub, store, sources),
                 make_invitation_router(),
                 make_mail_invitations_router(players, held_players),
+                make_stop_router(MailStops(store, sources)),
             ):
                 self.api.include_router(router)
             self._outermost = self._with_middleware(limits)
@@ -253,6 +257,7 @@ class Application:
                     tidy_at_intervals(store, sources, settings.offer_lifetime),
                     beat_at_intervals(time, settings.outage_after),
                     keep_at_intervals(keeper),
+                    send_seeds_at_intervals(HeldSeeds(store, held, games, sources)),
                     deliver_at_intervals(delivery),
                 )
             ]

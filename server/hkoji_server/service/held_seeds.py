@@ -7,6 +7,9 @@ its `seed` is on record.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
 from typing import Final
 
 import structlog
@@ -27,6 +30,9 @@ from hkoji_server.store.mail_contract import MailDraft
 
 log = structlog.get_logger("hkoji")
 
+PACE: Final = 5.0
+"""The seconds between two looks, on average."""
+_SPREAD: Final = 0.25
 _MOST: Final = 100
 """How many drafts are looked at together."""
 
@@ -86,3 +92,17 @@ class HeldSeeds:
         held_key = course.setup.held_key(seat)
         kept = None if held_key is None else await self._store.held_key(held_key.gateway.key.text)
         return None if kept is None else PrivateKey.from_openssh(kept.private.encode())
+
+
+async def send_seeds_at_intervals(
+    seeds: HeldSeeds, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> None:
+    """Looks until it is cancelled."""
+    # Processes that were started together do not look together.
+    chance = Random()  # noqa: S311 # no secret
+    while True:
+        await pause(PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD))
+        try:
+            await seeds.look()
+        except HkojiError as error:
+            log.warning("could not look for seeds that held seats owe", reason=str(error))

@@ -61,6 +61,8 @@ class _Drafted(NamedTuple):
     mail: IncomingMail | None = None
     over: bool = False
     """Whether the game is over."""
+    only_turn: bool = False
+    """Whether no other letter tells of the turn that it shows, because the player's own entry has led to it."""
 
 
 class LetterFacts:
@@ -149,6 +151,8 @@ class LetterFacts:
         """Counts a letter, and returns whether it may be sent. Raises `NotNow`."""
         if notice.event in _UNLIMITED:
             return self._shown.get(mailbox.channel) != _turn_of(drafted.fields) or notice.event is not NoticeEvent.TURN
+        if drafted.only_turn:
+            return True
         match await self._store.count_letter(mailbox.channel, now, per_day=self._per_day, per_hour=self._per_hour):
             case "day":
                 return False
@@ -197,7 +201,15 @@ class LetterFacts:
         if game is None:
             return _Drafted(facts, _fields_without_game(mailbox), mail=mail)
         over = game.course.finished
-        return _Drafted(facts, _fields_of(mailbox, game), shows_turn=game.owes_move, mail=mail, over=over)
+        entered = any(each.kind in (AnswerKind.ON_RECORD, AnswerKind.WELCOME) for each in parts)
+        return _Drafted(
+            facts,
+            _fields_of(mailbox, game),
+            shows_turn=game.owes_move,
+            mail=mail,
+            over=over,
+            only_turn=game.owes_move and entered,
+        )
 
     # --- events ---------------------------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ class DraftText(NamedTuple):
 
     `entry` is a submission, and `sig` and `statement` are a signed statement, as JSON has them. `salt` and `head` open
     the commitment to the mail. `welcome` says that the player was new. `offered` is a game that was
-    made for the order, and `certificate` that of the player whom it invites.
+    made for the order, and `invited` the key of the player whom it invites.
     """
 
     orders: tuple[MailOrder, ...]
@@ -77,7 +77,7 @@ class DraftText(NamedTuple):
     commit: str = ""
     welcome: bool = False
     offered: str = ""
-    certificate: str = ""
+    invited: str = ""
 
     @property
     def text(self) -> str:

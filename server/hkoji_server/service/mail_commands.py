@@ -6,7 +6,6 @@ closed. `MailOrders` reads and judges the mail, and closes it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -15,10 +14,11 @@ from hkoji.errors import ClockError, ConflictError, HkojiError, NotFoundError, S
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import add_seconds
-from hkoji.game.held_keys import read_gateway, require_strong_gateway
+from hkoji.game.held_keys import Gateway
 from hkoji.game.time_control import DAY, parse_time_control
 from hkoji.log.canonical import is_name
 from hkoji.log.mail_claim import MailGrade
+from hkoji.log.public_key import parse_public_key
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.mail.order_types import MailOrder, OrderKind
@@ -32,12 +32,12 @@ from hkoji_server.service.mail_entries import Entered, MailEntries
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart, part, shown_line
 from hkoji_server.service.mail_tokens import MailTokens, kept_token
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import NO_GAME, KeptCertificate, Mailbox
+from hkoji_server.store.mail_contract import NO_GAME, Mailbox
 from hkoji_server.store.time_contract import StaleDecisionError
 
 INVITATION_SECONDS: Final = 7 * DAY
 """For how long the invitation of a `new` stands."""
-DEFAULT_CLOCK: Final = "3d+7d"
+DEFAULT_CLOCK: Final = "3d/14d"
 """The clock of a `new` that names none."""
 _INFORMS: Final = {
     OrderKind.SHOW: AnswerKind.SHOW,
@@ -73,16 +73,16 @@ Step = Callable[[OrderWork], Awaitable[AnswerPart]]
 class Registrar(Protocol):
     """Who makes mail players (`hkoji_server.service.held_players`)."""
 
-    async def invite(self, host: str | None, address: str, lang: str, name: str) -> KeptCertificate:
+    async def invite(self, name: str, address: str, lang: str, by: str | None) -> Gateway:
         """Invites the owner of a mailbox to play under a name, and returns the certificate of the held key.
 
         The same invitation again changes nothing. Raises what `MailStore.invite_mailbox` raises, and `MalformedError`.
         """
 
-    async def register_held(self, mailbox: Mailbox, at: str) -> Mailbox:
-        """Registers the owner of an invited mailbox, who has accepted, and returns the mailbox, `active` now.
+    async def register(self, mailbox: Mailbox) -> None:
+        """Registers the owner of an invited mailbox, who has accepted. If that is done already, nothing changes.
 
-        If that is done already, nothing changes. Raises what `MailStore.accept_mailbox` raises.
+        Raises what `MailStore.accept_mailbox` raises.
         """
 
 
@@ -181,17 +181,21 @@ class MailCommands:
     async def _accept(self, work: OrderWork) -> AnswerPart:
         game, mailbox = work.case.mail.game, work.case.mailbox
         if not game:
-            work.outcome.mailbox = await self._players.register_held(mailbox, work.case.mail.received)
+            await self._register(work)
             return part(AnswerKind.WELCOME)
         # The draft comes before the registration: it remembers whether the player was new.
         draft = await self._entries.kept(game, work.case.mail.digest)
         if draft is None:
             draft = await self._entries.join(work.case, work.orders, work.grade, welcome=mailbox.state == "invited")
         if draft.welcome:
-            work.outcome.mailbox = await self._players.register_held(mailbox, work.case.mail.received)
+            await self._register(work)
         entered = await self._entries.submit(work.case, game, draft)
         said = self._on_record(entered, work.outcome)
         return part(AnswerKind.WELCOME, seq=entered.seq) if draft.welcome else said
+
+    async def _register(self, work: OrderWork) -> None:
+        await self._players.register(work.case.mailbox)
+        work.outcome.mailbox = await self._store.mailbox(work.case.mailbox.channel)
 
     async def _decline(self, work: OrderWork) -> AnswerPart:
         if work.case.mail.game:
@@ -219,15 +223,19 @@ class MailCommands:
             raise NotDoneError(error.message) from error
         kept = await self._entries.kept(NO_GAME, work.case.mail.digest)
         if kept is None:
-            certificate = await self._players.invite(host, address, work.case.mailbox.lang, name)
+            # Whoever has that name is invited by it; the address is for somebody who is new here.
+            player = await self._store.player(name)
+            key = player.key if player else ""
+            if not key:
+                key = (await self._players.invite(name, address, work.case.mailbox.lang, host)).key.text
             expires = add_seconds(work.case.mail.received, INVITATION_SECONDS)
             line = await self._games.offer(game_type(), Agreement(control, expires), host)
-            made = DraftText(work.orders, work.grade, offered=line.entry.game, certificate=certificate.text)
+            made = DraftText(work.orders, work.grade, offered=line.entry.game, invited=key)
             kept = await self._entries.keep(NO_GAME, work.case, made)
         game = kept.offered
         draft = await self._entries.kept(game, work.case.mail.digest)
         if draft is None:
-            invite = entry_kinds.Invite(name, require_strong_gateway(read_gateway(json.loads(kept.certificate))).key)
+            invite = entry_kinds.Invite(name, parse_public_key(kept.invited))
             draft = await self._entries.open(work.case, game, invite, work.orders, work.grade)
         entered = await self._entries.submit(work.case, game, draft)
         work.outcome.games = [game]

@@ -52,6 +52,7 @@ ANSWERS_A_DAY: Final = 3
 """How many answers a token gets in a UTC day."""
 AGAIN_SECONDS: Final = DAY
 """For how long a letter without a game that asks back can be answered."""
+_ENTERED: Final = (AnswerKind.ON_RECORD, AnswerKind.WELCOME)
 _ANSWERED: Final = "n"
 _DAY: Final = "day"
 _OTHERS: Final = "others"
@@ -300,7 +301,8 @@ def _count(reply: ReplyToken, outcome: MailOutcome, now: str) -> tuple[bool, Rep
     today = now[:10]
     answered = said.get(_ANSWERED, 0) if said.get(_DAY) == today else 0
     speaks = tuple(outcome.parts) != SILENT
-    allowed = answered < ANSWERS_A_DAY
+    # What is on record is so once for each token, and perhaps no other letter tells of the turn that follows.
+    allowed = answered < ANSWERS_A_DAY or any(each.kind in _ENTERED for each in outcome.parts)
     if speaks and allowed:
         said |= {_DAY: today, _ANSWERED: answered + 1, **outcome.counts}
     return allowed or not speaks, replace(reply, answers=json.dumps(said, sort_keys=True))

@@ -16,6 +16,7 @@ from hkoji.game.entry_kinds import KINDS, Lapse
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.time_control import DAY
 from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.mail_claim import MAIL, NO_MAIL
 from hkoji.referee import RefereedGame
 from hkoji_server.service.channel_settings import AHEAD, LONGEST_QUIET, ChannelSettings
 from hkoji_server.service.notice import NoticeEvent
@@ -44,7 +45,9 @@ def notices_of(
 
     `by` is the player who has caused entries of the service, None if nobody has. Nobody is told of what they have done.
     """
-    author = entries[0].by if entries[0].by != SERVER_NAME else by
+    # A player whose key the service holds has not sent the `seed` that it sends for them.
+    sent = entries[0].by != SERVER_NAME and entries[0].body.get(MAIL) != NO_MAIL.to_json()
+    author = entries[0].by if sent else by
     course = after.course
     names = course.setup.names
     told: list[tuple[NoticeEvent, str | None]] = []

@@ -1,0 +1,105 @@
+"""Whole games in which mailboxes are lists: the service writes letters, and the players answer them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji.audit.log_audit import audit
+from hkoji.log.line import format_log, parse_log
+from hkoji.rules.registry import RULESETS
+from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mail_programs import MAIL_PROGRAMS
+from tests.support.mail.mailbox_player import MailboxPlayer
+from tests.support.mail.reading import LetterReader
+from tests.support.service import Player
+
+MOST_ROUNDS = 400
+"""How often everybody looks at their mail, at most; a game has at most some 80 moves."""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ListWorld]:
+    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
+        yield world
+
+
+def read_letters(player: MailboxPlayer, reader: LetterReader) -> None:
+    """Answers all unread letters as the reader says."""
+    for letter in unread(player):
+        if lines := reader.answer_to(letter):
+            player.answer(letter, *lines)
+
+
+def move_by_client(player: Player, game: str) -> None:
+    """Sends what the player owes, with their own key."""
+    while len(player.lines(game)) > 3:
+        course = player.course(game)
+        seat = course.setup.seat_of(player.name)
+        if course.actor != seat:
+            return
+        if course.seed_seat == seat:
+            player.seed(game)
+            continue
+        legal = course.state.legal_actions()
+        assert player.send(player.make_move(course, legal[(course.seq * 5) % len(legal)])).status == 201
+
+
+def is_over(world: ListWorld, game: str) -> bool:
+    return str(world.service.ask("GET", f"/v1/games/{game}").json["status"]) in ("finished", "cancelled")
+
+
+@pytest.mark.parametrize("lang", ["en", "it"])
+@pytest.mark.parametrize("game", ["hanamikoji", "geishas-road"])
+def test_a_player_with_a_mailbox_only_plays_a_game_against_a_client(world: ListWorld, game: str, lang: str) -> None:
+    alice = Player(world.service, "alice").register()
+    rng = random.Random(f"{game} {lang}")
+    bob = MailboxPlayer(world.mailbox("bob@example.org"), rng.choice(list(MAIL_PROGRAMS.values())))
+    played = world.invite(alice, "bob", "bob@example.org", ruleset=RULESETS[game](), lang=lang)
+    reader = LetterReader(lang, rng)
+    for _ in range(MOST_ROUNDS):
+        world.deliver(61)
+        read_letters(bob, reader)
+        move_by_client(alice, played)
+        if is_over(world, played):
+            break
+    found = alice.lines(played)
+    assert found[-1].entry.kind == "end"
+    assert audit(format_log(found).encode()).ok
+    by_mail = [line.entry for line in found if "mail" in line.entry.body]
+    assert [line.entry for line in found if line.entry.by == "bob"] == by_mail
+    assert [entry.kind for entry in by_mail[:3]] == ["join", "seed", "move"]
+    assert {entry.body["mail"]["grade"] for entry in by_mail} == {"token", "none"}  # type: ignore[index, call-overload] # JSON
+    evidence = world.run(world.store.evidence(played, "bob"))
+    assert len(evidence) == len(by_mail) - 1
+    assert world.deliver(61)[-1:] in ([], ["over"])
+
+
+@pytest.mark.parametrize("lang", ["en", "it"])
+@pytest.mark.parametrize("game", ["hanamikoji", "geishas-road"])
+def test_two_players_with_mailboxes_only_play_a_game(world: ListWorld, game: str, lang: str) -> None:
+    rng = random.Random(f"two {game} {lang}")
+    bob, carol = world.player("bob@example.org"), world.player("carol@example.com")
+    world.run(world.players.invite("bob", bob.mailbox.address, lang, None))
+    world.deliver()
+    bob.answer(bob.next_letter(0), "accept" if lang == "en" else "accetto")
+    world.deliver()
+    commands = next(line.strip() for line in bob.next_letter(0).lines if line.startswith("  play+"))
+    bob.write(commands, "a game", f"{'new' if lang == 'en' else 'nuova'} {game} carol carol@example.com 3d/7d")
+    world.deliver()
+    (played,) = world.games_of("bob")
+    readers = LetterReader(lang, rng), LetterReader(lang, rng)
+    for _ in range(MOST_ROUNDS):
+        world.deliver(61)
+        read_letters(bob, readers[0])
+        read_letters(carol, readers[1])
+        if is_over(world, played):
+            break
+    raw = world.service.ask("GET", f"/v1/games/{played}/log").body
+    assert audit(raw).ok
+    assert world.service.ask("GET", f"/v1/games/{played}").json["status"] == "finished", [
+        line.entry.kind for line in parse_log(raw)
+    ]

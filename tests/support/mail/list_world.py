@@ -1,0 +1,334 @@
+"""A service in this process with mail players whose mailboxes are lists, and a clock that the test moves.
+
+There is no protocol and no other process: a mail is kept, processed and answered when the test says so. HTTP players
+and mail players are of one service, on one database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+from unittest.mock import patch
+
+from hkoji_server.service.agreement_limits import AgreementLimits
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.game_statements import GameStatements
+from hkoji_server.service.games import Games
+from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.held_players import HeldPlayers
+from hkoji_server.service.held_seeds import HeldSeeds
+from hkoji_server.service.identity import identify
+from hkoji_server.service.invitation_answers import InvitationAnswers
+from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.mail_parts import MailParts, make_mail_parts
+from hkoji_server.service.notice import Later, Notice
+from hkoji_server.service.notice_delivery import NoticeDelivery
+from hkoji_server.service.player_choices import PlayerChoices
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Query, Store
+from hkoji_server.store.mail_contract import IncomingMail, Mailbox, NewMail
+from hkoji_server.store.notice_contract import Channel
+from hkoji_server.store.open_store import open_store
+
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
+from hkoji.game.time_control import DAY, TimeControl
+from hkoji.log.mail_claim import MailGrade
+from hkoji.log.public_key import parse_public_key
+from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.header import find_token, read_header
+from hkoji.mail.letters import compose, write_letter
+from hkoji.mail.mail_commitment import token_digest
+from hkoji.mail.message import without_trace
+from hkoji.manual.catalogues import load_speaker
+from hkoji.rules.protocol import Ruleset
+from tests.support.mail.mailbox_player import MailboxPlayer
+from tests.support.mail.post_office import Letter, letters
+from tests.support.service import Player
+from tests.support.service_in_process import Clock, Inside, drawn, inside
+
+OWN = OwnAddress("play@hkoji.example")
+DAYS = Agreement(TimeControl(3 * DAY, 14 * DAY, 0, 14 * DAY))
+NEVER_OUT = 10**7
+
+Answered = TypeVar("Answered")
+
+
+@dataclass
+class ListedMailbox:
+    """A mailbox that is a list. What it sends is kept and, unless the world is told to wait, processed at once."""
+
+    address: str
+    world: ListWorld
+    letters: list[bytes] = field(default_factory=list)
+
+    def send(self, raw: bytes, to: Iterable[str]) -> None:
+        """Hands a message over to the service."""
+        for recipient in to:
+            self.world.take(raw, recipient)
+
+    def received(self) -> list[bytes]:
+        """All letters so far."""
+        return list(self.letters)
+
+
+@dataclass
+class ListCourier:
+    """Renders letters, and puts them into the lists."""
+
+    world: ListWorld
+    together = False
+    lasting = True
+    sent: list[str] = field(default_factory=list)
+    """The events of the notices for which a letter was sent, in order."""
+    envelopes: list[str] = field(default_factory=list)
+    faults: list[Exception] = field(default_factory=list)
+    """What has gone wrong, which the delivery only logs."""
+
+    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
+        """Sends each notice as a letter."""
+        try:
+            await self._send(channel, notices)
+        except Later:
+            raise
+        except Exception as error:
+            self.faults.append(error)
+            raise
+
+    async def _send(self, channel: Channel, notices: Sequence[Notice]) -> None:
+        for notice in notices:
+            plan = await self.world.parts.letters.of(channel, notice)
+            if plan is None:
+                continue
+            raw = compose(write_letter(plan.facts, load_speaker(plan.language)), plan.headers)
+            self.world.mailbox(plan.headers.to).letters.append(raw)
+            self.sent.append(notice.event.value)
+            self.envelopes.append(plan.envelope)
+
+
+@dataclass
+class ListWorld:
+    """The world of a test."""
+
+    service: Inside
+    store: Store
+    delivery: NoticeDelivery
+    time: ServiceTime
+    held: HeldGames
+    players: HeldPlayers
+    seeds: HeldSeeds
+    keeper: Keeper
+    parts: MailParts
+    lists: dict[str, ListedMailbox] = field(default_factory=dict)
+    processes: bool = True
+    """Whether a mail is processed as soon as it is kept."""
+    taken: list[int] = field(default_factory=list)
+    """The numbers of the mails that were kept."""
+
+    @property
+    def clock(self) -> Clock:
+        return self.service.clock
+
+    @property
+    def courier(self) -> ListCourier:
+        courier = self.delivery.couriers["mail"]
+        assert isinstance(courier, ListCourier)
+        return courier
+
+    def run(self, work: Coroutine[Any, Any, Answered]) -> Answered:
+        """Runs something in the service's loop."""
+        return self.service.runner.run(work)
+
+    def mailbox(self, address: str) -> ListedMailbox:
+        """The list of an address."""
+        return self.lists.setdefault(address, ListedMailbox(address, self))
+
+    def player(self, address: str) -> MailboxPlayer:
+        """Somebody with a mailbox."""
+        return MailboxPlayer(self.mailbox(address))
+
+    # --- what the service does by itself --------------------------------------------------------------------------
+
+    def take(self, raw: bytes, recipient: str) -> None:
+        """Keeps a mail that has come, as it would by LMTP, and processes it."""
+
+        async def work() -> int | None:
+            found = find_token(read_header(raw), recipient, OWN)
+            reply = None if found is None else await self.store.reply(token_digest(found.token))
+            digest = sha256(recipient.encode() + b"\n" + without_trace(raw)).hexdigest()
+            header = read_header(raw)
+            box = None if reply is not None else await self.store.mailbox_at(header.sender or "")
+            if reply is None and box is None:
+                return None
+            new = NewMail(
+                digest=digest,
+                via="pipe",
+                raw=raw,
+                received=await self.time.now(),
+                name=reply.name if reply else box.name if box else "",
+                channel=reply.channel if reply else box.channel if box else "",
+                game=reply.game if reply else "",
+                message_id=header.message_id or "",
+                reply=reply.digest if reply else None,
+                outages=len(self.time.outages),
+            )
+            return (await self.store.add_incoming(new)).number
+
+        number = self.run(work())
+        if number is not None:
+            self.taken.append(number)
+            if self.processes:
+                self.process()
+
+    def process(self) -> list[str]:
+        """Processes all mails that wait. Returns what the answers say, in order."""
+        said: list[str] = []
+        for waiting in self.run(self.store.waiting_mails(100)):
+            said += [kind.value for kind in self.run(self.parts.orders.process(waiting.number))]
+        return said
+
+    def incoming(self, number: int = -1) -> IncomingMail:
+        """A mail that was kept, by its place among them; by default the last one."""
+        found = self.run(self.store.incoming(self.taken[number]))
+        assert found is not None
+        return found
+
+    def deliver(self, seconds: float = 0) -> list[str]:
+        """Lets time pass, lets the keeper look for seeds, and sends what is due; returns the events of the letters."""
+        self.clock.pass_by(seconds)
+        before = len(self.courier.sent)
+
+        async def work() -> None:
+            await self.seeds.look()
+            for _ in range(4):
+                await self.delivery.look()
+                await self.delivery.settle()
+
+        self.run(work())
+        if self.courier.faults:
+            raise self.courier.faults.pop()
+        return self.courier.sent[before:]
+
+    def box(self, name: str) -> Mailbox:
+        """The mailbox of a mail player."""
+        found = self.run(self.store.mailbox_of(name, self.run(self.time.now())))
+        assert found is not None
+        return found
+
+    def games_of(self, name: str) -> list[str]:
+        """The ids of a player's games."""
+        return [each.game for each in self.run(self.store.games(Query(player=name, own=True)))]
+
+    # --- invitations ----------------------------------------------------------------------------------------------
+
+    def invite(
+        self,
+        host: Player,
+        name: str,
+        address: str,
+        *,
+        ruleset: Ruleset | None = None,
+        agreement: Agreement = DAYS,
+        lang: str = "en",
+    ) -> str:
+        """Invites the owner of a mailbox to a game, as `new --invite NAME --mail ADDRESS` does. Returns its id."""
+        known = self.run(self.store.mailbox_of(name, self.run(self.time.now())))
+        if known is not None and known.state == "active":
+            key = known.held_key
+        else:
+            key = self.run(self.players.invite(name, address, lang, host.name)).key.text
+        return host.new(ruleset, entry_kinds.Invite(name, parse_public_key(key)), agreement)
+
+    def joined(self, host: Player, guest: MailboxPlayer, **options: Any) -> str:  # Any: options of `invite`
+        """A game that the owner of a mailbox has accepted, up to its first decision. Returns its id."""
+        game = self.invite(host, guest.name, guest.mailbox.address, **options)
+        self.deliver()
+        guest.answer(guest.next_letter(0), "accept")
+        self.deliver()
+        host.seed(game)
+        return game
+
+
+def unread(player: MailboxPlayer) -> list[Letter]:
+    """The letters that a player has not read; now they are read."""
+    found = letters(player.mailbox)[player.known :]
+    player.known += len(found)
+    return found
+
+
+@contextmanager
+def list_world(
+    data: Path,
+    *,
+    require: MailGrade = MailGrade.TOKEN,
+    per_day: int = 20,
+    per_hour: int = 500,
+    **settings: Any,  # Any: settings by name
+) -> Iterator[ListWorld]:
+    """A world for the duration of a block. The service's own tasks do nothing by themselves."""
+    with (
+        patch("hkoji_server.app.deliver_at_intervals", _never),
+        patch("hkoji_server.app.keep_at_intervals", _never),
+        patch("hkoji_server.app.tidy_at_intervals", _never),
+        patch("hkoji_server.app.send_seeds_at_intervals", _never),
+        inside(data, outage_after=NEVER_OUT, **settings) as service,
+    ):
+        service.ask("GET", "/v1/service")
+        location = data / "hkoji.sqlite3"
+        opened = open_store(location, service.clock)
+        store = service.runner.run(opened.__aenter__())
+        try:
+            world = service.runner.run(_make(service, store, require, per_day, per_hour))
+            world.delivery.couriers["mail"] = ListCourier(world)
+            yield world
+        finally:
+            service.runner.run(opened.__aexit__(None, None, None))
+
+
+async def _make(service: Inside, store: Store, require: MailGrade, per_day: int, per_hour: int) -> ListWorld:
+    sources = ClockAndEntropy(service.clock, drawn("mail"), service.clock.elapsed)
+    key, origin = await identify(store, sources, None, "http://inside")
+    time = ServiceTime(store, sources, outage_after=NEVER_OUT, unprocessed=store.oldest_unprocessed_mail)
+    await time.beat()
+    held = HeldGames(store, 100)
+    players = HeldPlayers(store, sources, key, origin=origin, own=OWN)
+    answers = InvitationAnswers(store, held, time, key)
+    games = Games(
+        store,
+        held,
+        time,
+        sources,
+        key,
+        PlayerChoices(store, answers),
+        agreements=AgreementLimits(1, 60 * DAY),
+        held_players=players,
+    )
+    statements = GameStatements(store, held, time, key)
+    parts = make_mail_parts(
+        store,
+        held,
+        time,
+        sources,
+        games,
+        statements,
+        answers,
+        players,
+        own=OWN,
+        origin=origin,
+        require=require,
+        per_day=per_day,
+        per_hour=per_hour,
+    )
+    delivery = NoticeDelivery(store, held, time, sources, {}, origin=origin)
+    seeds = HeldSeeds(store, held, games, sources)
+    keeper = Keeper(store, held, time, sources, key, slack=120)
+    return ListWorld(service, store, delivery, time, held, players, seeds, keeper, parts)
+
+
+def _never(*_: Any) -> Coroutine[Any, Any, object]:  # Any: as the service calls it
+    return asyncio.Event().wait()
