@@ -535,6 +535,8 @@ def test_the_api_documents_every_endpoint(service: Service) -> None:
         "/v1/games/{game}/talk",
         "/v1/games/{game}/talk/{number}",
         "/v1/finished",
+        "/v1/invitations",
+        "/v1/mail/stop/{token}",
         "/i/{game}",
         "/v1/games/{game}/head",
         "/v1/games/{game}/statements",
