@@ -64,6 +64,7 @@ from tests.support.letters import (
 from tests.support.redistribution import redistribute
 from tests.support.rules import random_game
 from tests.support.table import Table
+from tests.toy.showdown import Showdown
 
 AGREED = Agreement(parse_time_control("3d/14d"), "2026-12-01T12:00:00Z")
 NAMES = (("alice-of-the-thirty-two-letters-", "bob_who_has_just_as_many_letters"), ("aa", "bo"))
@@ -474,6 +475,18 @@ def test_an_invitation_says_the_whole_agreement_and_who_signs(ruleset: Ruleset) 
     assert unproven in " ".join(write_letter(asked._replace(host_held=True)).text.split())
     rated = asked._replace(agreement=agreed._replace(rated=True))
     assert "The game is rated." in write_letter(rated).text
+
+
+def test_a_game_without_a_brief_of_its_own_has_letters_too() -> None:
+    """The made-up game has a board only."""
+    table = Table(Showdown(), 1, names=("alice", "bob"), agreement=AGREED).begin().play(1)
+    assert table.course.actor is not None
+    facts = seat_of(table, table.course.actor)
+    found = dict(written(facts, b"", "en"))
+    assert all(len(line) <= WIDTH for letter in found.values() for line in letter.text.split("\n"))
+    lines = offered(found["turn"].text, "en")
+    assert lines
+    assert {action_of(line, facts.position.course.state) for line in lines} <= {*facts.position.legal}
 
 
 def test_a_reader_who_is_only_invited_is_told_how_to_answer() -> None:
