@@ -137,6 +137,9 @@ class MailCommands:
         If that cannot be done, nothing is. Raises `StorageError` and `ClockError`, and whatever else means that the
         mail has to be processed again.
         """
+        unknown = [each for each in orders if each.kind not in self._steps and each.kind not in _INFORMS]
+        if unknown:
+            return MailOutcome([part(AnswerKind.NOT_YET, command=each.kind.value) for each in unknown])
         outcome = MailOutcome([], mailbox=case.mailbox)
         said: dict[int, AnswerPart] = {}
         for order in sorted(orders, key=lambda each: not each.decides):
@@ -144,12 +147,8 @@ class MailCommands:
             if order.kind in _INFORMS:
                 said[place] = part(_INFORMS[order.kind])
                 continue
-            step = self._steps.get(order.kind)
-            if step is None:
-                said[place] = part(AnswerKind.NOT_YET, command=order.kind.value)
-                continue
             try:
-                said[place] = await step(OrderWork(case, orders, order, grade, outcome))
+                said[place] = await self._steps[order.kind](OrderWork(case, orders, order, grade, outcome))
             except (StorageError, ClockError, StaleDecisionError):
                 raise
             except HkojiError as error:

@@ -1,0 +1,418 @@
+"""What becomes of a mail: who has sent it, what it says, and to which letter. The mailboxes are lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hkoji.game.time_control import DAY
+from hkoji.log.mail_claim import MailGrade
+from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mail_programs import MAIL_PROGRAMS
+from tests.support.mail.mailbox_player import MailboxPlayer
+from tests.support.mail.post_office import Letter
+from tests.support.mail.reading import offered
+from tests.support.service import Player
+
+EVE = "eve@evil.example"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ListWorld]:
+    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
+        yield world
+
+
+def mail(sender: str, to: str, *lines: str, fields: tuple[str, ...] = (), number: int = 1) -> bytes:
+    """A mail with these fields and lines."""
+    head = [f"From: {sender}", f"To: {to}", "Subject: Re: a game", f"Message-ID: <{number}@mail.example>", *fields]
+    return "\r\n".join([*head, "", *lines, ""]).encode()
+
+
+class Table:
+    """A game of alice, who has a client, and bob, who has a mailbox, in which bob owes a move."""
+
+    def __init__(self, world: ListWorld) -> None:
+        self.world = world
+        self.alice = Player(world.service, "alice").register()
+        self.bob = world.player("bob@example.org")
+        self.game = world.joined(self.alice, self.bob)
+        self.move()
+        world.deliver(61)
+        self.letter = self.bob.next_letter(0, lambda letter: letter.id.startswith("<turn."))
+
+    def move(self) -> None:
+        """Alice plays until it is bob's turn, and it is one with several moves."""
+        while (course := self.alice.course(self.game)).actor == 0:
+            assert self.alice.send(self.alice.make_move(course, course.state.legal_actions()[0])).status == 201
+
+    @property
+    def line(self) -> str:
+        """A move that the letter offers."""
+        return offered(self.letter)[0]
+
+    @property
+    def to(self) -> str:
+        return self.letter.answered_to
+
+    def head(self) -> tuple[int, str]:
+        return self.alice.head(self.game)
+
+    def result(self) -> dict[str, Any]:  # Any: JSON
+        """What became of the last mail."""
+        found: dict[str, Any] = json.loads(self.world.incoming().result)
+        return found
+
+    def send(self, *lines: str, sender: str = "bob@example.org", to: str = "", **given: Any) -> str:  # Any: as `mail`
+        """Sends a mail, and returns what it is answered with."""
+        number = len(self.world.taken) + 100
+        to = to or self.to
+        self.world.take(mail(sender, to, *lines, **{"number": number, **given}), to)
+        return str(self.result()["answer"])
+
+    def answers(self) -> list[Letter]:
+        """The letters that come now."""
+        self.world.deliver(1)
+        return unread(self.bob)
+
+
+@pytest.fixture
+def table(world: ListWorld) -> Table:
+    return Table(world)
+
+
+# --- who has sent it --------------------------------------------------------------------------------------------------
+
+
+def test_a_move_from_the_registered_address_is_one_entry_with_the_time_of_the_mail(table: Table) -> None:
+    seq, _ = table.head()
+    assert table.send(table.line, sender='"Bob" <BOB@Example.org>') == "on record"
+    line = table.alice.lines(table.game)[seq + 1]
+    assert (line.entry.by, line.entry.kind, line.entry.body["mail"]["grade"]) == ("bob", "move", "token")  # type: ignore[index, call-overload] # JSON
+    assert line.receipt is not None
+    assert line.receipt.receipt.at == table.world.incoming().received
+    (answer,) = table.answers()
+    assert answer.field("In-Reply-To") == f"<{100 + len(table.world.taken) - 1}@mail.example>"
+    assert answer.field("Auto-Submitted") == "auto-replied"
+
+
+def test_another_address_is_asked_back_at_the_registered_one_at_most_twice(table: Table) -> None:
+    before = table.head()
+    for _ in range(2):
+        assert table.send(table.line, sender=EVE) == "asked back"
+        (letter,) = table.answers()
+        assert letter.field("To") == "bob@example.org"
+        assert letter.answered_to not in (table.to, "play@hkoji.example")
+    assert table.send(table.line, sender=EVE) == "silent"
+    assert table.answers() == []
+    assert not table.world.lists.get(EVE)
+    assert table.head() == before
+    # The owner is not held up by that.
+    assert table.send(table.line) == "on record"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ("From: eve@evil.example",),
+        ("Message-ID: <2@mail.example>",),
+    ],
+)
+def test_an_unreadable_sender_changes_nothing_and_is_told_once(table: Table, fields: tuple[str, ...]) -> None:
+    before = table.head()
+    assert table.send(table.line, fields=fields) == "unreadable"
+    assert len(table.answers()) == 1
+    assert table.send(table.line, fields=fields) == "silent"
+    assert table.send(table.line, sender="bob@example.org, eve@evil.example") == "silent"
+    assert table.answers() == []
+    assert table.head() == before
+
+
+def test_asked_back_the_order_in_answer_to_that_letter_alone_counts(table: Table) -> None:
+    world = table.world
+    assert table.send(table.line, sender=EVE) == "asked back"
+    (asked,) = table.answers()
+    seq, _ = table.head()
+    assert any(line in asked.text.lower() for line in (table.line,))
+    # yes confirms no order.
+    assert table.send("yes", to=asked.answered_to) == "not done"
+    assert table.head()[0] == seq
+    world.clock.pass_by(500)
+    assert table.send(table.line, to=asked.answered_to) == "on record"
+    line = table.alice.lines(table.game)[seq + 1]
+    assert line.receipt is not None
+    assert line.receipt.receipt.at == world.incoming().received
+    (evidence,) = (each for each in world.run(world.store.evidence(table.game, "bob")) if each.purpose == "again")
+    assert evidence.about == world.incoming(-3).digest
+    assert table.send(table.line, to=asked.answered_to) == "turn over"
+    assert len(table.alice.lines(table.game)) == seq + 2
+
+
+def test_asked_back_whatever_it_is_if_the_service_demands_a_signature(tmp_path: Path) -> None:
+    with list_world(tmp_path / "data", mail="play@hkoji.example", require=MailGrade.DKIM) as world:
+        alice, bob = Player(world.service, "alice").register(), world.player("bob@example.org")
+        game = world.invite(alice, "bob", "bob@example.org")
+        world.deliver()
+        bob.answer(bob.next_letter(0), "accept")
+        assert json.loads(world.incoming().result)["why"] == "required"
+        assert alice.head(game)[0] == 1
+        world.deliver()
+        bob.answer(bob.next_letter(0), "accept")
+        assert json.loads(world.incoming().result)["answer"] == "welcome"
+        assert alice.head(game)[0] == 2
+
+
+def test_a_valid_signature_gives_the_better_grade(table: Table) -> None:
+    world = table.world
+    world.processes = False
+    seq, _ = table.head()
+    world.take(mail("bob@example.org", table.to, table.line, number=7), table.to)
+    world.run(world.parts.orders.process(world.taken[-1], dkim=True))
+    assert table.alice.lines(table.game)[seq + 1].entry.body["mail"]["grade"] == "dkim"  # type: ignore[index, call-overload] # JSON
+
+
+def test_a_mail_to_no_letter_leaves_nothing(table: Table) -> None:
+    before, taken = table.head(), len(table.world.taken)
+    for to in (f"play+{'a' * 26}@hkoji.example", "play@hkoji.example"):
+        table.world.take(mail(EVE, to, table.line), to)
+    assert (table.head(), len(table.world.taken)) == (before, taken)
+
+
+# --- what it says -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", MAIL_PROGRAMS.values(), ids=MAIL_PROGRAMS)
+def test_a_quoted_order_is_none(table: Table, program: Any) -> None:  # Any: a mail program
+    before = table.head()
+    player = MailboxPlayer(table.bob.mailbox, program)
+    player.answer(table.letter, "thanks, nice move")
+    assert table.result()["answer"] == "not done"
+    assert table.head() == before
+
+
+def test_a_quoted_order_alone_is_none(table: Table) -> None:
+    before = table.head()
+    quoted = [f"> {line}" for line in table.letter.lines]
+    assert table.send("On Sun, 22 Nov 2026, hkoji wrote:", *quoted) == "not done"
+    assert table.send(f"> {table.line}") == "not done"
+    assert table.head() == before
+    assert table.send("yes") == "not done"
+    assert table.head() == before
+
+
+def test_bare_cards_are_never_played(table: Table) -> None:
+    before = table.head()
+    cards = table.line.split()[-1].lstrip("1234-")
+    assert table.send(cards) == "not done"
+    assert table.head() == before
+    (answer,) = table.answers()
+    assert table.line in offered(answer)
+    assert table.send("yes") == "not done"
+    assert table.head() == before
+
+
+def test_one_line_that_is_no_command_stops_the_whole_mail(table: Table) -> None:
+    before = table.head()
+    assert table.send(table.line, "good luck") == "not done"
+    assert table.send("lang it", "good luck") == "not done"
+    assert table.head() == before
+    assert table.world.box("bob").lang == "en"
+    assert table.send(table.line, "", "good luck") == "on record"
+
+
+def test_settings_and_a_move_in_one_mail(table: Table) -> None:
+    assert table.send(table.line, "lang it", "cards off") == "several"
+    assert [each["answer"] for each in table.result()["parts"]] == ["on record", "setting", "setting"]
+    box = table.world.box("bob")
+    assert (box.lang, box.cards) == ("it", False)
+    (answer,) = table.answers()
+    assert "registro" in answer.text
+
+
+@pytest.mark.parametrize("words", ["show", "moves", "rules", "games", "help", "mostra", "aiuto"])
+def test_what_only_asks_changes_nothing(table: Table, words: str) -> None:
+    before = table.head()
+    table.send(words)
+    (answer,) = table.answers()
+    assert answer.text
+    assert table.head() == before
+
+
+def test_the_log_is_attached(table: Table) -> None:
+    table.send("log")
+    (answer,) = table.answers()
+    ((_, content),) = answer.attachments.items()
+    assert content.replace(b"\r\n", b"\n") == table.world.service.ask("GET", f"/v1/games/{table.game}/log").body
+
+
+@pytest.mark.parametrize("words", ["give 2d", "rematch", "own key"])
+def test_what_the_service_cannot_do_by_mail_is_said_plainly(table: Table, words: str) -> None:
+    before = table.head()
+    assert table.send(words, "lang it") == "not yet"
+    assert table.head() == before
+    assert table.world.box("bob").lang == "en"
+    assert len(table.answers()) == 1
+
+
+# --- what ends a game -------------------------------------------------------------------------------------------------
+
+
+def test_asked_back_is_a_resignation_which_counts_in_any_later_turn(table: Table) -> None:
+    before = table.head()
+    assert table.send("resign") == "asked back"
+    assert table.result()["why"] == "final"
+    assert table.head() == before
+    (asked,) = table.answers()
+    assert table.send(table.line) == "on record"
+    table.move()
+    assert table.send("call off", to=asked.answered_to) == "not done"
+    assert table.send("resign", to=asked.answered_to) == "on record"
+    assert table.alice.lines(table.game)[-2].entry.kind == "resign"
+    assert table.alice.lines(table.game)[-2].entry.by == "bob"
+    assert table.send("resign", to=asked.answered_to) == "turn over"
+
+
+def test_both_players_call_a_game_off_the_mail_player_last(table: Table) -> None:
+    from tests.support.timed_games import a_wish, state
+
+    assert state(table.alice, table.game, a_wish(table.alice, table.game)).status == 201
+    assert table.world.deliver(1) == ["annul"]
+    assert table.send("call off") == "asked back"
+    (asked,) = (letter for letter in table.answers() if letter.id.startswith("<answer."))
+    assert table.send("call off", to=asked.answered_to) == "on record"
+    (annul,) = (line.entry for line in table.alice.lines(table.game) if line.entry.kind == "annul")
+    assert annul.body["mails"][0] is None  # type: ignore[index, call-overload] # JSON
+    assert annul.body["mails"][1]["grade"] == "token"  # type: ignore[index, call-overload] # JSON
+
+
+def test_both_players_call_a_game_off_the_mail_player_first(table: Table) -> None:
+    from hkoji.audit.log_audit import audit
+    from tests.support.timed_games import a_wish, state
+
+    table.send("call off")
+    (asked,) = table.answers()
+    assert table.send("call off", to=asked.answered_to) == "called off"
+    assert table.world.incoming().state == "done"
+    assert len(table.answers()) == 1
+    assert state(table.alice, table.game, a_wish(table.alice, table.game)).status in (200, 201)
+    raw = table.world.service.ask("GET", f"/v1/games/{table.game}/log").body
+    assert b"annul" in raw
+    assert audit(raw).ok
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_mail_for_a_turn_that_is_over_is_told_so_once_a_day_while_an_entry_is_owed(table: Table) -> None:
+    world, spent = table.world, table.to
+    assert table.send(table.line) == "on record"
+    table.move()
+    while table.alice.course(table.game).actor != 1:
+        table.move()
+    table.answers()
+    before = table.head()
+    assert table.send(table.line, to=spent) == "turn over"
+    (told,) = table.answers()
+    assert offered(told)
+    assert told.answered_to != spent
+    assert table.send(table.line, to=spent) == "silent"
+    world.clock.pass_by(DAY)
+    assert table.send(table.line, to=spent) == "turn over"
+    assert table.head() == before
+    # Words that belong to no turn are read all the same.
+    world.clock.pass_by(DAY)
+    assert table.send("lang it", to=spent) == "setting"
+
+
+def test_the_same_mail_counts_once(table: Table) -> None:
+    raw = mail("bob@example.org", table.to, table.line, number=5)
+    seq, _ = table.head()
+    for _ in range(3):
+        table.world.take(raw, table.to)
+    assert len(table.alice.lines(table.game)) == seq + 2
+    table.world.take(raw.replace(b"Re: a game", b"Re: a game!"), table.to)
+    assert len(table.alice.lines(table.game)) == seq + 2
+    assert sum("answer" in letter.id for letter in table.answers()) == 2
+
+
+def test_at_most_three_answers_a_token_and_day(table: Table) -> None:
+    for _ in range(5):
+        table.send("show")
+    assert len(table.answers()) == 3
+    assert table.send("show") == "several"
+    assert table.send(table.line) == "on record"
+    assert len(table.answers()) == 1
+
+
+def test_a_mail_to_the_bare_address_brings_the_current_letter_once_a_day(table: Table) -> None:
+    assert table.send("hello?", to="play@hkoji.example") == "current"
+    (letter,) = table.answers()
+    assert letter.id != table.letter.id
+    assert letter.answered_to == table.to
+    assert offered(letter) == offered(table.letter)
+    assert table.send("hello?", to="play@hkoji.example") == "silent"
+    assert table.answers() == []
+    table.world.clock.pass_by(DAY)
+    assert table.send("hello?", to="play@hkoji.example") == "current"
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def test_stop_and_start(table: Table) -> None:
+    world = table.world
+    assert table.send("stop") == "stopped"
+    assert len(table.answers()) == 1
+    assert world.box("bob").state == "stopped"
+    assert table.send(table.line) == "on record"
+    table.answers()
+    table.move()
+    assert [each for each in world.deliver(61) if each != "answer"] == []
+    assert table.send("start") == "started"
+    assert world.box("bob").state == "active"
+
+
+def test_a_subject_stops_letters_too(table: Table) -> None:
+    stop = table.letter.field("List-Unsubscribe").partition("mailto:")[2].partition("?")[0]
+    raw = mail("bob@example.org", stop).replace(b"Subject: Re: a game", b"Subject: stop")
+    table.world.take(raw, stop)
+    assert table.world.box("bob").state == "stopped"
+
+
+def test_quiet_hours(table: Table) -> None:
+    assert table.send("quiet 22-7") == "setting"
+    channel = table.world.run(table.world.store.channel(table.world.box("bob").channel))
+    assert channel is not None
+    assert json.loads(channel.settings)["quiet"] == {"from": "22:00", "until": "07:00"}
+    assert table.send("quiet off") == "setting"
+
+
+def test_a_new_command_address_replaces_the_old_one(table: Table) -> None:
+    table.send("new address")
+    (answer,) = table.answers()
+    first = next(line.strip() for line in answer.lines if line.strip().startswith("play+"))
+    table.send("new address")
+    (answer,) = table.answers()
+    second = next(line.strip() for line in answer.lines if line.strip().startswith("play+"))
+    assert first != second
+    table.send("new hanamikoji carol carol@example.com", to=first)
+    assert table.world.games_of("bob") == [table.game]
+    assert table.send("new hanamikoji carol carol@example.com", to=second) == "on record"
+    assert len(table.world.games_of("bob")) == 2
+
+
+def test_not_me_locks_until_yes_from_the_mailbox(table: Table) -> None:
+    before = table.head()
+    assert table.send("not me") == "locked"
+    (locked,) = table.answers()
+    assert table.send(table.line) == "locked"
+    assert table.head() == before
+    assert table.send("yes", to=locked.answered_to, sender=EVE) == "asked back"
+    assert table.world.box("bob").state == "locked"
+    assert table.send("yes", to=locked.answered_to) == "started"
+    assert table.world.box("bob").state == "active"
+    assert table.send(table.line) == "on record"
