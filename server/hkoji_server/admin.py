@@ -25,6 +25,7 @@ from hkoji.log.entry import is_time
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import shorten, tell
+from hkoji_server import mailbox_admin as mailboxes
 from hkoji_server.doctor import examine_service
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.database_check import CheckTally, check_games, check_players
@@ -38,6 +39,22 @@ from hkoji_server.store.location import Location
 from hkoji_server.store.maintenance import Maintenance
 from hkoji_server.store.open_store import location_of, open_store
 from hkoji_server.store.sqlite import backup as sqlite_backup
+
+__all__ = [
+    "backup",
+    "check",
+    "examine",
+    "invitations",
+    "invite",
+    "mailboxes",
+    "outage",
+    "restore",
+    "revoke_keys",
+    "stats",
+    "tidy",
+    "vacuum",
+    "withdraw",
+]
 
 T = TypeVar("T")
 

@@ -311,6 +311,12 @@ def operators(record: Recorder) -> None:
     listed = record("operator", "admin", "invite", "--list", *restored, title="admin invite --list")
     withdrawn = ("--withdraw", listed[0]["digest"], *restored)
     record("operator", "admin", "invite", *withdrawn, title="admin invite --withdraw")
+    settings = record.folder / "service.toml"
+    settings.write_text('mail = "play@hkoji.example"\n')
+    invited = ("frida", "frida@example.org", "--config", str(settings))
+    record("operator", "admin", "mail", "add", *invited, *restored, title="admin mail add")
+    for word, more in (("show", ()), ("erase", ("--yes",))):
+        record("operator", "admin", "mail", word, "frida", *more, *restored, title=f"admin mail {word}")
     record("operator", "admin", "tidy", *restored)
     record("operator", "admin", "outage", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", *restored)
     record("operator", "admin", "check", *restored, code=None)

@@ -1,0 +1,76 @@
+"""Declares the commands of `hkoji admin mail` that are about one mailbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hkoji.cli.commands.arguments import Data, Database, Json, Yes
+from hkoji.cli.output import out
+
+mailboxes = typer.Typer(help="Let people play by mail.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the player.", show_default=False)]
+
+
+@mailboxes.command(epilog="Example: hkoji admin mail add bob bob@example.org --data /var/lib/hkoji --lang it")
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name to play under.", show_default=False)],
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The mailbox.", show_default=False)],
+    data: Data = None,
+    database: Database = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", help="The settings file of the service (TOML).", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Invite somebody to play by mail, by a letter in the language of this command.
+
+    The name is reserved for 30 days. Works for every kind of registration.
+    """
+    from hkoji.cli.service import mailboxes
+
+    out.json = json
+    mailboxes.add(out, name, address, data, database, config)
+
+
+@mailboxes.command(epilog="Example: hkoji admin mail show bob --data /var/lib/hkoji")
+def show(name: Name, data: Data = None, database: Database = None, json: Json = False) -> None:
+    """Show the mailbox of a player: address, state, language."""
+    from hkoji.cli.service import mailboxes
+
+    out.json = json
+    mailboxes.show(out, name, data, database)
+
+
+@mailboxes.command(epilog="Example: hkoji admin mail lock bob --data /var/lib/hkoji")
+def lock(name: Name, data: Data = None, database: Database = None, json: Json = False) -> None:
+    """Lock a mailbox: its letters end, and its mails order nothing. The clocks of its games go on."""
+    from hkoji.cli.service import mailboxes
+
+    out.json = json
+    mailboxes.lock(out, name, data, database)
+
+
+@mailboxes.command(epilog="Example: hkoji admin mail unlock bob --data /var/lib/hkoji")
+def unlock(name: Name, data: Data = None, database: Database = None, json: Json = False) -> None:
+    """Unlock a mailbox that you or its owner has locked."""
+    from hkoji.cli.service import mailboxes
+
+    out.json = json
+    mailboxes.unlock(out, name, data, database)
+
+
+@mailboxes.command(epilog="Example: hkoji admin mail erase bob --data /var/lib/hkoji")
+def erase(name: Name, data: Data = None, database: Database = None, yes: Yes = False, json: Json = False) -> None:
+    """Erase a mailbox: the address, all mails, and what they prove.
+
+    The name and the logs stay. The player gets no more letters, so decide first what becomes of running games.
+    """
+    from hkoji.cli.service import mailboxes
+
+    out.json = json
+    mailboxes.erase(out, name, data, database, yes=yes)

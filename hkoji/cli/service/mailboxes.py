@@ -1,0 +1,91 @@
+"""`hkoji admin mail add`, `show`, `lock`, `unlock` and `erase`: carries them out, and shows their results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hkoji.cli.input import confirm
+from hkoji.cli.language import _, current, translate
+from hkoji.cli.output import CommandOutput
+from hkoji.cli.service.serve import service_function
+from hkoji.errors import UsageError
+from hkoji.messages.text import tell
+
+_STATES = {
+    "invited": tell("invited, and has not answered"),
+    "active": tell("plays by mail"),
+    "stopped": tell("wants no letters"),
+    "locked": tell("locked"),
+    "blocked": tell("wants no invitations"),
+}
+
+
+def add(
+    out: CommandOutput, name: str, address: str, data: Path | None, database: str | None, config: Path | None
+) -> None:
+    """Invites the owner of a mailbox."""
+    made = _functions().add(data, name, address, current(), database=database, config=config)
+    out.result(
+        made,
+        lambda: _(
+            "{address} gets a letter. Whoever answers it with the word accept plays as {name}.",
+            address=made["address"],
+            name=name,
+        ),
+    )
+
+
+def show(out: CommandOutput, name: str, data: Path | None, database: str | None) -> None:
+    """Shows a mailbox."""
+    _show(out, _functions().show(data, name, database=database))
+
+
+def lock(out: CommandOutput, name: str, data: Path | None, database: str | None) -> None:
+    """Locks a mailbox."""
+    _show(out, _functions().lock(data, name, database=database))
+
+
+def unlock(out: CommandOutput, name: str, data: Path | None, database: str | None) -> None:
+    """Unlocks a mailbox."""
+    _show(out, _functions().unlock(data, name, database=database))
+
+
+def erase(out: CommandOutput, name: str, data: Path | None, database: str | None, *, yes: bool) -> None:
+    """Erases a mailbox, after asking."""
+    found = _functions().show(data, name, database=database)
+    out.say(
+        tell(
+            "The address of {name}, and all mails that were kept, are erased. {name} gets no more letters; the clocks "
+            "of running games go on. Logs stay.",
+            name=name,
+        )
+    )
+    confirm(out, _("Erase the mailbox of {name}?", name=name), tell("not erased"), yes=yes, unasked=_UNASKED)
+    _functions().erase(data, name, database=database)
+    out.result(found, lambda: _("The mailbox of {name} is erased.", name=name))
+
+
+_UNASKED = UsageError(
+    tell("erasing cannot be undone, and there is no terminal to ask for confirmation"),
+    hint=tell("nothing was erased; to confirm it, give the command with --yes"),
+)
+
+
+def _functions() -> Any:  # Any: a module of the service
+    return service_function("admin").mailboxes
+
+
+def _show(out: CommandOutput, found: dict[str, Any]) -> None:  # Any: JSON
+    def text() -> str:
+        state = translate(_STATES[found["state"]])
+        lines = [_("{name}, {address}: {state}, since {at}", **{**_named(found), "state": state})]
+        if found["paused"] is not None:
+            lines.append(_("mail does not arrive since {at}", at=found["paused"]))
+        return "\n".join(lines)
+
+    out.result(found, text)
+
+
+def _named(found: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
+    return {"name": found["name"], "address": found["address"], "at": found["since"]}

@@ -1,0 +1,139 @@
+"""The operator's commands about mailboxes: inviting people to play by mail, looking at, locking and erasing mailboxes.
+
+The service may be running meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hkoji.errors import ForbiddenError, IllegalError, NotFoundError
+from hkoji.log.private_key import PrivateKey
+from hkoji.messages.text import tell
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.held_players import HeldPlayers, own_address
+from hkoji_server.settings import Settings, load
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import Mailbox, MailboxState
+from hkoji_server.store.open_store import location_of, open_store
+
+T = TypeVar("T")
+
+
+def add(
+    data: Path | None, name: str, address: str, lang: str, *, database: str | None = None, config: Path | None = None
+) -> dict[str, Any]:  # Any: JSON
+    """Invites the owner of a mailbox to play by mail, by a letter without a game. Returns what `show` returns.
+
+    Raises what `HeldPlayers.invite` raises, `NotFoundError` if there is no service, `StorageError`.
+    """
+
+    async def work(store: Store, settings: Settings) -> dict[str, Any]:
+        identity = await store.identity()
+        if identity is None:
+            raise NotFoundError(tell("service in"), str(settings.data))
+        key, origin = identity
+        signer, sources = PrivateKey.from_openssh(key.encode()), ClockAndEntropy()
+        own = own_address(settings)
+        await HeldPlayers(store, sources, signer, origin=settings.origin or origin, own=own).invite(
+            name, address, lang, None
+        )
+        return _shown(await _mailbox(store, name))
+
+    return _on_store(data, database, config, work)
+
+
+def show(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """Returns what the service knows of the mailbox of a player, or of whoever is invited under that name.
+
+    Raises `NotFoundError`, `StorageError`.
+    """
+
+    async def work(store: Store, _: Settings) -> dict[str, Any]:
+        return _shown(await _mailbox(store, name))
+
+    return _on_store(data, database, None, work)
+
+
+def lock(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """Locks a mailbox: its letters end, and its mails order nothing. Returns what `show` returns."""
+    return _set_state(data, name, "locked", database)
+
+
+def unlock(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """Unlocks a mailbox that its owner or the operator has locked. Returns what `show` returns."""
+    return _set_state(data, name, "active", database)
+
+
+def erase(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """Erases a mailbox: its address, its mails, and what they prove. The name, the held key and all logs stay.
+
+    Returns what `show` returned before. Raises `NotFoundError`, `StorageError`.
+    """
+
+    async def work(store: Store, _: Settings) -> dict[str, Any]:
+        box = await _mailbox(store, name)
+        if not await store.erase_mailbox(box.channel):
+            raise _unknown(name)
+        return _shown(box)
+
+    return _on_store(data, database, None, work)
+
+
+def _set_state(data: Path | None, name: str, state: MailboxState, database: str | None) -> dict[str, Any]:  # Any: JSON
+    async def work(store: Store, _: Settings) -> dict[str, Any]:
+        box = await _mailbox(store, name)
+        if box.state in ("invited", "blocked"):
+            raise ForbiddenError(
+                tell("the owner of the mailbox of {name} has not accepted yet", name=name),
+                hint=tell("nothing was changed; to take the invitation back, erase the mailbox"),
+            )
+        if state == "active" and box.state != "locked":
+            raise IllegalError(tell("the mailbox of {name} is not locked", name=name), hint=tell("nothing was changed"))
+        if box.state != state:
+            box = replace(box, state=state, since=ClockAndEntropy().at())
+            await store.change_mailbox(box)
+        return _shown(box)
+
+    return _on_store(data, database, None, work)
+
+
+async def _mailbox(store: Store, name: str) -> Mailbox:
+    box = await store.mailbox_of(name, ClockAndEntropy().at())
+    if box is None:
+        raise _unknown(name)
+    return box
+
+
+def _unknown(name: str) -> NotFoundError:
+    return NotFoundError(tell("mailbox of"), name, hint=tell("is the name right? Nothing was changed"))
+
+
+def _shown(box: Mailbox) -> dict[str, Any]:  # Any: JSON
+    names = ("name", "address", "state", "since", "lang", "orders", "cards", "paused", "heard")
+    return {**{name: getattr(box, name) for name in names}, "key": box.held_key}
+
+
+def _on_store(
+    data: Path | None,
+    database: str | None,
+    config: Path | None,
+    work: Callable[[Store, Settings], Coroutine[None, None, T]],
+) -> T:
+    """Does `work` on the store, which must exist."""
+    settings = load(config, data=data, database=database)
+    location = location_of(settings)
+    if isinstance(location, Path) and not location.is_file():
+        raise NotFoundError(
+            tell("service in"), str(settings.data), hint=tell("give the folder of `hkoji serve --data`")
+        )
+
+    async def run() -> T:
+        async with open_store(location) as store:
+            return await work(store, settings)
+
+    return asyncio.run(run())

@@ -1,0 +1,106 @@
+"""`hkoji admin mail add`, `show`, `lock`, `unlock` and `erase`, beside a service that runs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hkoji_server.store.mail_contract import EVENTS_OF
+
+from hkoji.cli.exits import Exit
+from hkoji.game.held_keys import read_gateway, require_strong_gateway, verify_gateway
+from hkoji.log.public_key import parse_public_key
+from tests.cli.test_invitations import Homes
+from tests.cli.test_mail_invitations import accept
+from tests.support.service import serving
+
+
+@pytest.fixture
+def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Homes]:
+    monkeypatch.setenv("HKOJI_SERVER_MAIL", "play@hkoji.example")
+    with serving(tmp_path / "data", forked=True, settings={"registration": "closed"}) as service:
+        yield Homes(tmp_path, service)
+
+
+def admin(homes: Homes, *words: str) -> Any:
+    """The result of a command of the operator."""
+    return homes("operator", "admin", "mail", *words, "--data", str(homes.service.data), "--json")
+
+
+def rows(homes: Homes, *tables: str) -> dict[str, list[Any]]:
+    """The rows of tables."""
+    with sqlite3.connect(homes.service.data / "hkoji.sqlite3") as database:
+        found = {table: sorted(database.execute(f"SELECT * FROM {table}"), key=repr) for table in tables}
+    database.close()
+    return found
+
+
+def test_the_operator_invites_somebody_who_then_plays(homes: Homes) -> None:
+    made = admin(homes, "add", "bob", "Bob@example.org", "--lang", "it")
+    assert made.code == 0
+    assert (made.json["name"], made.json["address"], made.json["state"]) == ("bob", "Bob@example.org", "invited")
+    assert made.json["lang"] == "it"
+    (letter,) = rows(homes, "outbox")["outbox"]
+    assert letter[:3] == ("", 0, "invited")
+    key = accept(homes)
+    shown = admin(homes, "show", "bob").json
+    assert (shown["state"], shown["key"]) == ("active", key)
+    found = homes.service.ask("GET", "/v1/players/bob").json
+    gateway = require_strong_gateway(read_gateway(found["held"]))
+    server = parse_public_key(homes.service.ask("GET", "/v1/service").json["key"])
+    verify_gateway(gateway, "bob", server)
+    assert gateway.key.text == key
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("add", "bob", "no address"), Exit.MOVE),
+        (("add", "bob", "play@hkoji.example"), Exit.MOVE),
+        (("add", "Bob", "bob@example.org"), Exit.MOVE),
+        (("add", "server", "bob@example.org"), Exit.FAILURE),
+        (("show", "bob"), Exit.USAGE),
+        (("lock", "bob"), Exit.USAGE),
+        (("erase", "bob", "--yes"), Exit.USAGE),
+    ],
+)
+def test_what_cannot_be_changes_nothing(homes: Homes, words: tuple[str, ...], code: Exit) -> None:
+    before = rows(homes, "mailbox", "held_key", "channel", "outbox")
+    assert admin(homes, *words).code == code
+    assert rows(homes, "mailbox", "held_key", "channel", "outbox") == before
+
+
+def test_an_invited_mailbox_is_not_locked(homes: Homes) -> None:
+    assert admin(homes, "add", "bob", "bob@example.org").code == 0
+    for word in ("lock", "unlock"):
+        assert admin(homes, word, "bob").code == Exit.KEY
+    assert admin(homes, "show", "bob").json["state"] == "invited"
+
+
+def test_a_locked_mailbox_gets_no_letters_until_it_is_unlocked(homes: Homes) -> None:
+    admin(homes, "add", "bob", "bob@example.org")
+    accept(homes)
+    assert admin(homes, "unlock", "bob").code == Exit.MOVE
+    for _ in range(2):
+        assert admin(homes, "lock", "bob").json["state"] == "locked"
+        (channel,) = rows(homes, "channel")["channel"]
+        assert channel[4].split() == []
+    assert admin(homes, "unlock", "bob").json["state"] == "active"
+    (channel,) = rows(homes, "channel")["channel"]
+    assert tuple(channel[4].split()) == EVENTS_OF["active"]
+
+
+def test_erasing_asks_and_leaves_no_address(homes: Homes) -> None:
+    admin(homes, "add", "bob", "bob@example.org")
+    key = accept(homes)
+    before = rows(homes, "mailbox", "channel")
+    assert admin(homes, "erase", "bob").code == Exit.USAGE
+    assert rows(homes, "mailbox", "channel") == before
+    assert admin(homes, "erase", "bob", "--yes").code == 0
+    tables = ("mailbox", "channel", "certificate", "mail_invitation", "reply", "incoming", "outbox")
+    assert "example.org" not in repr(rows(homes, *tables))
+    assert homes.service.ask("GET", "/v1/players/bob").json["key"] == key
+    assert admin(homes, "show", "bob").code == Exit.USAGE
