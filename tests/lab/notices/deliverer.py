@@ -35,6 +35,7 @@ class KilledCourier:
     """Sends ids to a receiver at `port`. Before and after each it kills its process with a probability."""
 
     together = False
+    lasting = False
 
     def __init__(self, port: int, kills: float) -> None:
         self._port = port
