@@ -254,7 +254,9 @@ class Application:
             tasks = [
                 asyncio.create_task(work)
                 for work in (
-                    tidy_at_intervals(store, sources, settings.offer_lifetime),
+                    tidy_at_intervals(
+                        store, sources, settings.offer_lifetime, settings.mail_keep_days if settings.mail else None
+                    ),
                     beat_at_intervals(time, settings.outage_after),
                     keep_at_intervals(keeper),
                     send_seeds_at_intervals(HeldSeeds(store, held, games, sources)),

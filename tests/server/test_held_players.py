@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from hkoji_server.service import tidying
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.held_players import HeldPlayers, MailLimits
-from hkoji_server.store.mail_contract import MOST_INVITED_A_DAY, RESERVED_SECONDS
+from hkoji_server.store.mail_contract import MOST_INVITED_A_DAY, RESERVED_SECONDS, ReplyToken
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.errors import HkojiError
@@ -409,3 +412,15 @@ def test_two_mail_players_play_no_rated_game(service: Inside, alice: Player) -> 
             with pytest.raises(HkojiError):
                 run(work)
         run(players.verify_offer(short, "alice"))
+
+
+@pytest.mark.parametrize("mail", ["play@hkoji.example", None])
+def test_the_service_forgets_spent_tokens(tmp_path: Path, mail: str | None) -> None:
+    with patch.object(tidying, "PACE", 0.05), inside(tmp_path / "data", mail=mail) as running:
+        old, late = "2026-09-20T12:00:00Z", "2026-09-22T12:00:00Z"  # 61 and 59 days before
+        with at_work(running) as (store, _):
+            for digest, spent in (("1" * 64, old), ("2" * 64, late), ("3" * 64, None)):
+                run(store.add_reply(ReplyToken(digest, "c", "bob", "", "", "turn", "", old, spent=spent)))
+            running.runner.run(asyncio.sleep(0.5))
+            kept = [run(store.reply(each * 64)) is not None for each in "123"]
+    assert kept == [mail is None, True, True]

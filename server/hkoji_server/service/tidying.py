@@ -1,8 +1,8 @@
 """The service's own tidying: at intervals each process removes what nobody needs.
 
-Those are offers that nobody has opened, what has expired, notices to channels that were removed, and messages of games
-that ended long ago. A process that finds nothing only reads. Those of several processes that find the same remove it
-once.
+Those are offers that nobody has opened, what has expired, notices to channels that were removed, messages of games that
+ended long ago, and tokens, mails and invitations of play by mail. A process that finds nothing of the others only reads.
+Those of several processes that find the same remove it once.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import Final
 import structlog
 
 from hkoji.errors import HkojiError
+from hkoji.game.time_control import DAY
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.talk import KEPT, WRITTEN
 from hkoji_server.store.contract import Removed, Store
+from hkoji_server.store.mail_contract import SPENT_DAYS
 
 log = structlog.get_logger("hkoji")
 
@@ -56,8 +58,27 @@ async def remove_old_talk(
         await pause(_PAUSE)
 
 
-async def tidy_at_intervals(store: Store, sources: ClockAndEntropy, offer_lifetime: int) -> None:
-    """Tidies until it is cancelled."""
+async def remove_old_mail(
+    store: Store, sources: ClockAndEntropy, keep_days: int, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+) -> int:
+    """Removes what is over of play by mail. Mails are kept as evidence for `keep_days` after the end of their game.
+
+    Returns how many rows were removed.
+    """
+    spent, ended = sources.at(-SPENT_DAYS * DAY), sources.at(-keep_days * DAY)
+    total = 0
+    while True:
+        removed = await store.remove_old_mail(sources.at(), spent_before=spent, ended_before=ended, most=_MOST)
+        total += removed
+        if removed < _MOST:
+            return total
+        await pause(_PAUSE)
+
+
+async def tidy_at_intervals(
+    store: Store, sources: ClockAndEntropy, offer_lifetime: int, mail_keep_days: int | None = None
+) -> None:
+    """Tidies until it is cancelled. Without `mail_keep_days` nobody plays by mail."""
     # Processes that were started together do not look together.
     chance = Random()  # noqa: S311 # no secret
     while True:
@@ -66,6 +87,8 @@ async def tidy_at_intervals(store: Store, sources: ClockAndEntropy, offer_lifeti
             removed = await remove_in_steps(store, sources.at(), sources.at(-offer_lifetime))
             await remove_old_talk(store, sources)
             await store.remove_stray_notices()
+            if mail_keep_days is not None:
+                await remove_old_mail(store, sources, mail_keep_days)
         except HkojiError as error:
             log.warning("could not tidy", reason=str(error))
         else:
