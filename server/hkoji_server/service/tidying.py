@@ -1,7 +1,7 @@
 """The service's own tidying: at intervals each process removes what nobody needs.
 
 Those are offers that nobody has opened, what has expired, notices to channels that were removed, messages of games that
-ended long ago, and tokens, mails and invitations of play by mail. A process that finds nothing of the others only reads.
+ended long ago, and tokens, mails and invitations of play by mail. A process that finds nothing of the others reads.
 Those of several processes that find the same remove it once.
 """
 
