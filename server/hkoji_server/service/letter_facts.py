@@ -151,7 +151,7 @@ class LetterFacts:
         """Counts a letter, and returns whether it may be sent. Raises `NotNow`."""
         if notice.event in _UNLIMITED:
             return self._shown.get(mailbox.channel) != _turn_of(drafted.fields) or notice.event is not NoticeEvent.TURN
-        if drafted.only_turn:
+        if drafted.only_turn or await self._threads.knows(mailbox, notice.game, notice.event.value, notice.seq):
             return True
         match await self._store.count_letter(mailbox.channel, now, per_day=self._per_day, per_hour=self._per_hour):
             case "day":

@@ -45,6 +45,10 @@ class LetterThreads:
         self._store = store
         self._own = own
 
+    async def knows(self, mailbox: Mailbox, game: str, event: str, seq: int) -> bool:
+        """Returns whether the letter of an outbox row has been rendered before."""
+        return f"{event}.{seq}" in (await self._read("letters", mailbox, game)).get("sent", {})
+
     async def ids(
         self, mailbox: Mailbox, game: str, event: str, seq: int, token: str, now: str, *, answers: str | None
     ) -> LetterIds:

@@ -115,7 +115,8 @@ def is_good(reply: ReplyToken, mailbox: Mailbox, now: str, game: tuple[Course, T
             case Purpose.COMMAND:
                 return fields.about == str(mailbox.counter)
             case Purpose.INVITE:
-                return mailbox.state == "invited"
+                # Also once it was accepted: who accepts twice, or whose mail is processed again, is welcome again.
+                return mailbox.state in ("invited", "active")
         return not fields.game
     course, place = game
     match fields.purpose:

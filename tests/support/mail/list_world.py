@@ -7,10 +7,11 @@ and mail players are of one service, on one database.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 from unittest.mock import patch
@@ -55,6 +56,8 @@ from tests.support.service_in_process import Clock, Inside, drawn, inside
 OWN = OwnAddress("play@hkoji.example")
 DAYS = Agreement(TimeControl(3 * DAY, 14 * DAY, 0, 14 * DAY))
 NEVER_OUT = 10**7
+_PROCESSES = count()
+"""Numbers the processes of a test run: no two draw the same bytes."""
 
 Answered = TypeVar("Answered")
 
@@ -107,6 +110,7 @@ class ListCourier:
                 continue
             raw = compose(write_letter(plan.facts, load_speaker(plan.language)), plan.headers)
             self.world.mailbox(plan.headers.to).letters.append(raw)
+            self.world.after_letter()
             self.sent.append(notice.event.value)
             self.envelopes.append(plan.envelope)
 
@@ -129,6 +133,8 @@ class ListWorld:
     """Whether a mail is processed as soon as it is kept."""
     taken: list[int] = field(default_factory=list)
     """The numbers of the mails that were kept."""
+    after_letter: Callable[[], None] = lambda: None
+    """Called when the mail server has taken a letter."""
 
     @property
     def clock(self) -> Clock:
@@ -151,6 +157,13 @@ class ListWorld:
     def player(self, address: str) -> MailboxPlayer:
         """Somebody with a mailbox."""
         return MailboxPlayer(self.mailbox(address))
+
+    def restart(self, store: Store) -> None:
+        """Puts another mail process in the place of this one: nothing that was in its memory is left."""
+        new = self.run(_make(self.service, store, MailGrade.TOKEN, 20, 500))
+        new.delivery.couriers["mail"] = self.courier
+        self.delivery, self.time, self.held = new.delivery, new.time, new.held
+        self.players, self.seeds, self.keeper, self.parts = new.players, new.seeds, new.keeper, new.parts
 
     # --- what the service does by itself --------------------------------------------------------------------------
 
@@ -291,7 +304,7 @@ def list_world(
 
 
 async def _make(service: Inside, store: Store, require: MailGrade, per_day: int, per_hour: int) -> ListWorld:
-    sources = ClockAndEntropy(service.clock, drawn("mail"), service.clock.elapsed)
+    sources = ClockAndEntropy(service.clock, drawn(f"mail {next(_PROCESSES)}"), service.clock.elapsed)
     key, origin = await identify(store, sources, None, "http://inside")
     time = ServiceTime(store, sources, outage_after=NEVER_OUT, unprocessed=store.oldest_unprocessed_mail)
     await time.beat()
