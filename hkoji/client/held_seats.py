@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hkoji.errors import ExistsError, ForbiddenError, HkojiError, NotFoundError, TooManyError, TrustError, UsageError
+from hkoji.errors import (
+    ExistsError,
+    ForbiddenError,
+    HkojiError,
+    NotFoundError,
+    ServiceError,
+    TooManyError,
+    TrustError,
+    UsageError,
+)
 from hkoji.game.entry_kinds import Invite
 from hkoji.game.held_keys import Gateway, verify_gateway
 from hkoji.log.public_key import PublicKey, parse_public_key
@@ -33,17 +42,20 @@ def invite_by_name(service: Service, name: str) -> InvitedPlayer:
 
     Raises `NotFoundError` if nobody has registered the name, and `TrustError` for a false certificate.
     """
-    if not service.is_registered(name):
-        raise NotFoundError(
-            tell("player"),
-            name,
-            hint=tell(
-                "no game was opened; the player has to register first, with `hkoji register --server {server}`, or you "
-                "invite them by mail, with --mail",
-                server=service.url,
-            ),
-        )
-    held = service.player(name).held
+    try:
+        held = service.player(name).held
+    except ServiceError as error:
+        if error.status == 404:
+            raise NotFoundError(
+                tell("player"),
+                name,
+                hint=tell(
+                    "no game was opened; the player has to register first, with `hkoji register --server {server}`, or "
+                    "you invite them by mail, with --mail",
+                    server=service.url,
+                ),
+            ) from error
+        held = None  # a service that does not answer the question may have the player
     if held is None:
         return InvitedPlayer(Invite(name))
     verify_certificate(service, held, name)

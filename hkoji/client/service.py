@@ -41,7 +41,6 @@ from hkoji.client.transport import MOST_BYTES, Transport, same_bytes
 from hkoji.errors import (
     ExistsError,
     HkojiError,
-    ServiceError,
     TrustError,
 )
 from hkoji.game.agreement import Agreement
@@ -179,14 +178,6 @@ class Service:
         value, path = {"text": text, "sig": sig, "code": code}, f"/v1/players/{name}/recovery"
         with same_bytes():
             return read_player(self.requests.send("POST", path, value, most=LONGEST_PAGE))
-
-    def is_registered(self, name: str) -> bool:
-        """Returns whether a player has that name here. A service that does not answer the question may have one."""
-        try:
-            self.requests.send("GET", f"/v1/players/{name}", most=LONGEST_PAGE)
-        except ServiceError as error:
-            return error.status != 404
-        return True
 
     def player(self, name: str) -> PlayerAnswer:
         """Returns a player's keys, as the service reports them."""
