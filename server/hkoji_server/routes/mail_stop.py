@@ -14,7 +14,8 @@ from fastapi.responses import HTMLResponse
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.service.mail_stops import MailStops
 
-STOP_PATH: Final = "/v1/mail/stop/{token}"
+STOP_PREFIX: Final = "/v1/mail/stop/"
+STOP_PATH: Final = f"{STOP_PREFIX}{{token}}"
 Token = Annotated[str, Path(pattern="^[A-Za-z2-7]{26}$", examples=["7k2mq4ruapbd3xvn5tczshw6ef"])]
 
 _FRAME: Final = """<!DOCTYPE html>

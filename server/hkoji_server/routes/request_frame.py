@@ -1,6 +1,7 @@
 """The frame of every request: its number, the headers that every answer has, a line in the log, and the answer 500.
 
-The line has method, path, status, milliseconds and number. It has no query, header, body, name or code of a link.
+The line has method, path, status, milliseconds and number. It has no query, header, body, name, code of a link or token
+of a letter.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hkoji_server.routes.invitation_page import INVITATION_PATH
+from hkoji_server.routes.mail_stop import STOP_PREFIX
 from hkoji_server.routes.problems import answer
 
 log = structlog.get_logger("hkoji")
@@ -84,4 +86,5 @@ class RequestFrame:
 
 def _logged(path: str) -> str:
     # A program that has escaped the # of a link sends its code as a part of the path.
-    return f"{_LINKS}..." if path.startswith(_LINKS) else path
+    # Whoever has the address that stops letters can stop them.
+    return next((f"{each}..." for each in (_LINKS, STOP_PREFIX) if path.startswith(each)), path)

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hkoji.errors import TooLargeError, TooManyError
 from hkoji_server.routes.game_log import ONLY_REPEATS
+from hkoji_server.routes.mail_stop import STOP_PREFIX
 from hkoji_server.routes.players import client_address
 from hkoji_server.routes.problems import answer, problem
 from hkoji_server.service.rate_limits import RateLimits
@@ -50,7 +51,9 @@ class BodyLimit:
         if len(body) > self._limit:
             await problem(TooLargeError("the request", self._limit))(scope, receive, send)
             return
-        if body and media_type.partition(b";")[0].strip().lower() != b"application/json":
+        # Mail programs post a form to the address that stops letters, and nobody reads it.
+        as_json = not scope["path"].startswith(STOP_PREFIX)
+        if body and as_json and media_type.partition(b";")[0].strip().lower() != b"application/json":
             refusal = answer(415, "unsupported-media-type", "a body is sent as application/json", "", {})
             await refusal(scope, receive, send)
             return

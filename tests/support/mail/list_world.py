@@ -39,6 +39,7 @@ from hkoji_server.store.open_store import open_store
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import DAY, TimeControl
+from hkoji.game.way import Way
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.public_key import parse_public_key
 from hkoji.mail.addresses import OwnAddress
@@ -306,7 +307,7 @@ def list_world(
 async def _make(service: Inside, store: Store, require: MailGrade, per_day: int, per_hour: int) -> ListWorld:
     sources = ClockAndEntropy(service.clock, drawn(f"mail {next(_PROCESSES)}"), service.clock.elapsed)
     key, origin = await identify(store, sources, None, "http://inside")
-    time = ServiceTime(store, sources, outage_after=NEVER_OUT, unprocessed=store.oldest_unprocessed_mail)
+    time = ServiceTime(store, sources, outage_after=NEVER_OUT, way=Way.MAIL, unprocessed=store.oldest_unprocessed_mail)
     await time.beat()
     held = HeldGames(store, 100)
     players = HeldPlayers(store, sources, key, origin=origin, own=OWN)
@@ -339,7 +340,7 @@ async def _make(service: Inside, store: Store, require: MailGrade, per_day: int,
     )
     delivery = NoticeDelivery(store, held, time, sources, {}, origin=origin)
     seeds = HeldSeeds(store, held, games, sources)
-    keeper = Keeper(store, held, time, sources, key, slack=120)
+    keeper = Keeper(store, held, time, sources, key, slack=120, ways=(Way.MAIL,))
     return ListWorld(service, store, delivery, time, held, players, seeds, keeper, parts)
 
 
