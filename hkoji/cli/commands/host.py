@@ -9,7 +9,7 @@ import typer
 
 from hkoji.cli import completion
 from hkoji.cli.commands.arguments import Data, Database, Json
-from hkoji.cli.commands.host_mailboxes import mailboxes
+from hkoji.cli.commands.host_mail import mail
 from hkoji.cli.output import out
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
@@ -120,7 +120,7 @@ def serve(
 
 
 commands.add_typer(admin, name="admin")
-admin.add_typer(mailboxes, name="mail")
+admin.add_typer(mail, name="mail")
 
 
 @admin.command(epilog="Example: hkoji admin revoke alice --data ~/hkoji-data")

@@ -10,7 +10,7 @@ import typer
 from hkoji.cli.commands.arguments import Data, Database, Json, Yes
 from hkoji.cli.output import out
 
-mailboxes = typer.Typer(help="Let people play by mail.", no_args_is_help=True)
+mailboxes = typer.Typer()
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the player.", show_default=False)]
 

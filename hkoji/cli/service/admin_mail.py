@@ -1,0 +1,56 @@
+"""`hkoji admin mail`: carries out the operator's commands about mail, and shows their results."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from hkoji.cli.language import _, _n, translate
+from hkoji.cli.output import CommandOutput
+from hkoji.cli.service.serve import service_function
+from hkoji.errors import HkojiError
+
+_TRY_AGAIN = 75
+"""EX_TEMPFAIL of sysexits.h: the mail server keeps the mail, and every other failure would make it bounce."""
+
+
+def run(data: Path | None, database: str | None, config: Path | None, log_level: str | None) -> None:
+    """Runs the mail process until it is stopped."""
+    service_function("mail").run(data, database=database, config=config, log_level=log_level)
+
+
+def receive(recipient: str, sender: str | None, data: Path | None, database: str | None, config: Path | None) -> int:
+    """Takes one mail from standard input. Returns the exit code for the mail server."""
+    try:
+        code: int = service_function("mail").receive(
+            recipient, sys.stdin.buffer, sender=sender, data=data, database=database, config=config
+        )
+    except HkojiError as error:
+        print(f"{translate(str(error))}; {_('the mail has to come again')}", file=sys.stderr)
+        return _TRY_AGAIN
+    except Exception as error:
+        print(f"{type(error).__name__}; {_('the mail has to come again')}", file=sys.stderr)
+        return _TRY_AGAIN
+    return code
+
+
+def queue(out: CommandOutput, data: Path | None, database: str | None) -> None:
+    """Shows what waits."""
+    found: dict[str, Any] = service_function("mail").queue(data, database)  # Any: JSON
+
+    def lines() -> str:
+        mails, letters, aside = found["mails"], found["letters"], found["set_aside"]
+        rows = [
+            _n("{n} mail waits to be processed", "{n} mails wait to be processed", mails["count"]) + _since(mails),
+            _n("{n} letter waits to be sent", "{n} letters wait to be sent", letters["count"]) + _since(letters),
+        ]
+        if aside["count"]:
+            rows.append(_n("{n} mail is set aside", "{n} mails are set aside", aside["count"]) + _since(aside))
+        return "\n".join(rows)
+
+    out.result(found, lines)
+
+
+def _since(waiting: dict[str, Any]) -> str:  # Any: JSON
+    return "" if waiting["oldest"] is None else _(", the oldest since {at}", at=waiting["oldest"])

@@ -1,0 +1,57 @@
+"""Bounces: what reports about letters that did not arrive change. They never change a clock.
+
+If a bounce stopped the clock, a player short of time could make their mailbox bounce. So a mailbox that does not take
+letters only has its letters paused, both players see since when, and the other one can give time or call the game off.
+Reminders are tried all the same, and any mail from the player ends the pause.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import structlog
+
+from hkoji.game.clock import add_seconds
+from hkoji.game.time_control import DAY
+from hkoji.mail.mail_types import BounceClass
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+
+log = structlog.get_logger("hkoji")
+
+_WITHIN: Final = 7 * DAY
+_ENOUGH: Final = {BounceClass.PERMANENT: 1, BounceClass.FAILED: 3}
+"""How many bounces of a class within `_WITHIN` pause the letters. The other classes say nothing about the mailbox."""
+_NO_MAILBOX: Final = ("5.1.1", "5.1.10")
+
+
+def class_of(code: int, status: str) -> BounceClass:
+    """Returns what a refusal by a server of SMTP says: a reply code, and the status code of RFC 3463 or nothing."""
+    if code < 500:
+        return BounceClass.DELAYED
+    if status in _NO_MAILBOX:
+        return BounceClass.PERMANENT
+    return BounceClass.POLICY if status.startswith("5.7.") else BounceClass.FAILED
+
+
+class Bounces:
+    """Notes bounces of letters to mailboxes."""
+
+    def __init__(self, store: Store, time: ServiceTime) -> None:
+        self._store = store
+        self._time = time
+
+    async def note(self, channel: str, kind: BounceClass, digest: str) -> bool:
+        """Notes a bounce of a letter to a mailbox, once for each `digest`. Returns whether its letters are paused now.
+
+        Raises `StorageError`, `ClockError`.
+        """
+        log.info("a letter did not arrive", channel=channel, kind=kind.value)
+        enough = _ENOUGH.get(kind)
+        if enough is None:
+            return False
+        now = await self._time.now()
+        paused = await self._store.note_bounce(channel, digest, now, since=add_seconds(now, -_WITHIN), enough=enough)
+        if paused:
+            log.warning("letters to a mailbox are paused: they do not arrive", channel=channel)
+        return paused

@@ -1,0 +1,223 @@
+"""Receiving: decides what becomes of a mail as it comes in, and keeps it durably if it is one to process.
+
+The order of the rules matters. Limits come first, then what is dropped without an answer and leaves no row: an answer
+to a mail by a program could begin a loop, and one to a mail that answers none of our letters could go to somebody whose
+address was forged. What is left is kept as one row before the sender is told that it has arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final
+
+import structlog
+
+from hkoji.errors import ClockError, UnreadableMailError
+from hkoji.game.way import Way
+from hkoji.mail.addresses import Found, OwnAddress
+from hkoji.mail.bounce import read_bounce
+from hkoji.mail.header import automatic_reason, find_token, read_header
+from hkoji.mail.mail_commitment import token_digest
+from hkoji.mail.mail_types import MailHeader
+from hkoji.mail.message import without_trace
+from hkoji.messages.text import tell
+from hkoji_server.mail.bounces import Bounces
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import NO_GAME, MailVia, NewMail
+from hkoji_server.store.time_contract import StaleDecisionError
+
+log = structlog.get_logger("hkoji")
+
+_TRIES: Final = 5
+
+
+class Received(StrEnum):
+    """What became of a mail. The values are labels of metrics."""
+
+    KEPT = "kept"
+    """It is on disk, and will be processed."""
+    REPEATED = "repeated"
+    """It came before."""
+    OTHER_BYTES = "other bytes"
+    """Another mail of the player has its Message-ID: the first one counts."""
+    BOUNCE = "bounce"
+    """It is a report about a letter of ours, and noted."""
+    NULL_SENDER = "null sender"
+    """Dropped, as are the following: nobody who could read an answer has sent it."""
+    AUTOMATIC = "automatic"
+    """A program has written it."""
+    OWN = "own"
+    """It is from one of our own addresses."""
+    NO_LETTER = "no letter"
+    """It answers no letter that we know of, and is not from a mailbox that we know."""
+    FULL = "full"
+    """Too many mails of the player wait: it must come again."""
+    NOT_OURS = "not ours"
+    """Its recipient is none of our addresses."""
+
+    @property
+    def taken(self) -> bool:
+        """Whether the sender is told that it has arrived."""
+        return self not in (Received.FULL, Received.NOT_OURS)
+
+    @property
+    def not_ours(self) -> bool:
+        """Whether the sender is told that there is no such address."""
+        return self is Received.NOT_OURS
+
+
+Count = Callable[[MailVia, Received], None]
+"""A function that is called with the way of each mail and what became of it."""
+
+
+def _nothing(*_: object) -> None:
+    """Does nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A mail as it has come: `null_sender` is None where the sender of the envelope is not known."""
+
+    recipient: str
+    null_sender: bool | None
+    raw: bytes
+    via: MailVia
+
+
+class Receiving:
+    """Takes mails for the address `own`. `time` is that of the way `mail`. `woken` is called when one is kept."""
+
+    def __init__(
+        self,
+        store: Store,
+        time: ServiceTime,
+        own: OwnAddress,
+        bounces: Bounces,
+        *,
+        count: Count = _nothing,
+        woken: Callable[[], None] = _nothing,
+    ) -> None:
+        self._store = store
+        self._time = time
+        self._own = own
+        self._bounces = bounces
+        self._count = count
+        self._woken = woken
+
+    def is_ours(self, recipient: str) -> bool:
+        """Whether mail to that address is for this service.
+
+        It also is if what stands behind the delimiter is no token: somebody has copied the address wrongly.
+        """
+        local, at, host = recipient.lower().rpartition("@")
+        own, _, own_host = self._own.mailbox.lower().rpartition("@")
+        delimiter = self._own.delimiter
+        ours = local == own or (bool(delimiter) and local.startswith(own + delimiter))
+        return bool(at) and host == own_host and ours
+
+    async def receive(self, recipient: str, raw: bytes, via: MailVia, *, null_sender: bool | None) -> Received:
+        """Keeps a mail durably, or drops it, and returns which. `raw` may be cut off after more than is ever read.
+
+        Raises `StorageError` or `ClockError` if it must come again.
+        """
+        result = await self._receive(_Sent(recipient.strip(), null_sender, raw, via))
+        self._count(via, result)
+        log.info("a mail has come", via=via, result=result.value)
+        return result
+
+    async def _receive(self, sent: _Sent) -> Received:
+        if not self.is_ours(sent.recipient):
+            return Received.NOT_OURS
+        header = _header_of(sent.raw)
+        found = self._token(sent, header)
+        if sent.null_sender or self._is_bounce_address(sent.recipient):
+            return await self._take_bounce(sent)
+        if automatic_reason(sent.raw) is not None:
+            return Received.AUTOMATIC
+        if header is not None and header.sender is not None and self.is_ours(header.sender):
+            return Received.OWN
+        return await self._keep(sent, header, found)
+
+    def _token(self, sent: _Sent, header: MailHeader | None) -> Found | None:
+        if header is None:  # then only the envelope tells which letter it answers
+            return self._own.find_in_address(sent.recipient)
+        return find_token(header, sent.recipient, self._own)
+
+    def _is_bounce_address(self, recipient: str) -> bool:
+        found = self._own.find_in_address(recipient)
+        return found is not None and found.bounce
+
+    async def _take_bounce(self, sent: _Sent) -> Received:
+        """Notes a report about a letter; everything else from nobody, or to an address for reports, is dropped."""
+        try:
+            bounce = read_bounce(sent.raw)
+        except UnreadableMailError:
+            bounce = None
+        if bounce is None:
+            return Received.NULL_SENDER
+        found = self._own.find_in_address(sent.recipient)
+        if found is None and bounce.message_id is not None:
+            found = self._own.find_in_id(bounce.message_id)
+        reply = None if found is None else await self._store.reply(token_digest(found.token))
+        if reply is None:
+            return Received.NO_LETTER
+        await self._bounces.note(reply.channel, bounce.kind, digest_of(sent.recipient, sent.raw))
+        return Received.BOUNCE
+
+    async def _keep(self, sent: _Sent, header: MailHeader | None, found: Found | None) -> Received:
+        reply = None if found is None else await self._store.reply(token_digest(found.token))
+        if reply is not None:
+            name, channel, game = reply.name, reply.channel, reply.game
+        else:
+            sender = None if header is None else header.sender
+            mailbox = None if sender is None else await self._store.mailbox_at(sender)
+            if mailbox is None:
+                return Received.NO_LETTER
+            name, channel, game = mailbox.name, mailbox.channel, NO_GAME
+        message_id = None if header is None else header.message_id
+        for _ in range(_TRIES):
+            at = await self._time.time_of_record()
+            new = NewMail(
+                digest=digest_of(sent.recipient, sent.raw),
+                via=sent.via,
+                raw=sent.raw,
+                received=at,
+                name=name,
+                channel=channel,
+                game=game,
+                message_id=message_id or "",
+                reply=None if reply is None else reply.digest,
+                outages=sum(each.way is Way.MAIL for each in self._time.outages),
+            )
+            try:
+                kept = await self._store.add_incoming(new)
+            except StaleDecisionError:
+                await self._time.read_outages()
+                continue
+            self._woken()
+            return _KEPT[kept.outcome]
+        raise ClockError(tell("this process cannot keep up with the clock"), 30)
+
+
+_KEPT: Final = {
+    "added": Received.KEPT,
+    "repeated": Received.REPEATED,
+    "other bytes": Received.OTHER_BYTES,
+    "full": Received.FULL,
+}
+
+
+def digest_of(recipient: str, raw: bytes) -> str:
+    """Returns the key by which the same mail to the same recipient is kept once, however often it is delivered."""
+    return sha256(recipient.lower().encode() + b"\n" + without_trace(raw)).hexdigest()
+
+
+def _header_of(raw: bytes) -> MailHeader | None:
+    try:
+        return read_header(raw)
+    except UnreadableMailError:
+        return None

@@ -1,0 +1,127 @@
+"""The worker: processes mails that have come, the oldest first, and one at a time for each player.
+
+A mail that is kept holds up timeouts and heads until it is processed, because what it orders has its early time. So it
+must not stay: after three failures, or an hour after the first try, it is set aside. Several processes may work at the
+same time: processing is repeatable, and a mail is closed once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from hkoji.errors import ClockError, HkojiError, StorageError
+from hkoji.game.clock import add_seconds
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import LONGEST_TRIED, MOST_TRIES, SET_ASIDE, NewAnswer, WaitingMail
+
+log = structlog.get_logger("hkoji")
+
+PACE: Final = 1.0
+"""The seconds between two looks for mails that other processes have kept."""
+_MOST: Final = 50
+"""How many mails are fetched at once."""
+_PAUSES: Final = (5.0, 30.0)
+"""How long this process leaves a mail alone after its first failure, and after its second."""
+_ABANDONED: Final = 60
+"""After how many seconds a mail that was begun three times, and not closed, was given up by all who began it."""
+
+Process = Callable[[int], Awaitable[object]]
+"""Processes the mail with that number, and closes it. It may be repeated at any point."""
+
+
+class MailWorker:
+    """Processes mails with `process`. `failed` is called for each mail that is set aside."""
+
+    def __init__(
+        self,
+        store: Store,
+        time: ServiceTime,
+        sources: ClockAndEntropy,
+        process: Process,
+        *,
+        failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._time = time
+        self._sources = sources
+        self._process = process
+        self._failed = failed
+        self._left_until: dict[int, float] = {}
+
+    async def look(self, ending: asyncio.Event | None = None) -> int:
+        """Processes what waits, until `ending` is set, and returns how many mails this process has closed.
+
+        Raises `ClockError` and `StorageError`: then it has not looked at all of them.
+        """
+        closed = 0
+        while True:
+            elapsed = self._sources.elapsed()
+            self._left_until = {number: until for number, until in self._left_until.items() if until > elapsed}
+            found = await self._store.waiting_mails(_MOST + len(self._left_until))
+            free = [mail for mail in found if mail.number not in self._left_until]
+            if not free:
+                return closed
+            for mail in free:
+                if ending is not None and ending.is_set():
+                    return closed
+                closed += await self._work(mail)
+
+    async def _work(self, mail: WaitingMail) -> bool:
+        now = await self._time.now()
+        if self._is_over(mail, now):
+            return await self._set_aside(mail, now)
+        tries = await self._store.count_try(mail.number, now)
+        try:
+            await self._process(mail.number)
+        except ClockError:  # nothing can be decided now, which is no fault of the mail
+            raise
+        except Exception as error:  # whatever it is, mails of others must not wait for it
+            reason = str(error) if isinstance(error, HkojiError) else type(error).__name__
+            log.error("could not process a mail", mail=mail.number, tries=tries, reason=reason)
+            self._left_until[mail.number] = self._sources.elapsed() + _PAUSES[min(tries, len(_PAUSES)) - 1]
+            if tries >= MOST_TRIES:
+                return await self._set_aside(mail, now)
+            if isinstance(error, StorageError):
+                raise
+            return False
+        # A mail that is still new has not been closed by mistake; it must not be taken again and again.
+        self._left_until[mail.number] = self._sources.elapsed() + _PAUSES[0]
+        return True
+
+    def _is_over(self, mail: WaitingMail, now: str) -> bool:
+        if mail.tried is None:
+            return False
+        if now > add_seconds(mail.tried, LONGEST_TRIED):
+            return True
+        # Somebody may still be at it with the third try.
+        return mail.tries >= MOST_TRIES and now > add_seconds(mail.tried, _ABANDONED)
+
+    async def _set_aside(self, mail: WaitingMail, now: str) -> bool:
+        kept = await self._store.incoming(mail.number)
+        if kept is None:
+            return False
+        answer = NewAnswer(game=kept.game, channel=kept.channel, not_before=now)
+        done = await self._store.set_aside(mail.number, SET_ASIDE, (answer,))
+        if done:
+            self._failed()
+            log.error("set a mail aside that could not be processed", mail=mail.number)
+        return done
+
+
+async def work_at_intervals(worker: MailWorker, kept: asyncio.Event, ending: asyncio.Event) -> None:
+    """Looks at intervals, and at once when a mail is `kept` by this process, until the process is `ending`."""
+    while not ending.is_set():
+        kept.clear()
+        try:
+            await worker.look(ending)
+        except HkojiError as error:
+            log.warning("could not process mails", reason=str(error))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(kept.wait(), PACE)

@@ -1,0 +1,122 @@
+"""The operator's commands about mail: running the mail process, taking a mail from a pipe, looking at what waits.
+
+A pipe is started for each mail, so nothing is imported here that only other commands need.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from hkoji.errors import NotFoundError, UsageError
+from hkoji.extras import install_command
+from hkoji.messages.text import tell
+from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.settings import Settings, load
+from hkoji_server.store.open_store import location_of, open_store
+
+_TAKEN: Final = 0
+_NOT_OURS: Final = 67
+"""EX_NOUSER of sysexits.h."""
+_TRY_AGAIN: Final = 75
+"""EX_TEMPFAIL."""
+_AT_ONCE: Final = 64 * 1024
+
+
+def run(data: Path | None, *, database: str | None, config: Path | None, log_level: str | None) -> None:
+    """Runs the mail process until it is stopped.
+
+    Raises `UsageError` for settings with which nothing can be done, `NotFoundError`, `StorageError`.
+    """
+    settings = _settings(data, database, config, log_level=log_level)
+    try:
+        from hkoji_server.mail_app import run_mail
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "hkoji_server":
+            raise
+        raise UsageError(
+            tell("playing by mail needs the package {name}, which is not installed", name=error.name),
+            hint=tell("install it with: {command}", command=install_command("mail")),
+        ) from error
+    run_mail(settings)
+
+
+def receive(
+    recipient: str,
+    file: BinaryIO,
+    *,
+    sender: str | None = None,
+    data: Path | None = None,
+    database: str | None = None,
+    config: Path | None = None,
+) -> int:
+    """Takes one mail from a file, and returns the exit code for the mail server: 0, 67 or 75.
+
+    `sender` is that of the envelope; empty: null; None: not known. Whatever it raises, the mail has to come again.
+    """
+    from hkoji_server.mail.pipe import receive_once
+
+    raw = _read(file)
+    settings = _settings(data, database, config)
+    configure_logging(settings.log_level, settings.log_format)
+    _existing(settings)
+
+    async def work() -> int:
+        sources = ClockAndEntropy()
+        async with open_store(location_of(settings), sources.clock) as store:
+            result = await receive_once(store, sources, settings, recipient, raw, sender)
+        return _TAKEN if result.taken else _NOT_OURS if result.not_ours else _TRY_AGAIN
+
+    return asyncio.run(work())
+
+
+def queue(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
+    """Returns how many mails wait, letters wait, and mails are set aside; for each since when the oldest does.
+
+    Raises `NotFoundError` if there is no service, `StorageError`.
+    """
+    settings = load(data=data, database=database)
+    _existing(settings)
+
+    async def work() -> dict[str, Any]:  # Any: JSON
+        async with open_store(location_of(settings)) as store:
+            found = await store.mail_queue()
+        return {name: {"count": each.number, "oldest": each.oldest} for name, each in found._asdict().items()}
+
+    return asyncio.run(work())
+
+
+def _settings(data: Path | None, database: str | None, config: Path | None, **given: Any) -> Settings:  # Any: settings
+    """Returns the settings of a service that plays by mail. Raises `UsageError` if it has no address."""
+    settings = load(config, data=data, database=database, **given)
+    if "data" not in settings.model_fields_set and settings.database is None:
+        raise UsageError(
+            tell("a service needs a folder"), hint=tell("give the one of `hkoji serve` with --data or --config")
+        )
+    if settings.mail is None:
+        raise UsageError(
+            tell("this service has no mail address"),
+            hint=tell("set one by HKOJI_SERVER_MAIL or `mail` in the settings file, as in play@hkoji.example"),
+        )
+    return settings
+
+
+def _existing(settings: Settings) -> None:
+    """Raises `NotFoundError` if a folder has no service."""
+    location = location_of(settings)
+    if isinstance(location, Path) and not location.is_file():
+        raise NotFoundError(
+            tell("service in"), str(settings.data), hint=tell("give the folder of `hkoji serve --data`")
+        )
+
+
+def _read(file: BinaryIO) -> bytes:
+    """Returns what is ever read of a mail, and one byte more if it is longer, after the whole of it."""
+    from hkoji.mail.fields import LONGEST_MAIL
+
+    kept = bytearray()
+    while part := file.read(_AT_ONCE):
+        kept += part[: LONGEST_MAIL + 1 - len(kept)]
+    return bytes(kept)

@@ -1,0 +1,265 @@
+"""The mail process: takes mail, processes it, and sends letters, beside `hkoji serve` and on the same store.
+
+It is a process of its own, so that a hostile mail or a slow mail server cannot slow the service down for others. It
+notes the time for what comes by mail, records when that could not come, and ends games in which mail is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from hkoji.errors import UsageError
+from hkoji.game.way import Way
+from hkoji.log.mail_claim import MailGrade
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.signatures import use_fastest
+from hkoji.mail.addresses import OwnAddress
+from hkoji.messages.text import tell
+from hkoji_server.mail.bounces import Bounces
+from hkoji_server.mail.courier import LetterTaker, MailCourier
+from hkoji_server.mail.lmtp import LmtpDoor
+from hkoji_server.mail.receiving import Received, Receiving
+from hkoji_server.mail.submission import SmtpSubmission, read_password
+from hkoji_server.mail.worker import MailWorker, work_at_intervals
+from hkoji_server.mail_settings import SmtpServer, read_lmtp, read_smtp
+from hkoji_server.process.server import tell_systemd
+from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.service.agreement_limits import AgreementLimits
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.game_statements import GameStatements
+from hkoji_server.service.games import Games
+from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.held_players import HeldPlayers, MailLimits, own_address
+from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
+from hkoji_server.service.identity import identify
+from hkoji_server.service.invitation_answers import InvitationAnswers
+from hkoji_server.service.keeper import Keeper, keep_at_intervals
+from hkoji_server.service.mail_parts import make_mail_parts
+from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
+from hkoji_server.service.offer_limits import OfferLimits
+from hkoji_server.service.player_choices import PlayerChoices
+from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
+from hkoji_server.service.tidying import tidy_at_intervals
+from hkoji_server.settings import Settings, parse_rate
+from hkoji_server.store.contract import Store
+from hkoji_server.store.location import show_location
+from hkoji_server.store.mail_contract import MAIL_KIND
+from hkoji_server.store.open_store import location_of, open_rates, open_store
+from hkoji_server.store.rates import Rate
+
+log = structlog.get_logger("hkoji")
+
+_PATIENCE: Final = 10.0
+"""For how many seconds a process that ends lets the mail that it is processing be."""
+
+
+class _Desk:
+    """Takes the mails that come in through the door."""
+
+    def __init__(self, receiving: Receiving) -> None:
+        self.is_ours = receiving.is_ours
+        self._receiving = receiving
+
+    async def take(self, recipient: str, *, null_sender: bool, raw: bytes) -> bool:
+        """Keeps a mail durably, or drops it. Returns False if too many wait."""
+        received = await self._receiving.receive(recipient, raw, "lmtp", null_sender=null_sender)
+        return received is not Received.FULL
+
+
+@dataclass(frozen=True, slots=True)
+class MailWork:
+    """What a mail process does. Each part can be done by hand."""
+
+    time: ServiceTime
+    receiving: Receiving
+    worker: MailWorker
+    delivery: NoticeDelivery
+    keeper: Keeper
+    seeds: HeldSeeds
+    kept: asyncio.Event
+    """Set when a mail is kept."""
+
+
+def assemble(
+    store: Store,
+    settings: Settings,
+    sources: ClockAndEntropy,
+    *,
+    own: OwnAddress,
+    key: PrivateKey,
+    origin: str,
+    limits: RateLimits,
+    submission: LetterTaker,
+) -> MailWork:
+    """Puts the parts together. `own` is the service's address, and `submission` takes letters."""
+    time = ServiceTime(
+        store,
+        sources,
+        outage_after=settings.outage_after,
+        way=Way.MAIL,
+        unprocessed=store.oldest_unprocessed_mail,
+    )
+    held = HeldGames(store, settings.cached_games)
+    answers = InvitationAnswers(store, held, time, key)
+    players = HeldPlayers(
+        store,
+        sources,
+        key,
+        origin=origin,
+        own=own,
+        registration=settings.registration,
+        limits=MailLimits(settings.mail_shortest_clock),
+    )
+    games = Games(
+        store,
+        held,
+        time,
+        sources,
+        key,
+        PlayerChoices(store, answers),
+        limits=limits,
+        agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
+        offers=OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
+        held_players=players,
+    )
+    parts = make_mail_parts(
+        store,
+        held,
+        time,
+        sources,
+        games,
+        GameStatements(store, held, time, key, limits),
+        answers,
+        players,
+        own=own,
+        origin=origin,
+        require=MailGrade(settings.mail_require),
+        per_day=settings.mail_per_day,
+        per_hour=settings.mail_per_hour,
+    )
+    bounces = Bounces(store, time)
+    kept = asyncio.Event()
+    courier = MailCourier(store, parts.letters, submission, bounces)
+    return MailWork(
+        time=time,
+        receiving=Receiving(store, time, own, bounces, woken=kept.set),
+        worker=MailWorker(store, time, sources, parts.orders.process),
+        delivery=NoticeDelivery(store, held, time, sources, {MAIL_KIND: courier}, origin=origin),
+        keeper=Keeper(store, held, time, sources, key, slack=settings.slack, ways=(Way.MAIL,)),
+        seeds=HeldSeeds(store, held, games, sources),
+        kept=kept,
+    )
+
+
+def run_mail(settings: Settings) -> None:
+    """Takes and sends mail until it is stopped.
+
+    Raises `UsageError` for settings with which nothing can be done, `StorageError` if the database or the place where
+    mail comes in cannot be used.
+    """
+    configure_logging(settings.log_level, settings.log_format)
+    use_fastest()
+    if asyncio.run(_serve(settings, ClockAndEntropy())) == signal.SIGINT:
+        raise KeyboardInterrupt
+
+
+async def _serve(settings: Settings, sources: ClockAndEntropy) -> int:
+    """Runs the process. Returns the signal that has stopped it."""
+    own = own_address(settings)
+    assert own is not None
+    server = read_smtp(settings.mail_smtp)
+    submission = SmtpSubmission(server, _password(settings, server), greeting=own.host)
+    location = location_of(settings)
+    limits = _limits(settings)
+    try:
+        async with open_store(location, sources.clock) as store:
+            key, origin = await _identity(store, sources, settings.origin)
+            parts = assemble(
+                store, settings, sources, own=own, key=key, origin=origin, limits=limits, submission=submission
+            )
+            # Nothing is taken before a time in which nothing could be taken has been recorded.
+            await parts.time.beat()
+            return await _work(store, settings, sources, parts, own)
+    finally:
+        limits.close()
+
+
+async def _work(store: Store, settings: Settings, sources: ClockAndEntropy, parts: MailWork, own: OwnAddress) -> int:
+    stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(each, _stop, stopped, each)
+    door = LmtpDoor(_Desk(parts.receiving), own.host)
+    place = "" if settings.mail_lmtp is None else await door.open(read_lmtp(settings.mail_lmtp))
+    ending = asyncio.Event()
+    working = asyncio.create_task(work_at_intervals(parts.worker, parts.kept, ending))
+    tasks = [
+        asyncio.create_task(work)
+        for work in (
+            beat_at_intervals(parts.time, settings.outage_after),
+            keep_at_intervals(parts.keeper),
+            send_seeds_at_intervals(parts.seeds),
+            deliver_at_intervals(parts.delivery),
+            tidy_at_intervals(store, sources, settings.offer_lifetime, settings.mail_keep_days),
+        )
+    ]
+    _say_ready(settings, own, place)
+    try:
+        return await stopped
+    finally:
+        tell_systemd("STOPPING=1")
+        await door.close()
+        ending.set()
+        parts.kept.set()
+        await asyncio.wait([working], timeout=_PATIENCE)
+        for task in (working, *tasks):
+            task.cancel()
+        await asyncio.gather(working, *tasks, return_exceptions=True)
+
+
+def _stop(stopped: asyncio.Future[int], number: int) -> None:
+    if not stopped.done():
+        stopped.set_result(number)
+
+
+def _say_ready(settings: Settings, own: OwnAddress, place: str) -> None:
+    location = location_of(settings)
+    data = settings.data if isinstance(location, Path) else f"the {show_location(location)}"
+    at = f" at {place}" if place else " from pipes"
+    with suppress(OSError):  # it also runs if stderr cannot be written
+        said = f"hkoji takes mail for {own.mailbox}{at}, data in {data}; stop it with Ctrl-C\n"
+        print(said, end="", file=sys.stderr, flush=True)
+    tell_systemd("READY=1")
+
+
+async def _identity(store: Store, sources: ClockAndEntropy, origin: str | None) -> tuple[PrivateKey, str]:
+    if origin is None and await store.identity() is None:
+        raise UsageError(
+            tell("this service has no origin yet"),
+            hint=tell("start `hkoji serve` first, or give the origin that players use by the setting origin"),
+        )
+    return await identify(store, sources, origin, origin or "")
+
+
+def _password(settings: Settings, server: SmtpServer) -> str | None:
+    """Returns the password for the mail server. Raises `UsageError` if it has a user and no password, or vice versa."""
+    if (server.user is None) != (settings.mail_smtp_password_file is None):
+        raise UsageError(
+            tell("mail_smtp needs a user and a password, or neither of them"),
+            hint=tell("as in smtps://user@mail.example, with the setting mail_smtp_password_file"),
+        )
+    return read_password(settings.mail_smtp_password_file)
+
+
+def _limits(settings: Settings) -> RateLimits:
+    """Returns the limits of players; who sends a mail has no address that could have one."""
+    player = Rate(*parse_rate(settings.limit_player)) if settings.limit_player else None
+    return RateLimits(open_rates(location_of(settings)), address=None, player=player, registrations=None)

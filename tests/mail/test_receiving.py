@@ -1,0 +1,395 @@
+"""What becomes of a mail as it comes in: dropped without a trace, noted as a bounce, or kept durably."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time as clock
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hkoji_server.mail.bounces import Bounces
+from hkoji_server.mail.receiving import Received, Receiving, digest_of
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import MOST_WAITING, IncomingMail, ReplyToken
+
+from hkoji.errors import StorageError
+from hkoji.game.way import Way
+from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.mail_commitment import token_digest
+from tests.support.loops import run
+from tests.support.mail_contract import with_mailbox
+from tests.support.stores import sqlite_at
+
+OWN = OwnAddress("play@hkoji.example")
+TOKEN = "7k2mq4ruapbd3xvn5tczshw6ef"
+GAME = "ab" * 16
+TO = f"play+{TOKEN}@hkoji.example"
+BOUNCES = f"play+b-{TOKEN}@hkoji.example"
+BOB = "Bob@Example.org"
+
+
+def a_mail(said: bytes = b"1e\r\n", /, **fields: str | None) -> bytes:
+    """A mail of bob's; a field that is None is left out, and `_` stands for a hyphen."""
+    given: dict[str, str | None] = {
+        "From": f"Bob <{BOB}>",
+        "To": TO,
+        "Subject": "Re: hkoji 85c924c3",
+        "Message_ID": "<1@example.org>",
+        "Date": "Sun, 22 Nov 2026 10:00:00 +0000",
+    }
+    given.update(fields)
+    header = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in given.items() if value is not None)
+    return header.encode() + b"\r\n" + said
+
+
+class Office:
+    """A store with bob's mailbox and one token, and what takes mails for it."""
+
+    def __init__(self, store: Store, **changes: Any) -> None:
+        self.store = store
+        self.box = with_mailbox(store)
+        self.reply = ReplyToken(
+            token_digest(TOKEN), self.box.channel, "bob", GAME, "7", "turn", "", "2026-01-01T00:00:00Z"
+        )
+        run(store.add_reply(self.reply))
+        self.counted: list[tuple[str, str]] = []
+        self.woken = 0
+        sources = ClockAndEntropy()
+        self.time = ServiceTime(store, sources, outage_after=180, way=Way.MAIL)
+        self.receiving = Receiving(
+            store,
+            self.time,
+            changes.get("own", OWN),
+            Bounces(store, self.time),
+            count=lambda via, result: self.counted.append((via, result.value)),
+            woken=self._wake,
+        )
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+    def take(self, raw: bytes, to: str = TO, null_sender: bool | None = False) -> Received:
+        """Receives a mail."""
+        return run(self.receiving.receive(to, raw, "lmtp", null_sender=null_sender))
+
+    def rows(self) -> list[IncomingMail]:
+        """All mails that are kept."""
+        found: list[IncomingMail] = []
+        while (mail := run(self.store.incoming(len(found) + 1))) is not None:
+            found.append(mail)
+        return found
+
+    def paused(self) -> bool:
+        """Whether bob's letters are paused."""
+        box = run(self.store.mailbox(self.box.channel))
+        assert box is not None
+        return box.paused is not None
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    with sqlite_at(tmp_path / "hkoji.sqlite3") as store:
+        yield Office(store)
+
+
+def test_a_mail_to_a_token_is_one_row_with_all_that_its_processing_needs(office: Office) -> None:
+    raw = a_mail()
+    before = clock.time()
+    assert office.take(raw) is Received.KEPT
+    (row,) = office.rows()
+    assert (row.raw, row.via, row.name, row.channel, row.game) == (raw, "lmtp", "bob", office.box.channel, GAME)
+    assert (row.reply, row.message_id, row.state, row.tries) == (office.reply.digest, "<1@example.org>", "new", 0)
+    assert row.received >= clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime(before - 1))
+    assert office.woken == 1
+    assert office.counted == [("lmtp", "kept")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "to", "null", "result"),
+    [
+        ({}, TO, True, Received.NULL_SENDER),
+        ({"Auto_Submitted": "auto-replied"}, TO, False, Received.AUTOMATIC),
+        ({"Auto_Submitted": "auto-generated; x=no"}, TO, False, Received.AUTOMATIC),
+        ({"Precedence": "bulk"}, TO, False, Received.AUTOMATIC),
+        ({"Precedence": "Junk"}, TO, False, Received.AUTOMATIC),
+        ({"Precedence": "list"}, TO, False, Received.AUTOMATIC),
+        ({"Precedence": "auto_reply"}, TO, False, Received.AUTOMATIC),
+        ({"List_Id": "<x.example>"}, TO, False, Received.AUTOMATIC),
+        ({"X_Autoreply": "yes"}, TO, False, Received.AUTOMATIC),
+        ({"X_Autorespond": "away"}, TO, False, Received.AUTOMATIC),
+        ({"X_Hkoji": "turn"}, TO, False, Received.AUTOMATIC),
+        ({"From": "hkoji <play@hkoji.example>"}, TO, False, Received.OWN),
+        ({"From": f"play+{TOKEN}@HKOJI.example"}, TO, False, Received.OWN),
+        ({"From": "eve@example.org"}, "play+aaaaaaaaaaaaaaaaaaaaaaaaaa@hkoji.example", False, Received.NO_LETTER),
+        ({"From": "eve@example.org", "To": "play@hkoji.example"}, "play@hkoji.example", False, Received.NO_LETTER),
+        ({"From": "eve@example.org", "To": "play@hkoji.example"}, "play+x@hkoji.example", False, Received.NO_LETTER),
+        ({}, BOUNCES, False, Received.NULL_SENDER),
+        ({}, "play@else.example", False, Received.NOT_OURS),
+        ({}, "player@hkoji.example", False, Received.NOT_OURS),
+    ],
+)
+def test_what_is_dropped_leaves_no_row_and_is_counted(
+    office: Office, fields: dict[str, str], to: str, null: bool, result: Received
+) -> None:
+    assert office.take(a_mail(**fields), to, null) is result
+    assert office.rows() == []
+    assert office.woken == 0
+    assert office.counted == [("lmtp", result.value)]
+    assert result.taken == (result is not Received.NOT_OURS)
+
+
+@pytest.mark.parametrize("fields", [{"Auto_Submitted": "no"}, {"Precedence": "first-class"}, {"List_Unsubscribe": "x"}])
+def test_what_a_person_sends_is_kept(office: Office, fields: dict[str, str]) -> None:
+    assert office.take(a_mail(**fields)) is Received.KEPT
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        a_mail(From="Bob <bob@example.org>, eve@example.org"),
+        a_mail(From="bob@good <eve@example.org>"),
+        a_mail(Message_ID=None),
+        a_mail(From=None),
+        b"\x00\xff no header at all",
+        b"",
+        b"x" * (256 * 1024 + 1),
+        a_mail(b"x" * 256 * 1024),
+    ],
+)
+def test_an_unreadable_mail_to_a_token_is_kept_so_that_a_letter_can_say_why(office: Office, raw: bytes) -> None:
+    assert office.take(raw) is Received.KEPT
+    (row,) = office.rows()
+    assert (row.name, row.reply) == ("bob", office.reply.digest)
+
+
+def test_a_player_who_writes_to_the_bare_address_is_known_by_theirs(office: Office) -> None:
+    assert office.take(a_mail(To="play@hkoji.example"), "play@hkoji.example") is Received.KEPT
+    (row,) = office.rows()
+    assert (row.name, row.game, row.reply) == ("bob", "", None)
+
+
+def test_the_token_is_taken_from_the_envelope_then_from_the_id_that_is_answered(office: Office) -> None:
+    ours = f"<turn.12.{TOKEN}@hkoji.example>"
+    eve = {"From": "eve@example.org", "To": "play@hkoji.example"}
+    for number, fields in enumerate(({"In_Reply_To": ours}, {"References": f"<a@b> {ours}"}, {"To": f"x@y, {TO}"}), 1):
+        raw = a_mail(**{**eve, "Message_ID": f"<{number}@x>", **fields})
+        assert office.take(raw, "play@hkoji.example") is Received.KEPT
+        assert office.rows()[-1].reply == office.reply.digest
+    for fields in ({"References": f"{ours} <a@b>"}, {"Subject": TO}):
+        assert office.take(a_mail(**{**eve, **fields}), "play@hkoji.example") is Received.NO_LETTER
+
+
+def test_the_same_mail_counts_once_whatever_is_written_on_top_of_it(office: Office) -> None:
+    raw = a_mail()
+    assert office.take(raw) is Received.KEPT
+    again = (
+        raw,
+        b"Return-Path: <bob@example.org>\r\nDelivered-To: x\r\nReceived: by a\r\n\twith b;\r\n c\r\n" + raw,
+        b"From bob@example.org Sun Nov 22 10:00:00 2026\n" + raw.replace(b"\r\n", b"\n"),
+    )
+    for each in again:
+        assert office.take(each) is Received.REPEATED
+    assert office.take(raw, TO.upper()) is Received.REPEATED
+    assert office.take(raw + b"x") is Received.OTHER_BYTES
+    assert len([row for row in office.rows() if row.state == "new"]) == 1
+
+
+def test_of_one_name_five_mails_wait_and_the_sixth_must_come_again(office: Office) -> None:
+    for number in range(MOST_WAITING):
+        assert office.take(a_mail(Message_ID=f"<{number}@x>")) is Received.KEPT
+    sixth = a_mail(Message_ID="<6@x>")
+    assert office.take(sixth) is Received.FULL
+    assert not Received.FULL.taken
+    assert len(office.rows()) == MOST_WAITING
+    assert office.take(a_mail(Message_ID="<0@x>")) is Received.REPEATED  # that one is safe already
+    run(office.store.close_incoming(1, "{}"))
+    assert office.take(sixth) is Received.KEPT
+
+
+def test_what_cannot_be_kept_is_an_error_and_no_row(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(office.store, "add_incoming", broken)
+        with pytest.raises(StorageError):
+            office.take(a_mail())
+    assert office.rows() == []
+    assert office.take(a_mail()) is Received.KEPT
+
+
+# --- bounces ----------------------------------------------------------------------------------------------------------
+
+
+def report(status: str, message_id: str = f"turn.12.{TOKEN}@hkoji.example", action: str = "failed") -> bytes:
+    """A report as Postfix writes it."""
+    return (
+        b"From: MAILER-DAEMON@mx.example.org (Mail Delivery System)\r\nSubject: Undelivered Mail Returned to Sender\r\n"
+        b"To: " + BOUNCES.encode() + b"\r\nAuto-Submitted: auto-replied\r\nMIME-Version: 1.0\r\n"
+        b'Content-Type: multipart/report; report-type=delivery-status;\r\n boundary="X/mx.example.org"\r\n'
+        b"Message-Id: <2026@mx.example.org>\r\n\r\nThis is a MIME-encapsulated message.\r\n\r\n"
+        b"--X/mx.example.org\r\nContent-Description: Notification\r\nContent-Type: text/plain; charset=us-ascii\r\n\r\n"
+        b"I'm sorry to have to inform you.\r\n\r\n"
+        b"--X/mx.example.org\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.example.org\r\n\r\n"
+        b"Final-Recipient: rfc822; bob@example.org\r\nAction: " + action.encode() + b"\r\n"
+        b"Status: " + status.encode() + b"\r\n\r\n--X/mx.example.org\r\nContent-Type: message/rfc822\r\n\r\n"
+        b"Message-ID: <" + message_id.encode() + b">\r\nSubject: hkoji\r\n\r\nIt is your turn\r\n"
+        b"\r\n--X/mx.example.org--\r\n"
+    )
+
+
+EXIM = (
+    b"X-Failed-Recipients: bob@example.org\r\nAuto-Submitted: auto-replied\r\n"
+    b"From: Mail Delivery System <Mailer-Daemon@mx.example.org>\r\nTo: " + BOUNCES.encode() + b"\r\n"
+    b"References: <turn.12." + TOKEN.encode() + b"@hkoji.example>\r\n"
+    b"Content-Type: multipart/report; report-type=delivery-status; boundary=1700000000-eximdsn-1\r\n"
+    b"MIME-Version: 1.0\r\nSubject: Mail delivery failed: returning message to sender\r\n"
+    b"Message-Id: <E1@mx.example.org>\r\n\r\n--1700000000-eximdsn-1\r\nContent-type: text/plain\r\n\r\n"
+    b"This message was created automatically by mail delivery software.\r\n\r\n--1700000000-eximdsn-1\r\n"
+    b"Content-type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.example.org\r\n\r\nAction: failed\r\n"
+    b"Final-Recipient: rfc822;bob@example.org\r\nStatus: 5.0.0\r\nRemote-MTA: dns; mx\r\n"
+    b"Diagnostic-Code: smtp; 550 no such user\r\n\r\n--1700000000-eximdsn-1\r\nContent-type: message/rfc822\r\n\r\n"
+    b"Message-ID: <turn.12." + TOKEN.encode() + b"@hkoji.example>\r\n\r\nx\r\n\r\n--1700000000-eximdsn-1--\r\n"
+)
+EXCHANGE = (
+    b"From: <postmaster@example.onmicrosoft.com>\r\nTo: " + BOUNCES.encode() + b"\r\nMIME-Version: 1.0\r\n"
+    b'Content-Type: multipart/report; report-type=delivery-status;\r\n\tboundary="4a1b-2c3d"\r\n'
+    b"X-MS-Exchange-Message-Is-Ndr:\r\nContent-Language: en-GB\r\nMessage-ID: <3c@DB7.prod.outlook.com>\r\n"
+    b"In-Reply-To: <turn.12." + TOKEN.encode() + b"@hkoji.example>\r\nSubject: Undeliverable: hkoji\r\n"
+    b'Auto-Submitted: auto-replied\r\n\r\n--4a1b-2c3d\r\nContent-Type: multipart/alternative;\r\n boundary="5e"\r\n\r\n'
+    b'--5e\r\nContent-Type: text/plain; charset="us-ascii"\r\n\r\nYour message could not be delivered.\r\n\r\n'
+    b'--5e\r\nContent-Type: text/html; charset="us-ascii"\r\n\r\n<html><body>x</body></html>\r\n\r\n--5e--\r\n\r\n'
+    b"--4a1b-2c3d\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns;DB7.eurprd02.prod.outlook.com\r\n"
+    b"Arrival-Date: Sun, 22 Nov 2026 10:00:00 +0000\r\n\r\nFinal-Recipient: rfc822;bob@example.org\r\n"
+    b"Action: failed\r\nStatus: 5.1.10\r\nDiagnostic-Code: smtp;550 5.1.10 RESOLVER.ADR.RecipientNotFound\r\n\r\n"
+    b"--4a1b-2c3d\r\nContent-Type: message/rfc822\r\n\r\nMessage-ID: <turn.12."
+    + TOKEN.encode()
+    + b"@hkoji.example>\r\n"
+    b"\r\nx\r\n\r\n--4a1b-2c3d--\r\n"
+)
+GMAIL = (
+    b"From: Mail Delivery Subsystem <mailer-daemon@googlemail.com>\r\nTo: " + BOUNCES.encode() + b"\r\n"
+    b"Auto-Submitted: auto-replied\r\nSubject: Delivery Status Notification (Failure)\r\n"
+    b"References: <turn.12." + TOKEN.encode() + b"@hkoji.example>\r\nX-Failed-Recipients: bob@gmail.com\r\n"
+    b"Message-ID: <65.gmr@mx.google.com>\r\n"
+    b'Content-Type: multipart/report; boundary="000000000000f"; report-type=delivery-status\r\n\r\n'
+    b'--000000000000f\r\nContent-Type: multipart/related; boundary="000000000000a"\r\n\r\n'
+    b'--000000000000a\r\nContent-Type: multipart/alternative; boundary="000000000000b"\r\n\r\n'
+    b'--000000000000b\r\nContent-Type: text/plain; charset="UTF-8"\r\n\r\nAddress not found\r\n\r\n'
+    b"--000000000000b--\r\n--000000000000a--\r\n--000000000000f\r\nContent-Type: message/delivery-status\r\n\r\n"
+    b"Reporting-MTA: dns; googlemail.com\r\n\r\nFinal-Recipient: rfc822; bob@gmail.com\r\nAction: failed\r\n"
+    b"Status: 5.1.1\r\nDiagnostic-Code: smtp; 550-5.1.1 The account that you tried to reach does not exist.\r\n\r\n"
+    b"--000000000000f\r\nContent-Type: message/rfc822\r\n\r\nMessage-ID: <turn.12."
+    + TOKEN.encode()
+    + b"@hkoji.example>"
+    b"\r\n\r\nx\r\n\r\n--000000000000f--\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    "raw", [report("5.1.1"), report("5.1.10"), EXCHANGE, GMAIL], ids=["a", "b", "exchange", "gmail"]
+)
+def test_one_report_of_an_unknown_mailbox_pauses_its_letters(office: Office, raw: bytes) -> None:
+    assert office.take(raw, BOUNCES, True) is Received.BOUNCE
+    assert office.paused()
+    assert office.rows() == []
+
+
+def test_three_other_failures_in_a_week_pause_letters_and_the_same_report_counts_once(office: Office) -> None:
+    first = EXIM
+    for _ in range(3):
+        assert office.take(first, BOUNCES, True) is Received.BOUNCE
+    assert not office.paused()
+    assert office.take(report("5.2.2"), BOUNCES, True) is Received.BOUNCE
+    assert not office.paused()
+    assert office.take(report("5.4.4"), BOUNCES, True) is Received.BOUNCE
+    assert office.paused()
+
+
+@pytest.mark.parametrize("status", ["5.7.1", "5.7.26", "4.2.2", "4.4.7"])
+def test_what_is_about_us_or_only_late_pauses_nothing(office: Office, status: str) -> None:
+    for number in range(5):
+        office.take(report(status, f"turn.{number}.{TOKEN}@hkoji.example"), BOUNCES, True)
+    assert not office.paused()
+    assert office.rows() == []
+
+
+def test_without_a_delimiter_a_report_is_known_by_the_id_that_it_quotes(tmp_path: Path) -> None:
+    with sqlite_at(tmp_path / "hkoji.sqlite3") as store:
+        office = Office(store, own=OwnAddress("play@hkoji.example", ""))
+        assert office.take(report("5.1.1", "turn.1.x@else.example"), "play@hkoji.example", True) is Received.NO_LETTER
+        assert office.take(report("5.1.1", f"turn.1.{TOKEN}@else.example"), "play@hkoji.example", True) is (
+            Received.NO_LETTER
+        )
+        assert not office.paused()
+        assert office.take(report("5.1.1"), "play@hkoji.example", True) is Received.BOUNCE
+        assert office.paused()
+
+
+def test_a_report_with_a_sender_or_about_an_unknown_letter_changes_nothing(office: Office) -> None:
+    unknown = "play+b-aaaaaaaaaaaaaaaaaaaaaaaaaa@hkoji.example"
+    assert office.take(report("5.1.1"), unknown, True) is Received.NO_LETTER
+    assert office.take(report("5.1.1"), TO, False) is Received.AUTOMATIC
+    assert office.take(report("2.0.0", action="delivered"), BOUNCES, True) is Received.NULL_SENDER
+    assert not office.paused()
+
+
+# --- bombs ------------------------------------------------------------------------------------------------------------
+
+
+LONG = 256 * 1024
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: b"Received: x\r\n" * (LONG // 13),
+        lambda: b"received:" + b"\r\n " * (LONG // 3),
+        lambda: b"Received:" + b"\r" * LONG,
+        lambda: b"Return-Path:" * (LONG // 12),
+        lambda: b"From: " + b"," * (LONG - 20) + b"\r\n\r\n",
+        lambda: b"To: " + b"a@b," * (LONG // 4) + b"\r\n\r\n",
+        lambda: b"References: " + b"<a@b> " * (LONG // 6) + b"\r\n\r\n",
+        lambda: (
+            b'Content-Type: multipart/report; report-type=delivery-status; boundary="x"\r\n\r\n' + b"--x\r\n" * 50_000
+        ),
+        lambda: random.Random(7).randbytes(LONG),
+    ],
+)
+@pytest.mark.parametrize("null", [True, False])
+def test_no_mail_takes_long(office: Office, make: Callable[[], bytes], null: bool) -> None:
+    raw = make()[:LONG]
+    office.take(a_mail(Message_ID="<warm@up>"))
+    began = clock.process_time()
+    office.take(raw, BOUNCES if null else TO, null)
+    assert clock.process_time() - began < 0.25
+
+
+def test_the_digest_depends_on_recipient_and_content_alone() -> None:
+    raw = a_mail()
+    assert digest_of(TO, raw) == digest_of(TO.upper(), b"Delivered-To: y\r\n" + raw)
+    different = {
+        digest_of(TO, raw),
+        digest_of(BOUNCES, raw),
+        digest_of(TO, raw + b"\r\n"),
+        digest_of(TO, b"X-Other: y\r\n" + raw),
+        digest_of(TO, raw.replace(b"1e", b"1d")),
+    }
+    assert len(different) == 5
+
+
+def test_two_processes_that_take_the_same_mail_keep_one(tmp_path: Path) -> None:
+    with sqlite_at(tmp_path / "hkoji.sqlite3") as store:
+        office = Office(store)
+
+        async def both() -> list[Received]:
+            work = [office.receiving.receive(TO, a_mail(), "lmtp", null_sender=False) for _ in range(8)]
+            return sorted(await asyncio.gather(*work))
+
+        assert run(both()) == [Received.KEPT, *[Received.REPEATED] * 7]
+        assert len(office.rows()) == 1

@@ -1,0 +1,195 @@
+"""The worker: mails are processed in order, a failure of one delays no other player, and none stays for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hkoji_server.mail.worker import MailWorker, work_at_intervals
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import SET_ASIDE, IncomingMail, Mailbox
+
+from hkoji.errors import ClockError, StorageError
+from hkoji.game.way import Way
+from tests.support.loops import run
+from tests.support.mail_contract import mail, outbox, with_mailbox
+from tests.support.stores import sqlite_at
+
+Deed = Callable[[int], Awaitable[None]]
+
+
+class Desk:
+    """A store with the mailboxes of bob and carol, and a worker whose work the test does."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.bob = with_mailbox(store)
+        self.passed = 0.0
+        real = ClockAndEntropy()
+        sources = ClockAndEntropy(
+            clock=lambda: real.clock() + timedelta(seconds=self.passed),
+            boot=lambda: real.elapsed() + self.passed,
+        )
+        self.tried: list[int] = []
+        self.aside = 0
+        self.deed: Deed = self.close
+        time = ServiceTime(store, sources, outage_after=10**6, way=Way.MAIL)
+        self.worker = MailWorker(store, time, sources, self._process, failed=self._failed)
+
+    async def _process(self, number: int) -> None:
+        self.tried.append(number)
+        await self.deed(number)
+
+    def _failed(self) -> None:
+        self.aside += 1
+
+    async def close(self, number: int) -> None:
+        """Closes a mail, as its processing does."""
+        assert await self.store.close_incoming(number, "{}")
+
+    def add(self, number: int, box: Mailbox | None = None) -> int:
+        """Keeps a mail, and returns its number."""
+        kept = run(self.store.add_incoming(mail(box or self.bob, number)))
+        assert kept.number is not None
+        return kept.number
+
+    def row(self, number: int) -> IncomingMail:
+        """A mail as it is kept now."""
+        found = run(self.store.incoming(number))
+        assert found is not None
+        return found
+
+    def look(self, seconds: float = 0) -> list[int]:
+        """Lets time pass and looks; returns the numbers that were tried."""
+        self.passed += seconds
+        before = len(self.tried)
+        run(self.worker.look())
+        return self.tried[before:]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    with sqlite_at(tmp_path / "hkoji.sqlite3") as store:
+        yield Desk(store)
+
+
+def failing(error: Exception) -> Deed:
+    async def deed(_: int) -> None:
+        raise error
+
+    return deed
+
+
+def test_mails_are_processed_in_their_order_and_closed(desk: Desk) -> None:
+    numbers = [desk.add(number) for number in (3, 1, 2)]
+    assert desk.look() == numbers
+    assert [desk.row(number).state for number in numbers] == ["done"] * 3
+    assert desk.look() == []
+
+
+def test_the_next_mail_of_a_player_waits_for_the_one_before_it(desk: Desk) -> None:
+    first, second = desk.add(1), desk.add(2)
+    desk.deed = failing(RuntimeError("x"))
+    assert desk.look() == [first]
+    assert desk.look(1) == []
+    desk.deed = desk.close
+    assert desk.look(10) == [first, second]
+
+
+def test_after_three_failures_a_mail_is_set_aside_with_an_answer_and_the_next_is_processed(desk: Desk) -> None:
+    first, second = desk.add(1), desk.add(2)
+
+    async def one_fails(number: int) -> None:
+        if number == first:
+            raise RuntimeError("x")
+        await desk.close(number)
+
+    desk.deed = one_fails
+    assert desk.look() == [first]
+    assert desk.look(6) == [first]
+    assert desk.look(6) == []
+    assert desk.look(30) == [first, second]
+    row = desk.row(first)
+    assert (row.state, row.result, row.tries, bool(row.raw)) == ("failed", SET_ASIDE, 3, True)
+    assert desk.row(second).state == "done"
+    assert desk.aside == 1
+    assert [(game, seq, event) for game, seq, event, _ in outbox(desk.store)] == [(row.game, first, "answer")]
+    assert desk.look(3600) == []
+
+
+def test_an_hour_after_the_first_try_a_mail_is_set_aside_without_another(desk: Desk) -> None:
+    number = desk.add(1)
+    desk.deed = failing(RuntimeError("x"))
+    assert desk.look() == [number]
+    assert desk.look(3601) == []
+    assert desk.row(number).state == "failed"
+    assert desk.aside == 1
+
+
+def test_a_mail_that_kills_each_process_is_set_aside_by_the_fourth(desk: Desk) -> None:
+    number = desk.add(1)
+    for _ in range(3):
+        desk.deed = failing(asyncio.CancelledError())  # type: ignore[arg-type] # no exception that a worker may catch
+        with pytest.raises(asyncio.CancelledError):
+            desk.look()
+    assert desk.row(number).tries == 3
+    desk.deed = desk.close
+    assert desk.look(61) == []
+    assert desk.row(number).state == "failed"
+
+
+def test_while_the_clock_is_in_doubt_nothing_is_tried(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = desk.add(1)
+
+    async def doubtful(_: object) -> str:
+        raise ClockError("the clock has jumped", 30)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ServiceTime, "now", doubtful)
+        with pytest.raises(ClockError):
+            desk.look()
+    assert desk.row(number).tries == 0
+    assert desk.look() == [number]
+
+
+def test_a_database_that_fails_is_tried_again_later(desk: Desk) -> None:
+    number = desk.add(1)
+    desk.deed = failing(StorageError("the disk is full"))
+    with pytest.raises(StorageError):
+        desk.look()
+    desk.deed = desk.close
+    assert desk.look(1) == []
+    assert desk.look(5) == [number]
+    assert desk.row(number).state == "done"
+
+
+def test_a_mail_that_its_processing_leaves_open_does_not_make_the_worker_turn(desk: Desk) -> None:
+    async def nothing(_: int) -> None:
+        return None
+
+    desk.deed = nothing
+    number = desk.add(1)
+    assert desk.look() == [number]
+    assert desk.look(1) == []
+
+
+def test_a_hint_wakes_the_worker_and_an_end_stops_it(desk: Desk) -> None:
+    async def work() -> None:
+        kept, ending = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(work_at_intervals(desk.worker, kept, ending))
+        await asyncio.sleep(0.05)
+        added = await desk.store.add_incoming(mail(desk.bob, 1))
+        kept.set()
+        async with asyncio.timeout(0.9):
+            while desk.tried != [added.number]:
+                await asyncio.sleep(0.01)
+        ending.set()
+        kept.set()
+        await asyncio.wait_for(task, 5)
+
+    run(work())
