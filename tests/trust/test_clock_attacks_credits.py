@@ -182,22 +182,30 @@ def test_a_statement_sent_again(tmp_path: Path, what: str) -> None:
 
 
 @attack(
-    "an outage outside the turn that it is credited for, or with an entry of the game in it",
+    "an outage outside the turn that it is credited for, of the way that is not open to the player, "
+    "or with an entry of the game in it that came the same way",
     who=SERVICE,
     found=BOTH,
     named=SERVICE,
     file=SERVICE,
 )
-@pytest.mark.parametrize(("begin", "until"), [(-10, 5), (-10, 0), (0, 5), (25, 31), (30, 31), (31, 40)], ids=str)
-def test_an_outage_in_a_wrong_place(tmp_path: Path, begin: int, until: int) -> None:
+@pytest.mark.parametrize(
+    ("begin", "until", "way"),
+    [
+        *((begin, until, Way.HTTP) for begin, until in ((-10, 5), (-10, 0), (0, 5), (25, 31), (30, 31), (31, 40))),
+        (10, 20, Way.MAIL),
+    ],
+    ids=str,
+)
+def test_an_outage_in_a_wrong_place(tmp_path: Path, begin: int, until: int, way: Way) -> None:
     """The turn begins at second 0, and the move comes at second 30."""
     table = until_owes(timed_game(3), 1)
     start = table.now
     table.lose(10, 20)
     table.wait(30).play(1)
     assert table.last_body() == Credit(None, (Outage(later(start, 10), later(start, 20), Way.HTTP),))
-    lie = Credit(None, (Outage(later(start, begin), later(start, until), Way.HTTP),))
-    reason = "(the outage from .* is not between|the service has accepted an entry at)"
+    lie = Credit(None, (Outage(later(start, begin), later(start, until), way),))
+    reason = "(the outage from .* (is not between|is of mail)|the service has accepted an entry at)"
     forged_credit(tmp_path, table, len(table.lines) - 1, reason, lie)
 
 

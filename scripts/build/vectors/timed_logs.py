@@ -299,6 +299,19 @@ _OUTAGES: Final = (
         lambda log: helped(rekeyed(log, 120), 200, None, outage(110, 121)),
         7,
     ),
+    Case(
+        "an outage of mail, and the player has a key of their own",
+        lambda log: helped(log, 200, None, outage(110, 120, "mail")),
+        6,
+    ),
+    Case(
+        "an outage of another way",
+        lambda log: helped(log, 200, None, outage(110, 120, "pigeon")),
+        6,
+        "not-understood",
+        step=1,
+        names=None,
+    ),
     Case("an entry at the end of an outage", lambda log: helped(rekeyed(log, 120), 200, None, outage(110, 120))),
     Case(
         "two outages that touch",
@@ -332,6 +345,7 @@ _ANNULLED: Final = (
     Case("called off at D with a gift", lambda log: annul(log, gift(log.prev, 30), at=280)),
     Case("called off after D with a gift", lambda log: annul(log, gift(log.prev, 29), at=280), 5),
     Case("called off at D with an outage", lambda log: annul(log, None, outage(110, 140), at=280)),
+    Case("called off at D with an outage of mail", lambda log: annul(log, None, outage(110, 140, "mail"), at=280), 5),
     Case("called off in an outage", lambda log: annul(log, None, outage(110, 281), at=280), 5),
     Case(
         "called off, and the gift is of the seat itself",

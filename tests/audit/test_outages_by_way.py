@@ -1,0 +1,148 @@
+"""Outages of HTTP and of mail: which way helps which seat, how they are cut, and whose entries contradict them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hkoji.audit.contradictions import ContradictionKind, LogClaims, in_outage, log_claims
+from hkoji.audit.log_audit import Audit, AuditStep, audit
+from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Outage
+from hkoji.game.entry_kinds import Credit, Resign
+from hkoji.game.held_keys import MailGrade
+from hkoji.game.time_control import TimeControl
+from hkoji.game.way import Way, came_by, way_of
+from hkoji.log.line import format_log
+from tests.support.forgery import changed_body, rewrite
+from tests.support.table import AT, Table
+from tests.support.timed_table import TimedTable, later
+
+HOUR = Agreement(TimeControl(3600, 0, 0, 0))
+OTHER = {Way.HTTP: Way.MAIL, Way.MAIL: Way.HTTP}
+
+
+def game_of(seed: int = 3, held: tuple[int, ...] = (1,), **more: object) -> TimedTable:
+    """A game up to its first move; the keys of the seats `held` are held by the service."""
+    return TimedTable(seed=seed, agreement=HOUR, held=held, **more).begin()  # type: ignore[arg-type] # fields by name
+
+
+def until_owed_by(table: TimedTable, seat: int) -> TimedTable:
+    """Plays until a seat owes the next entry, and the other one has made the last."""
+    while table.course.actor != seat:
+        table.play(1)
+    return table
+
+
+def audited(table: Table, *, receipts: bool = True) -> Audit:
+    return audit(format_log(table.lines, receipts=receipts).encode(), {"server": table.server.public})
+
+
+@pytest.mark.parametrize("held", [(), (0,), (1,), (0, 1)])
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("way", list(Way))
+def test_an_outage_helps_the_seats_to_which_its_way_is_open(held: tuple[int, ...], seat: int, way: Way) -> None:
+    table = until_owed_by(game_of(held=held), seat)
+    open_to = Way.MAIL if seat in held else Way.HTTP
+    assert way_of(table.course, seat) is open_to
+    lost = Outage(later(table.now, 10), later(table.now, 50), way)
+    table.outages = (lost,)
+    table.wait(60).play(1)
+    credits = [line for line in table.lines if line.entry.kind == "credit"]
+    if way is open_to:
+        assert [credit.entry.body["outages"] for credit in credits] == [[lost.to_json()]]
+    else:
+        assert credits == []
+    assert audited(table).findings == audited(table, receipts=False).findings == ()
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_an_outage_of_the_wrong_way_convicts_the_service(seat: int) -> None:
+    table = until_owed_by(game_of(), seat)
+    way = way_of(table.course, seat)
+    table.outages = (Outage(later(table.now, 10), later(table.now, 50), way),)
+    table.wait(60).play(1)
+    place = next(n for n, line in enumerate(table.lines) if line.entry.kind == "credit")
+    lie = Outage(table.outages[0].begin, table.outages[0].until, OTHER[way])
+    text = rewrite(table, changed_body(table, place, outages=[lie.to_json()]))
+    found = audit(text.encode(), {"server": table.server.public}).findings
+    assert [(each.step, each.entry, each.signer) for each in found] == [(AuditStep.TIMES, place, "server")]
+    assert "does not help" in found[0].reason
+
+
+def test_a_delegate_does_not_change_which_way_is_open() -> None:
+    table = until_owed_by(game_of(held=()), 1)
+    table.delegate(1, MailGrade.TOKEN)
+    assert way_of(table.course, 1) is Way.HTTP
+    lost = [Outage(later(table.now, 10), later(table.now, 50), way) for way in Way]
+    table.outages = tuple(lost)
+    table.wait(60).play(1)
+    assert table.last_body() == Credit(None, (lost[0],))
+    assert audited(table).findings == ()
+
+
+def test_after_a_revoked_held_key_http_is_open() -> None:
+    table = until_owed_by(game_of(), 1)
+    table.outages = tuple(Outage(later(table.now, 10), later(table.now, 50), way) for way in Way)
+    table.revoke(1)
+    table.held = ()
+    assert way_of(table.course, 1) is Way.HTTP
+    table.wait(60).play(1)
+    assert table.last_body() == Credit(None, (table.outages[0],))
+    assert audited(table).findings == ()
+
+
+def test_a_turn_can_begin_and_end_within_an_outage_of_the_other_way() -> None:
+    """The host moves by HTTP while no mail comes in; what the guest gets back begins with the guest's own time."""
+    table = until_owed_by(game_of(), 0)
+    away = Outage(later(table.now, 20), later(table.now, 90), Way.MAIL)
+    table.outages = (away,)
+    table.wait(40)
+    while table.course.actor == 0:
+        table.play(1)
+    begun = table.refereed.at
+    assert away.holds(begun)
+    table.wait(100).play(1)
+    assert table.last_body() == Credit(None, (Outage(begun, away.until, Way.MAIL),))
+    for receipts in (True, False):
+        assert audited(table, receipts=receipts).findings == ()
+
+
+# --- contradictions ---------------------------------------------------------------------------------------------------
+
+
+def said(table: Table, *, receipts: bool = True) -> LogClaims:
+    found = log_claims(audited(table, receipts=receipts))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("receipts", [True, False])
+@pytest.mark.parametrize("way", list(Way))
+@pytest.mark.parametrize("held", [(), (0, 1)])
+def test_only_an_entry_that_came_the_same_way_contradicts_an_outage(
+    held: tuple[int, ...], way: Way, *, receipts: bool
+) -> None:
+    outage = Outage(later(AT, 5), later(AT, 15), way)
+    other = Table(seed=4, held=held).begin()
+    other.send(other.move(other.course.state.legal_actions()[0]), outage.begin)
+    place = other.course.seq
+    while other.lines[place].entry.by == "server":
+        place -= 1
+    other.send(other.entry(0, Resign()), later(AT, 30))  # so that a later `seen` states that time
+    found = in_outage(said(other, receipts=receipts), outage, "another")
+    if way is (Way.MAIL if held else Way.HTTP):
+        assert found is not None
+        assert (found.kind, found.entry, found.signer) == (ContradictionKind.OUTAGE, place, "server")
+    else:
+        assert found is None
+
+
+def test_what_nobody_sent_contradicts_no_outage() -> None:
+    """The service's own entries, and the `seed` that it sends for a held seat."""
+    table = Table(seed=5, held=(0, 1)).begin()
+    kinds = {line.entry.kind: came_by(line.entry) for line in table.lines}
+    assert kinds["offer"] is kinds["seed"] is None
+    assert kinds["open"] is kinds["join"] is Way.MAIL
+    claims = said(table)
+    sent = [number for number, way in enumerate(claims.ways) if way]
+    assert [table.lines[number].entry.kind for number in sent] == ["open", "join"]
