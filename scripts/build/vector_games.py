@@ -12,6 +12,7 @@ from pathlib import Path
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.course import Stage
+from hkoji.game.held_keys import MailGrade
 from hkoji.game.replay import replay
 from hkoji.game.time_control import parse_time_control
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -19,7 +20,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.transcript import format_rounds
 from scripts.build.golden import main
 from tests.support.forgery import every_pin
-from tests.support.table import AT, Table, new_game
+from tests.support.table import AT, Table, held_game, new_game
 from tests.support.timed_table import TimedTable, later
 
 FOLDER = Path(__file__).parents[2] / "tests" / "data" / "vectors" / "games"
@@ -47,6 +48,7 @@ def tables() -> dict[str, Table]:
         "road-resigned.jsonl": road_resigned,
         **rekeyed_tables(),
         **timed_tables(),
+        **held_tables(),
         "road-running.jsonl": new_game(11, GeishasRoad(starting_markers="random")).play(9),
     }
 
@@ -70,6 +72,27 @@ def rekeyed_tables() -> dict[str, Table]:
         "revoked.jsonl": revoked.play(),
         "road-rekeyed.jsonl": road_rekeyed,
         "road-revoked-running.jsonl": road_revoked.play(6),
+    }
+
+
+def held_tables() -> dict[str, Table]:
+    """Games in which the service holds keys: of one seat, of both, and beside a player's own."""
+    both = held_game(43, Hanamikoji(), held=(0, 1), grade=MailGrade.DKIM).play(5)
+    annulled = TimedTable(GeishasRoad(), 44, agreement=Agreement(parse_time_control("3d/14d")), held=(0,))
+    _play_timed(annulled, 5)
+    annulled.give_time(DAY)
+    _play_timed(annulled, 1)
+    annulled.call_off()
+    delegated = new_game(45).play(4)
+    seat = delegated.course.actor or 0
+    delegated.delegate(seat)
+    delegated.send(delegated.by_mail(seat, entry_kinds.Resign()))
+    return {
+        "held.jsonl": held_game(41).play(),
+        "road-held.jsonl": held_game(42, GeishasRoad(), held=(0,)).play(),
+        "both-held-running.jsonl": both,
+        "held-annulled.jsonl": annulled,
+        "delegated.jsonl": delegated,
     }
 
 

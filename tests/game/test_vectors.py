@@ -118,6 +118,18 @@ BY_BOTH = (
     "by link: link, sig and name",
     "by link: link_sig is None",
     "by link: declined",
+    # Held keys
+    "held: begun",
+    "held: a certificate of another service",
+    "held: a certificate with a key too many",
+    "held: a weak key",
+    "held: a mail of grade none in a resign",
+    "held: a join without mail",
+    "held: a mail under an own key",
+    "held: signed in hkoji.entry.v1 with a mail",
+    "held: delegated, and a mail",
+    "held: a weaker mail than was delegated",
+    "held: a delegation, then a revoke",
     # Receipts and times
     "the receipts go back, with receipts",
     "seen is not the receipt's time, with receipts",

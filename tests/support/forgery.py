@@ -20,7 +20,13 @@ def pins(table: Table) -> dict[str, PublicKey]:
 def every_pin(table: Table) -> dict[str, tuple[PublicKey, ...]]:
     """All keys that anybody at the table has had."""
     setup = table.course.setup
-    return {"alice": setup.all_keys(0), "bob": setup.all_keys(1), "server": (table.server.public,)}
+    beside = [held for held in setup.held_keys if not held.only]
+    alice, bob = (tuple(each.gateway.key for each in beside if each.seat == seat) for seat in (0, 1))
+    return {
+        "alice": (*setup.all_keys(0), *alice),
+        "bob": (*setup.all_keys(1), *bob),
+        "server": (table.server.public,),
+    }
 
 
 def rewrite(table: Table, changes: dict[int, dict[str, object]]) -> str:

@@ -163,6 +163,8 @@ def statements(head: str) -> tuple[tuple[str, str], ...]:
         ("head", canonical({"at": AT, "game": GAME, "head": head, "seq": 8, "v": 1})),
         ("head", canonical({"at": LAST_TIME, "game": GAME, "head": head, "seq": 0, "v": 1})),
         ("link", canonical({**entering(head), "name": "alice"})),
+        ("give", canonical({**said, "mail": {"commit": "cd" * 32, "grade": "dkim"}, "seconds": 60})),
+        ("annul", canonical({**said, "mail": {"commit": "cd" * 32, "grade": "token"}})),
     )
 
 
@@ -172,7 +174,7 @@ def entering(prev: str) -> Vector:
 
 
 def _bad_statements(head: str) -> Iterator[Vector]:
-    (_, give), (_, most), (_, annul), (_, said), _, (_, link) = statements(head)
+    (_, give), (_, most), (_, annul), (_, said), _, (_, link), (_, by_mail), (_, off) = statements(head)
     for form, text, reason in (
         ("give", give.replace('"seconds":1', '"seconds":0'), "no time is given"),
         ("give", most.replace("2592000", "2592001"), "over 30 days are given"),
@@ -190,6 +192,11 @@ def _bad_statements(head: str) -> Iterator[Vector]:
         ("head", said.replace('"seq":8', '"seq":-8'), "seq has a sign"),
         ("head", said.replace(head, head.upper()), "head has capitals"),
         ("head", annul, "another statement"),
+        ("give", by_mail.replace('"dkim"', '"none"'), "the grade none in a gift"),
+        ("give", by_mail.replace("cd" * 32, "CD" * 32), "the commit has capitals"),
+        ("annul", off.replace('{"commit":"' + "cd" * 32 + '","grade":"token"}', "null"), "mail is null"),
+        ("annul", by_mail, "a gift by mail"),
+        ("head", said.replace('"game"', '"mail":{},"game"'), "a mail in a head"),
         ("link", annul, "another statement"),
         ("link", link.replace("ab" * 32, "AB" * 32), "entropy_commit has capitals"),
         ("link", link.replace(f'"game":"{GAME}",', ""), "game is missing"),

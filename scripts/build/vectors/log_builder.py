@@ -56,8 +56,11 @@ class Log:
         at: int | None = None,
         seen: int | None = None,
         receipt: int | None = None,
+        space: str = "",
     ) -> Log:
         """Adds an entry, signed by the secret `signer`, by default that of its author.
+
+        `space` is another namespace than the one that the text demands.
 
         `at` is its time of record, by default that of the entry before. `seen` and `receipt` say something else than
         the time of record before it and its own. Returns the log.
@@ -66,7 +69,8 @@ class Log:
         value: Vector = {"at": after(self.time), "body": body, "by": by, "game": GAME, "kind": kind, "prev": self.prev}
         said = after(before if seen is None else seen) if self.texts else None
         text = canonical({**value, "seen": said, "seq": len(self.texts), "v": 1})
-        space = "hkoji.server.v1" if by == "server" else "hkoji.entry.v1"
+        player = "hkoji.gateway.v1" if "mail" in body else "hkoji.entry.v1"
+        space = space or ("hkoji.server.v1" if by == "server" else player)
         seq = len(self.texts)
         self.texts.append(text)
         taken = after(self.time if receipt is None else receipt)

@@ -8,6 +8,7 @@ from typing import Final
 
 from scripts.build.vectors.agreements import agreements
 from scripts.build.vectors.formulas import Vector, key_text, public
+from scripts.build.vectors.held_logs import HELD, SECOND, held_logs
 from scripts.build.vectors.link_logs import link_logs
 from scripts.build.vectors.log_builder import begun
 from scripts.build.vectors.timed_logs import timed_logs
@@ -18,9 +19,12 @@ _LATER: Final = ("o", "offer2", "of-er_", "o" * 32, "plan")
 
 def logs() -> Vector:
     """logs.json"""
-    signers = {"server": ("server",), "alice": ("alice", "alice 2", "alice 3"), "bob": ("bob",)}
+    signers = {"server": ("server",), "alice": ("alice", "alice 2", "alice 3", SECOND), "bob": ("bob", HELD)}
     keys = {name: [key_text(public(each)) for each in signers[name]] for name in signers}
-    return {"keys": keys, "logs": [*_key_changes(), *_kinds(), *agreements(), *link_logs(), *timed_logs()]}
+    return {
+        "keys": keys,
+        "logs": [*_key_changes(), *_kinds(), *agreements(), *link_logs(), *held_logs(), *timed_logs()],
+    }
 
 
 def _key_changes() -> Iterator[Vector]:
