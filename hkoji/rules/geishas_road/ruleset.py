@@ -62,13 +62,13 @@ class GeishasRoad:
     def from_json(cls, options: dict[str, Json]) -> GeishasRoad:
         """Reads `to_json`. Raises `NotUnderstoodError` for another version or option, else `MalformedError`."""
         version = options.get("version")
-        if type(version) is not int:
-            raise MalformedError(tell("ruleset"), tell("its version is not a number"))
-        if version != VERSION:
+        if type(version) is int and version != VERSION:
             raise NotUnderstoodError(tell("{name} version", name=NAME), str(version))
         for key in options:
             if key not in ("first", "markers", "name", "version"):
                 raise NotUnderstoodError(tell("{name} option", name=NAME), key)
+        if type(version) is not int:
+            raise MalformedError(tell("ruleset"), tell("its version is not a number"))
         first, markers = options.get("first"), options.get("markers")
         if not isinstance(first, str) or not isinstance(markers, str):
             raise MalformedError(tell("ruleset"), tell("first and markers are not both text"))

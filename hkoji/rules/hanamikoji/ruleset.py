@@ -79,14 +79,14 @@ class Hanamikoji:
     def from_json(cls, options: dict[str, Json]) -> Hanamikoji:
         """Reads `to_json`. Raises `NotUnderstoodError` for another version or option, else `MalformedError`."""
         version = options.get("version")
-        if type(version) is not int:
-            raise MalformedError(tell("ruleset"), tell("its version is not a number"))
-        if version != VERSION:
+        if type(version) is int and version != VERSION:
             raise NotUnderstoodError(tell("{name} version", name=NAME), str(version))
         known = {"first", "max_rounds", "name", "tiebreak", "version"}
         for key in options:
             if key not in known:
                 raise NotUnderstoodError(tell("{name} option", name=NAME), key)
+        if type(version) is not int:
+            raise MalformedError(tell("ruleset"), tell("its version is not a number"))
         first, limit, tiebreak = options.get("first"), options.get("max_rounds"), options.get("tiebreak")
         if not isinstance(first, str) or not isinstance(tiebreak, str) or type(limit) is not int:
             raise MalformedError(tell("ruleset"), tell("first or tiebreak is not text, or max_rounds is not a number"))

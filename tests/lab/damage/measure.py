@@ -14,6 +14,9 @@ Single pieces: a signature, a receipt, a view, a key, a file of keys and a priva
 or --pieces of each. A receipt is JSON, and a file of keys has spaces: damages that leave the meaning of such a file
 unchanged are counted apart, and not among the damages tried.
 
+--mail flips 10,000 bits (or --mail N) in logs of games in which the service holds keys. Each goes to `hkoji audit` and
+to docs/spec/audit.sh: neither may exit with 0, and they must agree.
+
 --shell N gives N of the damaged logs to docs/spec/audit.sh, which must agree with `hkoji audit` on step and entry.
 Exits with 1 if anything was wrong.
 """
@@ -29,10 +32,11 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.lab.damage.held_logs import flips, undetected
 from tests.lab.damage.pieces import SAME, complaint, pieces
 from tests.lab.damage.single_bytes import SORTS, Auditor, Damage, all_damages, some_damages, sound_logs
 from tests.lab.two_audits.damaged_logs import Case
@@ -77,7 +81,10 @@ def main() -> None:
     parser.add_argument(
         "--shell", type=int, default=0, metavar="N", help="also give this many damaged logs to the script"
     )
+    parser.add_argument("--mail", type=int, nargs="?", const=10_000, metavar="N", help="flip bits in logs of held keys")
     given = parser.parse_args()
+    if given.mail is not None:
+        sys.exit(_mail(given.mail, given.seed, given.jobs))
     if given.shell and (missing := missing_tools()):
         sys.exit(missing)
     started = time.monotonic()
@@ -92,6 +99,20 @@ def main() -> None:
     total = tried + in_pieces
     print(f"{total:,} damages in {time.monotonic() - started:.0f} s, {len(wrong)} not detected properly")
     sys.exit(bool(wrong))
+
+
+def _mail(tries: int, seed: int, jobs: int) -> int:
+    """Flips bits in logs of held keys, and returns the exit code."""
+    if missing := missing_tools():
+        sys.exit(missing)
+    started = time.monotonic()
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for each in undetected(islice(flips(random.Random(seed)), tries), Path(folder), max(jobs, 2)):
+            wrong += 1
+            print(f"{each.name}: the script exits with {each.script}, hkoji with {each.hkoji}", flush=True)
+    print(f"{tries:,} flipped bits in {time.monotonic() - started:.0f} s, {wrong} not detected by both")
+    return int(wrong > 0)
 
 
 def _logs(given: argparse.Namespace) -> tuple[int, list[str], list[tuple[int, Damage]]]:

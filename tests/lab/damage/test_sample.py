@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from hkoji.audit.log_audit import audit
+from tests.lab.damage.held_logs import flips, held_logs, undetected
 from tests.lab.damage.pieces import SAME, complaint, pieces
 from tests.lab.damage.single_bytes import Auditor, Damage, Sound, all_damages, some_damages, sound_logs
+from tests.support.shell_audit import missing_tools
 
 
 @pytest.mark.parametrize("log", sound_logs(), ids=lambda log: log.name)
@@ -27,6 +30,16 @@ def test_damage_to_a_log_is_found_where_it_is(log: Sound) -> None:
             assert not wrong, damage
             found[word] += 1
     assert len(found) > 2
+
+
+def test_a_flipped_bit_in_a_log_of_held_keys_passes_neither_audit(tmp_path: Path) -> None:
+    if missing := missing_tools():
+        pytest.fail(missing)
+    assert {"held.jsonl", "delegated.jsonl"} <= {log.name for log in held_logs()}
+    tried = [each for each in islice(flips(random.Random(5)), 200) if "begun" in each[0].name]
+    assert list(undetected(tried[:24], tmp_path, 2)) == []
+    for log, damage in islice(flips(random.Random(6)), 150):
+        assert not audit(damage.of(log.data), log.pins).ok, (log.name, damage)
 
 
 def test_what_is_remembered_of_the_sound_log_changes_nothing() -> None:
@@ -79,5 +92,5 @@ def test_the_logs_hold_and_end_in_every_way() -> None:
         for result in (audit(log.data, log.pins) for log in sound_logs())
         if result.ok
     )
-    assert ends.total() == len(sound_logs()) == 26
+    assert ends.total() == len(sound_logs()) == 31
     assert {reason for _, reason in ends} >= {"", "charm", "resign", "cancel", "limit", "timeout"}
