@@ -180,6 +180,7 @@ def _enlarge(path: Path) -> None:
         "created": "printf('2026-01-01T%02d:%02d:%02dZ', n % 24, n % 60, n % 59)",
         "updated": "'2026-01-02T00:00:00Z'",
         "agreement": "'{}'",
+        "way": "'http'",
         "look_at": f"iif(n <= {_OVERDUE}, '2026-01-05T00:00:00Z', printf('2999-01-%02dT00:00:00Z', n % 28 + 1))",
     }
     values["deadline"] = values["look_at"]

@@ -381,6 +381,65 @@ class TimeContract:
             later(end, 201), later(end, 400), Way.HTTP
         )
 
+    def test_each_way_has_a_beat_of_its_own(self, store: Store) -> None:
+        run(store.beat(Way.MAIL, FIRST))
+        assert [run(store.last_beat(way)) for way in (Way.HTTP, Way.MAIL)] == [None, FIRST]
+        run(store.beat(Way.HTTP, SECOND))
+        assert [run(store.last_beat(way)) for way in (Way.HTTP, Way.MAIL)] == [SECOND, FIRST]
+
+    @pytest.mark.parametrize(("way", "other"), [(Way.HTTP, Way.MAIL), (Way.MAIL, Way.HTTP)])
+    def test_a_gap_of_one_way_begins_after_what_came_that_way_only(self, store: Store, way: Way, other: Way) -> None:
+        for each in Way:
+            run(store.beat(each, FIRST))
+        new_game_after(store, later(FIRST, 100), other)
+        run(store.add_outage(Outage(later(FIRST, 200), later(FIRST, 300), other), later(FIRST, 400)))
+        found = run(store.close_gap(way, FIRST, later(FIRST, 600)))
+        assert found == Outage(later(FIRST, 1), later(FIRST, 600), way)
+        assert [run(store.last_beat(each)) for each in (way, other)] == [later(FIRST, 600), FIRST]
+
+    def test_what_nobody_sent_bounds_no_gap(self, store: Store) -> None:
+        """A `seed` that the service sends for a held seat has a mail of the grade `none`."""
+        for way in Way:
+            run(store.beat(way, FIRST))
+        append = taken(new_game(store, 2), 0, later(FIRST, 100))
+        run(store.append(replace(append, lines=(by_mail(append.lines[0], "none"),))))
+        for way in Way:
+            recorded = run(store.close_gap(way, FIRST, later(FIRST, 600)))
+            assert recorded == Outage(later(FIRST, 1), later(FIRST, 600), way)
+
+    @pytest.mark.parametrize("way", list(Way))
+    def test_an_outage_by_hand_is_bounded_by_its_way_only(self, store: Store, way: Way) -> None:
+        other = Way.MAIL if way is Way.HTTP else Way.HTTP
+        at, until = later(FIRST, 100), later(FIRST, 300)
+        new_game_after(store, at, way)
+        with pytest.raises(IllegalError, match=way):
+            run(store.add_outage(Outage(at, until, way), until))
+        assert run(store.outages()) == ()
+        run(store.add_outage(Outage(at, until, other), until))
+        run(store.add_outage(Outage(later(at, 1), until, way), until))  # it touches one of the other way
+        assert len(run(store.outages())) == 2
+
+    def test_an_append_that_does_not_know_an_outage_of_the_other_way_changes_nothing(self, store: Store) -> None:
+        table = new_game(store, 1)
+        run(store.add_outage(Outage(FIRST, SECOND, Way.MAIL), SECOND))
+        before = state(store, table)
+        with pytest.raises(StaleDecisionError):
+            run(store.append(next_line(table, 0)))
+        assert state(store, table) == before
+
+    def test_a_deadline_is_found_by_its_way(self, store: Store) -> None:
+        """Each append says which way it is, also where the time from which the keeper looks could stay."""
+        table = new_game(store, 1)
+        run(store.append(replace(next_line(table, 0, deadline=FIRST), way=Way.MAIL)))
+        assert [run(store.overdue(way, THIRD, 5)) for way in (Way.HTTP, Way.MAIL)] == [(), (table.game,)]
+        history = run(store.history(table.game))
+        assert history is not None
+        assert (history.deadline, history.way) == (FIRST, Way.MAIL)
+        append = replace(next_line(table, 1, deadline=SECOND), deadline=FIRST, way_before=Way.MAIL)
+        run(store.append(append))
+        assert [run(store.overdue(way, THIRD, 5)) for way in (Way.HTTP, Way.MAIL)] == [(table.game,), ()]
+        assert run(store.overdue(Way.HTTP, SECOND, 5)) == ()
+
     def test_an_empty_gap_is_none(self, store: Store) -> None:
         assert run(store.close_gap(Way.HTTP, None, FIRST)) is None  # the first start
         assert run(store.last_beat(Way.HTTP)) == FIRST

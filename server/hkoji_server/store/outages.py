@@ -7,7 +7,6 @@ before the transaction excluded them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from sqlalchemy import Connection, func, insert, select, update
@@ -83,7 +82,7 @@ def add_outage(connection: Connection, outage: Outage, now: str) -> None:
 
 def _newest_time(connection: Connection, way: Way, known: str) -> str:
     """Returns the newest of the time `known` and of the T of all entries that came that way."""
-    return next(_times(connection, way, _second_after(known)), known)
+    return _last_time(connection, way, _second_after(known)) or known
 
 
 def _time_within(connection: Connection, outage: Outage) -> str | None:
@@ -96,7 +95,7 @@ def _time_within(connection: Connection, outage: Outage) -> str | None:
         found: str | None = connection.execute(select(INCOMING.c.received).where(*within).limit(1)).scalar()
         if found is not None:
             return found
-    return next(_times(connection, outage.way, outage.begin, outage.until), None)
+    return _last_time(connection, outage.way, outage.begin, outage.until)
 
 
 def _newest_received(connection: Connection, way: Way) -> str | None:
@@ -107,8 +106,8 @@ def _newest_received(connection: Connection, way: Way) -> str | None:
     return newest
 
 
-def _times(connection: Connection, way: Way, begin: str, until: str | None = None) -> Iterator[str]:
-    """The T in [begin, until) of entries that came one way, the newest first.
+def _last_time(connection: Connection, way: Way, begin: str, until: str | None = None) -> str | None:
+    """Returns the newest T in [begin, until) of an entry that came that way; None if there is none.
 
     T is stored as the time of the receipt. It never decreases within a game: games that were last changed before
     `begin` have none after it.
@@ -122,9 +121,8 @@ def _times(connection: Connection, way: Way, begin: str, until: str | None = Non
     )
     if until is not None:
         found = found.where(time < until)
-    for at, text in connection.execute(found, execution_options={"yield_per": _PAGE}):
-        if came_by(parse_entry(text)) is way:
-            yield at
+    with connection.execute(found, execution_options={"yield_per": _PAGE}) as rows:
+        return next((at for at, text in rows if came_by(parse_entry(text)) is way), None)
 
 
 def _record(connection: Connection, outage: Outage) -> None:
