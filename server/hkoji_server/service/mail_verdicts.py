@@ -1,8 +1,8 @@
 """What a mail needs to count: a pure table over who has sent it and how well that is known.
 
-docs/spec/log.md, "Held keys". A mail to a token that is known is done as it says, asked back, or not acted on. To ask back is to do
-nothing, and to send the registered address a new token with the order as it was understood. So whoever can forge a
-sender, but cannot read the mailbox, changes nothing. This module reads no mail and knows no store.
+docs/spec/log.md, "Held keys". A mail to a token that is known is done as it says, asked back, or not acted on. To ask
+back is to do nothing, and to send the registered address a new token with the order as it was understood. So whoever
+can forge a sender, but cannot read the mailbox, changes nothing. This module reads no mail and knows no store.
 """
 
 from __future__ import annotations
