@@ -16,6 +16,7 @@ import pytest
 
 from hkoji.cli.app import app, root_command
 from hkoji.cli.exits import Exit
+from hkoji.cli.games.by_mail import grades_by_mail
 from hkoji.cli.output import error_json, out, versioned
 from hkoji.errors import TooManyError
 from hkoji.log.line import format_log
@@ -25,7 +26,7 @@ from tests.support.json_page import JsonPage, read_json_page
 from tests.support.receiver import receiver
 from tests.support.service import Service, serving
 from tests.support.shell import Done, run
-from tests.support.table import new_game, whole_game
+from tests.support.table import held_game, new_game, whole_game
 
 ROOT: Final = Path(__file__).parents[2]
 GAMES: Final = ROOT / "tests" / "data" / "vectors" / "games"
@@ -95,6 +96,9 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
         operators(record)
     offline(record, game)
     record.outputs["Errors"].append(versioned({"error": error_json(TooManyError(7))}))  # a service at its limit
+    # No player of the games above plays by mail.
+    grades = {name: grade.value for name, grade in grades_by_mail(held_game(1).course.setup).items()}
+    record.outputs["show"].append({**record.outputs["show"][0], "by_mail": grades})
     return record.outputs
 
 
