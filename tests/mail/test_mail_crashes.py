@@ -57,48 +57,54 @@ class Killer:
         self.until_done(lambda: self.world.deliver(61))
 
 
-def test_crash_at_every_point_of_a_game(tmp_path: Path) -> None:
-    rng = random.Random(14)
+def test_crash_at_every_point_of_games(tmp_path: Path) -> None:
     with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
         world.processes = False
         alice, bob = Player(world.service, "alice").register(), world.player("bob@example.org")
         killer = Killer(world)
-        game = world.invite(alice, "bob", "bob@example.org")
-        orders: dict[int, str] = {}
-        answered: set[str] = set()
-        while not is_over(world, game):
-            killer.deliver()
-            # A mail program shows letters with one id once.
-            for letter in {letter.id: letter for letter in unread(bob)}.values():
-                before = alice.head(game)
-                lines = ["accept"] if letter.id.startswith("<invited.") else offered(letter)
-                if not lines or letter.id in answered or letter.id.startswith("<answer.1."):
-                    continue
-                answered.add(letter.id)
-                line = rng.choice(lines)
-                bob.answer(letter, line)
-                received = world.incoming().received
-                killer.process()
-                added = [line for line in alice.lines(game) if line.entry.seq > before[0] and line.entry.by == "bob"]
-                kept = world.incoming()
-                assert kept.state == "done"
-                assert len(added) == 1, kept.result
-                receipt = added[0].receipt
-                assert receipt is not None
-                assert receipt.receipt.at == received
-                orders[kept.number] = line
-            move_by_client(alice.login(), game)
-        killer.deliver()
-        assert killer.kills >= LEAST_KILLS
-        raw = world.service.ask("GET", f"/v1/games/{game}/log").body
-        assert audit(raw).ok
-        by_mail = [line for line in alice.lines(game) if line.entry.by == "bob" and line.entry.kind != "seed"]
-        assert len(by_mail) == len(orders)
-        assert len(world.run(world.store.evidence(game, "bob"))) == len(orders)
+        orders: set[int] = set()
+        while killer.kills < LEAST_KILLS:
+            orders |= play_and_be_killed(killer, alice.login(), bob)
         verify_ids(bob, orders)
 
 
-def verify_ids(player: MailboxPlayer, orders: dict[int, str]) -> None:
+def play_and_be_killed(killer: Killer, alice: Player, bob: MailboxPlayer) -> set[int]:
+    """Plays a game whose mail process is killed again and again. Returns the numbers of the mails with orders."""
+    world, rng = killer.world, random.Random(14)
+    game = world.invite(alice, "bob", "bob@example.org")
+    orders: set[int] = set()
+    answered: set[str] = set()
+    while not is_over(world, game):
+        killer.deliver()
+        # A mail program shows letters with one id once.
+        for letter in {letter.id: letter for letter in unread(bob)}.values():
+            lines = ["accept"] if letter.id.startswith("<invited.") else offered(letter)
+            if not lines or letter.id in answered or letter.id.startswith("<answer.1."):
+                continue
+            answered.add(letter.id)
+            before = alice.head(game)
+            bob.answer(letter, rng.choice(lines))
+            received = world.incoming().received
+            killer.process()
+            added = [line for line in alice.lines(game) if line.entry.seq > before[0] and line.entry.by == "bob"]
+            kept = world.incoming()
+            assert kept.state == "done"
+            assert len(added) == 1, kept.result
+            receipt = added[0].receipt
+            assert receipt is not None
+            assert receipt.receipt.at == received
+            orders.add(kept.number)
+        move_by_client(alice.login(), game)
+    killer.deliver()
+    raw = world.service.ask("GET", f"/v1/games/{game}/log").body
+    assert audit(raw).ok
+    by_mail = [line for line in alice.lines(game) if line.entry.by == "bob" and line.entry.kind != "seed"]
+    assert len(by_mail) == len(orders)
+    assert len(world.run(world.store.evidence(game, "bob"))) == len(orders)
+    return orders
+
+
+def verify_ids(player: MailboxPlayer, orders: set[int]) -> None:
     """A letter that was sent twice has one id, and each mail has one answer."""
     ids: dict[str, set[str]] = defaultdict(set)
     for letter in unread_all(player):
