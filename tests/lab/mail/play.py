@@ -22,10 +22,13 @@ GUEST: Final = "bob"
 _PAUSE: Final = 0.05
 _QUIET: Final = 90.0
 """After so many seconds in which nothing happens, the game is stuck."""
+_SETTLED: Final = 1.0
+"""If no letter comes for so many seconds after the end of a game, none is on its way."""
 _WIDEST: Final = 72
 _ENCODED: Final = re.compile(
     rb"^(message-id|reply-to|in-reply-to|references|list-[a-z-]+):(.*\r?\n(?:[ \t].*\r?\n)*)", re.I | re.M
 )
+LOG: Final = {"en": "log", "it": "registro"}
 _NEW: Final = {"en": "new", "it": "nuova"}
 
 
@@ -78,17 +81,23 @@ class Correspondent:
         self._said.letter(self.player.name, letter)
         return letter
 
-    def wait_for_log(self, done: PlayedByMail) -> None:
-        """Waits for the letter with the log of a game that is over, and compares the log."""
-        end = time.monotonic() + _QUIET
+    def ask_for_log(self, done: PlayedByMail) -> None:
+        """Asks for the log of a game that is over, in answer to the letter that says so, and compares it."""
+        end, last, known = time.monotonic() + _QUIET, self._said.last.get(self.player.name), -1
+        while (last is None or offered(last) or len(letters(self.player.mailbox)) != known) and time.monotonic() < end:
+            known = len(letters(self.player.mailbox))
+            time.sleep(_SETTLED)
+            self.go_on()
+            last = self._said.last.get(self.player.name)
+        assert last is not None
+        self.write(last, LOG[self.reader.lang])
         found: list[bytes] = []
         while not found and time.monotonic() < end:
-            self.go_on()
-            every = letters(self.player.mailbox)
-            found = [each for letter in every for each in letter.attachments.values()]
             time.sleep(_PAUSE)
-        if done.log not in found:
-            done.wrong.append(f"{self.player.name} has got {len(found)} logs, and none is that of the game")
+            self.go_on()
+            found = [each for letter in letters(self.player.mailbox) for each in letter.attachments.values()]
+        if found != [done.log]:
+            done.wrong.append(f"{self.player.name} has got {len(found)} logs, and not just that of the game")
 
     def order(self, to: str, *lines: str) -> None:
         """Writes a mail that answers no letter."""
@@ -107,12 +116,13 @@ class Transcript:
     letters: int = 0
     mails: int = 0
     wrong: list[str] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
+    last: dict[str, Letter] = field(default_factory=dict)
+    """The last letter to each player."""
 
     def letter(self, name: str, letter: Letter) -> None:
         """A letter has come."""
         self.letters += 1
-        self.texts.append(letter.text)
+        self.last[name] = letter
         self._print(f"---- letter {self.letters}, to {name}: {letter.subject}", letter.text)
         self.wrong += [f"a line of {len(line)} columns: {line}" for line in letter.lines if len(line) > _WIDEST]
         head = letter.raw.partition(b"\r\n\r\n")[0] + b"\r\n"
@@ -233,7 +243,7 @@ def play_by_mail(world: MailWorld, office: PostOffice, wanted: WantedGame, *, pr
             break
         time.sleep(_PAUSE)
     for each in game.by_mail.values():
-        each.wait_for_log(done)
+        each.ask_for_log(done)
     done.letters, done.mails, done.seconds = said.letters, said.mails, time.monotonic() - began
     done.wrong += said.wrong
     return done
