@@ -1,0 +1,200 @@
+"""From the first letter to the first card: accepting, declining, and what invited people can write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
+from hkoji.game.clock import add_seconds
+from hkoji.game.time_control import DAY, TimeControl
+from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mailbox_player import MailboxPlayer
+from tests.support.mail.post_office import Letter
+from tests.support.service import Player
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ListWorld]:
+    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
+        yield world
+
+
+class Invited:
+    """Alice has invited bob, who has the letter."""
+
+    def __init__(self, world: ListWorld, **options: Agreement) -> None:
+        self.world = world
+        self.alice = Player(world.service, "alice").register()
+        self.bob = world.player("bob@example.org")
+        self.game = world.invite(self.alice, "bob", "bob@example.org", **options)
+        assert world.deliver() == ["invited"]
+        self.letter = self.bob.next_letter(0)
+
+    def write(self, *lines: str, to: Letter | None = None) -> str:
+        self.bob.answer(to or self.letter, *lines)
+        return str(json.loads(self.world.incoming().result)["answer"])
+
+    def answers(self) -> list[Letter]:
+        self.world.deliver(1)
+        return unread(self.bob)
+
+    def kinds(self) -> list[str]:
+        return [line.entry.kind for line in self.alice.lines(self.game)]
+
+
+@pytest.fixture
+def invited(world: ListWorld) -> Invited:
+    return Invited(world)
+
+
+def registered(world: ListWorld, name: str) -> bool:
+    return world.service.ask("GET", f"/v1/players/{name}").status == 200
+
+
+def test_accept_registers_and_joins_and_the_service_sends_the_seed(invited: Invited) -> None:
+    assert not registered(invited.world, "bob")
+    assert invited.write("accept") == "welcome"
+    assert registered(invited.world, "bob")
+    (welcome,) = invited.answers()
+    assert invited.kinds() == ["offer", "open", "join", "seed"]
+    assert welcome.field("In-Reply-To")
+    seed = invited.alice.lines(invited.game)[-1].entry
+    assert (seed.by, seed.body["mail"]) == ("bob", {"commit": None, "grade": "none"})
+    # The entropy was kept until its seed was on record, and not longer.
+    assert [each.entropy for each in invited.world.run(invited.world.store.drafts(invited.game))] == [None]
+    (salt,) = (line.strip() for line in welcome.lines if len(line.strip()) == 64)
+    kept = invited.world.run(invited.world.store.certificates(invited.world.box("bob").held_key))
+    assert salt == kept[0].salt
+
+
+def test_decline_ends_the_game_and_registers_nobody(invited: Invited) -> None:
+    assert invited.write("decline later") == "declined"
+    assert invited.kinds()[2] == "lapse"
+    assert not registered(invited.world, "bob")
+    assert len(invited.answers()) == 1
+    assert invited.write("accept") == "turn over"
+    assert len(invited.answers()) == 1
+    assert not registered(invited.world, "bob")
+    assert invited.kinds()[2] == "lapse"
+
+
+def test_an_invitation_that_was_withdrawn_is_over(invited: Invited) -> None:
+    alice, game = invited.alice, invited.game
+    assert alice.send(alice.entry(game, alice.head(game), entry_kinds.Cancel())).status == 201
+    before = invited.kinds()
+    assert invited.write("accept") == "turn over"
+    assert len(invited.answers()) == 1
+    assert invited.kinds() == before
+    assert not registered(invited.world, "bob")
+
+
+def test_an_invitation_that_has_expired_by_the_time_of_the_mail(world: ListWorld) -> None:
+    expires = add_seconds(world.run(world.time.now()), 3600)
+    invited = Invited(world, agreement=Agreement(TimeControl(3 * DAY, 0, 0, 0), expires))
+    world.clock.pass_by(3700)
+    before = invited.kinds()
+    assert invited.write("accept") == "not done"
+    assert invited.kinds() == before
+    assert len(invited.answers()) == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["help", "rules", "show", "moves", "log", "games", "lang it", "hello", "2bc", "resign"]
+)
+def test_whoever_is_invited_may_ask_and_joins_by_nothing_else(invited: Invited, words: str) -> None:
+    invited.write(words)
+    assert invited.kinds() == ["offer", "open"]
+    assert not registered(invited.world, "bob")
+    (answer,) = invited.answers()
+    # They can still accept, in answer to either letter.
+    assert invited.write("accept", to=answer) == "welcome"
+
+
+def test_stop_of_somebody_invited_blocks_invitations_until_start(invited: Invited) -> None:
+    assert invited.write("stop") == "stopped"
+    assert len(invited.answers()) == 1
+    box = invited.world.run(invited.world.store.mailbox_at("bob@example.org"))
+    assert box is not None
+    assert box.state == "blocked"
+    with pytest.raises(Exception, match="cannot be invited"):
+        invited.world.run(invited.world.players.invite("bobby", "bob@example.org", "en", "alice"))
+    assert invited.write("start") == "started"
+    box = invited.world.run(invited.world.store.mailbox_at("bob@example.org"))
+    assert box is not None
+    assert box.state == "invited"
+
+
+def test_a_mail_player_who_is_invited_again_joins_with_accept(invited: Invited) -> None:
+    invited.write("accept")
+    invited.answers()
+    game = invited.world.invite(invited.alice, "bob", "bob@example.org")
+    assert invited.world.deliver(1) == ["invited"]
+    (letter,) = unread(invited.bob)
+    assert invited.write("accept", to=letter) == "on record"
+    assert [line.entry.kind for line in invited.alice.lines(game)][:3] == ["offer", "open", "join"]
+
+
+def host(world: ListWorld) -> tuple[MailboxPlayer, str]:
+    """A mail player, and their command address."""
+    bob = world.player("bob@example.org")
+    world.run(world.players.invite("bob", bob.mailbox.address, "en", None))
+    world.deliver()
+    bob.answer(bob.next_letter(0), "accept")
+    world.deliver()
+    return bob, next(line.strip() for line in bob.next_letter(0).lines if line.startswith("  play+"))
+
+
+def test_a_host_by_mail_withdraws_a_game_that_nobody_has_joined(world: ListWorld) -> None:
+    bob, commands = host(world)
+    bob.write(commands, "a game", "new hanamikoji carol carol@example.com 2d")
+    world.deliver()
+    (game,) = world.games_of("bob")
+    answer = unread(bob)[-1]
+    bob.answer(answer, "cancel")
+    assert json.loads(world.incoming().result)["answer"] == "on record"
+    assert world.service.ask("GET", f"/v1/games/{game}").json["status"] == "cancelled"
+    world.deliver(61)
+    assert unread(bob)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "new chess carol carol@example.com",
+        "new hanamikoji carol carol@example.com 2m",
+        "new hanamikoji carol carol@example.com soon",
+        "new hanamikoji bob carol@example.com",
+        "new hanamikoji carol play@hkoji.example",
+    ],
+)
+def test_a_new_game_that_cannot_be_is_refused_with_the_reason(world: ListWorld, words: str) -> None:
+    bob, commands = host(world)
+    bob.write(commands, "a game", words)
+    assert json.loads(world.incoming().result)["answer"] == "not done"
+    assert world.games_of("bob") == []
+    assert world.deliver(1) == ["answer"]
+
+
+def test_new_invites_a_registered_player_by_name(world: ListWorld) -> None:
+    alice = Player(world.service, "alice").register()
+    bob, commands = host(world)
+    bob.write(commands, "a game", "new hanamikoji alice alice@example.com")
+    assert json.loads(world.incoming().result)["answer"] == "on record"
+    (game,) = world.games_of("bob")
+    alice.join(game)
+    world.deliver(61)
+    assert "joined" in {letter.id[1:].partition(".")[0] for letter in unread(bob)}
+
+
+def test_a_locked_mailbox_of_an_operator_gets_nothing(world: ListWorld) -> None:
+    bob, commands = host(world)
+    world.run(world.store.change_mailbox(replace(world.box("bob"), state="locked")))
+    bob.write(commands, "a game", "new hanamikoji carol carol@example.com")
+    assert json.loads(world.incoming().result)["answer"] == "locked"
+    assert world.games_of("bob") == []
