@@ -65,11 +65,13 @@ class ClockAnswer(NamedTuple):
     """What a service says beside the log about the entry that is due.
 
     `gifts` and `outages` may count for it, and `annul` has the names of the players who wish to call the game off.
+    `silent` has the players whose mailbox does not take letters, each with the time since when.
     """
 
     gifts: tuple[GivenTime, ...]
     outages: tuple[Outage, ...]
     annul: tuple[str, ...]
+    silent: tuple[tuple[str, str], ...] = ()
 
 
 class LetterState(NamedTuple):
@@ -319,9 +321,12 @@ def read_clock_answer(answer: HttpAnswer) -> ClockAnswer:
             read_outage({name: each[name] for name in ("from", "until", "way")}) for each in value["outages"]
         )
         names = tuple(read_text(name) for name in value.get("annul", ()))
-        if not all(map(is_name, names)):
+        silent = tuple((read_text(name), read_text(since)) for name, since in value.get("silent", {}).items())
+        if not all(map(is_name, (*names, *(name for name, _ in silent)))):
             raise ValueError("a name is not one of a player")
-        return ClockAnswer(gifts, outages, names)
+        if not all(is_time(since) for _, since in silent):
+            raise ValueError("a time is none")
+        return ClockAnswer(gifts, outages, names, silent)
 
 
 def read_letter_states(answer: HttpAnswer) -> tuple[LetterState, ...]:

@@ -39,7 +39,8 @@ class GameTime(NamedTuple):
     """What is known about the time of a game at `now`: the agreement, the clock, and what is not in the log yet.
 
     `gifts` and `outages` count for the entry that is due; `annul` has the names of the players who have asked to call
-    the game off. `slack` is how many seconds after a deadline the service writes a `timeout`.
+    the game off, and `silent` those whose mailbox does not take letters, each with the time since when. `slack` is how
+    many seconds after a deadline the service writes a `timeout`.
     """
 
     agreement: Agreement
@@ -49,6 +50,7 @@ class GameTime(NamedTuple):
     gifts: tuple[GivenTime, ...] = ()
     outages: tuple[Outage, ...] = ()
     annul: tuple[str, ...] = ()
+    silent: tuple[tuple[str, str], ...] = ()
 
     @property
     def overdue(self) -> bool:
@@ -151,7 +153,11 @@ class TimeKeeper:
         known = self._record.require()
         course = known.position.course
         clock, reading = course.clock, found.reading
-        found = found._replace(annul=tuple(name for name in course.setup.names if name in said.annul))
+        known_names = {*course.setup.names, course.setup.invited}
+        found = found._replace(
+            annul=tuple(name for name in course.setup.names if name in said.annul),
+            silent=tuple(each for each in said.silent if each[0] in known_names),
+        )
         if clock is None or reading.seat is None or reading.since is None:
             return found
         giver = 1 - reading.seat

@@ -321,6 +321,7 @@ def operators(record: Recorder) -> None:
     record("operator", "admin", "mail", "add", *invited, *restored, title="admin mail add")
     for word, more in (("show", ()), ("erase", ("--yes",))):
         record("operator", "admin", "mail", word, "frida", *more, *restored, title=f"admin mail {word}")
+    record("operator", "admin", "mail", "queue", *restored, title="admin mail queue")
     record("operator", "admin", "tidy", *restored)
     record("operator", "admin", "outage", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", *restored)
     record("operator", "admin", "check", *restored, code=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hkoji.cli.games.offline import ask_or_keep
-from hkoji.cli.games.time_text import agreement_lines, annul_lines, length, local_time, time_sentence
+from hkoji.cli.games.time_text import agreement_lines, annul_lines, length, local_time, silent_lines, time_sentence
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
@@ -150,4 +150,5 @@ def time_text(position: Position, time: GameTime) -> str:
             )
         )
     lines.extend(annul_lines(time, position))
+    lines.extend(silent_lines(time))
     return "\n".join(lines)

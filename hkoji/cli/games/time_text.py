@@ -164,6 +164,13 @@ def time_sentence(found: GameTime, names: tuple[str | None, str | None], me: int
     )
 
 
+def silent_lines(found: GameTime) -> list[str]:
+    """Returns whose letters do not arrive, in sentences. The clock runs all the same."""
+    return [
+        _("{name}: mail is not arriving since {at}", name=name, at=local_time(since)) for name, since in found.silent
+    ]
+
+
 def annul_lines(found: GameTime, position: Position) -> list[str]:
     """Returns who has asked to call a game off, and how the reader can agree or take it back, in sentences."""
     names, seat, game = position.course.setup.names, position.seat, position.short
@@ -189,4 +196,4 @@ def annul_lines(found: GameTime, position: Position) -> list[str]:
 def time_lines(found: GameTime, position: Position) -> list[str]:
     """Returns what a board says beside the position: whose time runs until when, and who asks to call the game off."""
     sentence = time_sentence(found, position.course.setup.names, position.seat)
-    return [*([sentence] if sentence else []), *annul_lines(found, position)]
+    return [*([sentence] if sentence else []), *annul_lines(found, position), *silent_lines(found)]

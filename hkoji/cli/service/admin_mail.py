@@ -42,15 +42,18 @@ def queue(out: CommandOutput, data: Path | None, database: str | None) -> None:
     def lines() -> str:
         mails, letters, aside = found["mails"], found["letters"], found["set_aside"]
         rows = [
-            _n("{n} mail waits to be processed", "{n} mails wait to be processed", mails["count"]) + _since(mails),
-            _n("{n} letter waits to be sent", "{n} letters wait to be sent", letters["count"]) + _since(letters),
+            _n("{n} mail waits to be processed", "{n} mails wait to be processed", mails)
+            + _since(found["mails_since"]),
+            _n("{n} letter waits to be sent", "{n} letters wait to be sent", letters) + _since(found["letters_since"]),
         ]
-        if aside["count"]:
-            rows.append(_n("{n} mail is set aside", "{n} mails are set aside", aside["count"]) + _since(aside))
+        if aside:
+            rows.append(
+                _n("{n} mail is set aside", "{n} mails are set aside", aside) + _since(found["set_aside_since"])
+            )
         return "\n".join(rows)
 
     out.result(found, lines)
 
 
-def _since(waiting: dict[str, Any]) -> str:  # Any: JSON
-    return "" if waiting["oldest"] is None else _(", the oldest since {at}", at=waiting["oldest"])
+def _since(oldest: str | None) -> str:
+    return "" if oldest is None else _(", the oldest since {at}", at=oldest)

@@ -73,7 +73,7 @@ class MailCourier:
         try:
             await self._submission.submit(plan.envelope, plan.headers.to, letter)
         except SmtpRefusal as refusal:
-            log.info("the mail server has refused a letter", event=notice.event.value, answer=str(refusal))
+            log.info("the mail server has refused a letter", of=notice.event.value, answer=str(refusal))
             if not refusal.for_ever:
                 raise
             kind = class_of(refusal.answer.code, refusal.answer.status)

@@ -91,6 +91,7 @@ def clock_json(report: ClockReport, late: str) -> dict[str, Any]:  # Any: JSON
         "gifts": [{name: getattr(gift, name) for name in ("head", "name", "seconds", "sig")} for gift in report.gifts],
         "outages": [outage.to_json() for outage in report.outages],
         "annul": list(report.annul),
+        "silent": report.silent,
     }
 
 

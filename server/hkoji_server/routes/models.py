@@ -151,6 +151,7 @@ class ClockModel(_Model):
     gifts: list[GivenModel]
     outages: list[OutageModel] = Field(description="Those that help this seat, since the time runs")
     annul: list[Name] = Field(description="Who wishes to call the game off")
+    silent: dict[Name, str] = Field(description="Whose mailbox does not take letters, and since when")
 
 
 class MessageModel(_Model):

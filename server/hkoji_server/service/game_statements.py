@@ -52,6 +52,7 @@ class ClockReport(NamedTuple):
     """What the clocks of a game show. `pace` is of the running turn; None if no clock runs.
 
     `gifts` and `outages` count for the entry that is due. `annul` are the players who wish to call the game off.
+    `silent` has the players whose mailbox does not take letters, each with the time since when.
     """
 
     game: str
@@ -64,6 +65,7 @@ class ClockReport(NamedTuple):
     gifts: tuple[KeptStatement, ...]
     outages: tuple[Outage, ...]
     annul: tuple[str, ...]
+    silent: dict[str, str]
 
 
 class GameStatements:
@@ -136,7 +138,17 @@ class GameStatements:
             gifts=held.given,
             outages=() if pace is None or seat is None else outages_between(outages, way_of(course, seat), pace.since),
             annul=tuple(each.name for each in held.wishes),
+            silent=await self._silent(course),
         )
+
+    async def _silent(self, course: Course) -> dict[str, str]:
+        """Returns who of a game that goes on does not get their letters, and since when."""
+        found = {}
+        for name in () if course.finished else (*course.setup.names, course.setup.invited):
+            box = None if name is None else await self._store.mailbox_of(name, await self._time.now())
+            if box is not None and box.paused is not None:
+                found[box.name] = box.paused
+        return found
 
     # --- one statement --------------------------------------------------------------------------------------------
 
