@@ -13,7 +13,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY, TimeControl
-from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.list_world import DAYS, ListWorld, list_world, unread
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
 from tests.support.service import Player
@@ -28,11 +28,11 @@ def world(tmp_path: Path) -> Iterator[ListWorld]:
 class Invited:
     """Alice has invited bob, who has the letter."""
 
-    def __init__(self, world: ListWorld, **options: Agreement) -> None:
+    def __init__(self, world: ListWorld, agreement: Agreement = DAYS) -> None:
         self.world = world
         self.alice = Player(world.service, "alice").register()
         self.bob = world.player("bob@example.org")
-        self.game = world.invite(self.alice, "bob", "bob@example.org", **options)
+        self.game = world.invite(self.alice, "bob", "bob@example.org", agreement=agreement)
         assert world.deliver() == ["invited"]
         self.letter = self.bob.next_letter(0)
 
