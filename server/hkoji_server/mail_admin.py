@@ -31,6 +31,7 @@ def run(data: Path | None, *, database: str | None, config: Path | None, log_lev
     Raises `UsageError` for settings with which nothing can be done, `NotFoundError`, `StorageError`.
     """
     settings = _settings(data, database, config, log_level=log_level)
+    _existing(settings)
     try:
         from hkoji_server.mail_app import run_mail
     except ModuleNotFoundError as error:

@@ -1,0 +1,171 @@
+"""`hkoji admin mail run` as a process: how it starts, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import smtplib
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import pytest
+from hkoji_server import mail_admin
+
+from hkoji.errors import NotFoundError, StorageError, UsageError
+from hkoji.log.private_key import PrivateKey
+from tests.mail.test_receiving import TO, Office, a_mail
+from tests.support.loops import run
+from tests.support.stores import sqlite_at
+
+HKOJI = (sys.executable, "-m", "hkoji")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The folder of a service with bob's mailbox and one token, whose game is unknown."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    with sqlite_at(folder / "hkoji.sqlite3") as store:
+        key = PrivateKey.from_seed(bytes(32)).to_openssh().decode()
+        run(store.add_identity(key, "http://service"))
+        Office(store)
+    return folder
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """The settings of a service with mail; letters go nowhere."""
+    monkeypatch.setenv("HKOJI_SERVER_MAIL", "play@hkoji.example")
+    monkeypatch.setenv("HKOJI_SERVER_MAIL_LMTP", "127.0.0.1:0")
+    monkeypatch.setenv("HKOJI_SERVER_MAIL_SMTP", "smtp://127.0.0.1:9")
+    return monkeypatch
+
+
+class Process:
+    """A mail process."""
+
+    def __init__(self, data: Path) -> None:
+        self.program = subprocess.Popen(
+            [*HKOJI, "admin", "mail", "run", "--data", str(data)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "HKOJI_LANG": "en"},
+        )
+        assert self.program.stderr is not None
+        self.said: IO[str] = self.program.stderr
+        self.ready = self.said.readline()
+
+    def door(self) -> tuple[str, int]:
+        """Where it takes mail, as it says."""
+        host, _, port = self.ready.partition(" at ")[2].partition(",")[0].rpartition(":")
+        return host, int(port)
+
+    def end(self, number: signal.Signals) -> tuple[int, str]:
+        """Sends a signal. Returns the exit code and what else was said."""
+        self.program.send_signal(number)
+        code = self.program.wait(30)
+        rest = self.said.read()
+        self.said.close()
+        return code, rest
+
+
+def send(door: tuple[str, int], raw: bytes, to: str = TO) -> None:
+    """Sends a mail as a mail server does."""
+    with smtplib.LMTP(*door) as client:
+        client.sendmail("bob@example.org", [to], raw)
+
+
+def states(data: Path) -> list[str]:
+    """What became of the mails."""
+    with sqlite_at(data / "hkoji.sqlite3") as store:
+        found: list[str] = []
+        while (row := run(store.incoming(len(found) + 1))) is not None:
+            found.append(row.state)
+        return found
+
+
+def test_it_says_where_it_takes_mail_keeps_what_comes_and_ends_with_sigterm(
+    data: Path, settings: pytest.MonkeyPatch
+) -> None:
+    process = Process(data)
+    try:
+        assert process.ready.startswith("hkoji takes mail for play@hkoji.example at 127.0.0.1:")
+        assert process.ready.endswith(f", data in {data}; stop it with Ctrl-C\n")
+        send(process.door(), a_mail())
+        with pytest.raises(smtplib.SMTPRecipientsRefused) as refused:
+            send(process.door(), a_mail(), "postmaster@hkoji.example")
+        assert refused.value.recipients["postmaster@hkoji.example"][0] == 550
+        door = process.door()
+    finally:
+        code, rest = process.end(signal.SIGTERM)
+    assert code == 0, rest
+    assert len(states(data)) == 1
+    with socket.socket() as sock:
+        assert sock.connect_ex(door) != 0
+
+
+def test_ctrl_c_ends_it_as_it_ends_the_service(data: Path, settings: pytest.MonkeyPatch) -> None:
+    code, _ = Process(data).end(signal.SIGINT)
+    assert code == 130
+
+
+def test_what_was_acknowledged_is_there_after_a_kill(data: Path, settings: pytest.MonkeyPatch) -> None:
+    process = Process(data)
+    send(process.door(), a_mail())
+    process.end(signal.SIGKILL)
+    assert len(states(data)) == 1
+    again = Process(data)
+    send(again.door(), a_mail())  # the mail server may not have heard of it
+    again.end(signal.SIGTERM)
+    assert len(states(data)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("MAIL", None, "this service has no mail address"),
+        ("MAIL_SMTP", "smtps://me@mail.example", "mail_smtp needs a user and a password"),
+        ("MAIL_SMTP_PASSWORD_FILE", "/nowhere", "mail_smtp needs a user and a password"),
+        ("MAIL_SMTP", "ftp://mail.example", "the setting mail_smtp is not valid"),
+    ],
+)
+def test_settings_with_which_nothing_can_be_done(
+    data: Path, settings: pytest.MonkeyPatch, name: str, value: str | None, said: str
+) -> None:
+    if value is None:
+        settings.delenv(f"HKOJI_SERVER_{name}")
+    else:
+        settings.setenv(f"HKOJI_SERVER_{name}", value)
+    with pytest.raises(UsageError, match=said):
+        mail_admin.run(data, database=None, config=None, log_level=None)
+
+
+def test_a_folder_without_a_service_is_not_made(tmp_path: Path, settings: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NotFoundError):
+        mail_admin.run(tmp_path / "none", database=None, config=None, log_level=None)
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(UsageError, match="a service needs a folder"):
+        mail_admin.run(None, database=None, config=None, log_level=None)
+
+
+def test_a_place_that_is_taken(data: Path, settings: pytest.MonkeyPatch) -> None:
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        settings.setenv("HKOJI_SERVER_MAIL_LMTP", f"127.0.0.1:{busy.getsockname()[1]}")
+        with pytest.raises(StorageError, match="cannot take mail at"):
+            mail_admin.run(data, database=None, config=None, log_level=None)
+
+
+def test_without_the_packages_of_mail_it_says_how_to_install_them(data: Path, settings: pytest.MonkeyPatch) -> None:
+    for module in [
+        name for name in sys.modules if name.startswith(("aiosmtpd", "hkoji_server.mail.lmtp", "hkoji_server.mail_app"))
+    ]:
+        settings.delitem(sys.modules, module)
+    settings.setitem(sys.modules, "aiosmtpd.lmtp", None)
+    with pytest.raises(UsageError, match="playing by mail needs the package aiosmtpd") as raised:
+        mail_admin.run(data, database=None, config=None, log_level=None)
+    assert "[mail]" in raised.value.hint
