@@ -183,3 +183,17 @@ def test_a_settled_evidence_row_opens_its_commitment(table: Table) -> None:
     assert {kept.commit for kept in world.run(world.store.evidence(table.game, "bob"))} == commits - {None}
     assert world.incoming().raw == b""
     assert decode(world.incoming().result, "result")
+
+
+def test_a_letter_over_the_limit_of_an_hour_waits_and_holds_up_no_letter_about_a_turn(tmp_path: Path) -> None:
+    with list_world(tmp_path / "data", mail="play@hkoji.example", per_hour=2) as world:
+        table = Table(world)
+        table.send("help")
+        table.send("rules")
+        assert table.answers() == []
+        assert table.send(table.line) == "on record"
+        table.move()
+        world.deliver(61)
+        assert any(offered(letter) for letter in unread(table.bob))
+        world.clock.pass_by(3600)
+        assert len(table.answers()) == 2

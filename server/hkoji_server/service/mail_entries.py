@@ -11,9 +11,10 @@ import json
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from hkoji.errors import ConflictError, StorageError
+from hkoji.errors import ConflictError, IllegalError, StorageError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import SALT_BYTES, entropy_commit
+from hkoji.game.course import Course
 from hkoji.game.held_keys import Gateway, MailClaim, read_gateway, require_strong_gateway
 from hkoji.game.submission import EntryDraft, Submission, draft_entry, draft_move, read_submission
 from hkoji.log import sshsig
@@ -25,6 +26,7 @@ from hkoji.mail.mail_commitment import NO_DNS, mail_commitment
 from hkoji.mail.message import READER_VERSION
 from hkoji.mail.order_types import MailOrder, OrderKind
 from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import TRIES, undecided
 from hkoji_server.service.game_statements import GameStatements
@@ -154,9 +156,7 @@ class MailEntries:
             body = entry_kinds.Resign(claim) if order.kind is OrderKind.RESIGN else entry_kinds.Cancel(claim)
             return self._draft(held, body, case)
 
-        held_key = course.setup.held_key(seat)
-        assert held_key is not None  # the token went to the mailbox of this key
-        return await self._keep_entry(case, held, make, DraftText(orders, grade), held_key.gateway.key.text, None)
+        return await self._keep_entry(case, held, make, DraftText(orders, grade), _held_key(course, seat), None)
 
     def _draft(self, held: HeldGame, body: entry_kinds.EntryBody, case: MailCase) -> EntryDraft:
         by, at = case.mailbox.name, case.mail.received
@@ -189,12 +189,11 @@ class MailEntries:
         draft = await self.kept(game, case.mail.digest)
         if draft is None:
             course = (await self._held.read(game)).refereed.course
-            held_key = course.setup.held_key(course.setup.require_seat(name))
-            assert held_key is not None  # as in `_sign`
+            key = _held_key(course, course.setup.require_seat(name))
             salt = self._sources.entropy(SALT_BYTES)
             claim = MailClaim(self._commit(case, course.head, salt), grade)
             statement = make_annul(game=game, head=course.head, name=name, mail=claim)
-            signer = await self.signer(held_key.gateway.key.text)
+            signer = await self.signer(key)
             sig = encode_base64(signer.sign(sshsig.ANNUL, statement.message))
             made = DraftText(orders, grade, None, statement.text, sig, salt.hex(), course.head, claim.commit or "")
             draft = await self.keep(game, case, made)
@@ -232,3 +231,14 @@ class MailEntries:
             grade=draft.grade.value,
             reader=READER_VERSION,
         )
+
+
+def _held_key(course: Course, seat: Seat) -> str:
+    """Returns the key that the service holds for a seat. Raises `IllegalError` if the player has one of their own."""
+    held_key = course.setup.held_key(seat)
+    if held_key is None:
+        raise IllegalError(
+            tell("the service holds no key of yours in this game any more"),
+            hint=tell("nothing was changed; play on with your own key"),
+        )
+    return held_key.gateway.key.text
