@@ -74,14 +74,6 @@ class ClockAnswer(NamedTuple):
     silent: tuple[tuple[str, str], ...] = ()
 
 
-class LetterState(NamedTuple):
-    """Letters to a player by mail do not arrive since a time, or the mailbox is `locked`, by the service's word."""
-
-    name: str
-    since: str
-    locked: bool
-
-
 class EarlierKey(NamedTuple):
     """A key that a player had before, and what has been signed about it."""
 
@@ -327,18 +319,6 @@ def read_clock_answer(answer: HttpAnswer) -> ClockAnswer:
         if not all(is_time(since) for _, since in silent):
             raise ValueError("a time is none")
         return ClockAnswer(gifts, outages, names, silent)
-
-
-def read_letter_states(answer: HttpAnswer) -> tuple[LetterState, ...]:
-    """Reads what a service says about letters to the players of a game. Raises `ServiceError`."""
-    with understood(answer):
-        found = []
-        for each in answer.json()["letters"]:
-            name, since = read_text(each["name"]), read_text(each["since"])
-            if not is_name(name) or not is_time(since):
-                raise ValueError("it is not a name and a time")
-            found.append(LetterState(name, since, each["why"] == "locked"))
-        return tuple(found)
 
 
 def _read_seconds(value: object) -> int:

@@ -17,7 +17,6 @@ from hkoji.client.answers import (
     LONGEST_PAGE,
     LONGEST_VIEW,
     ClockAnswer,
-    LetterState,
     PlayerAnswer,
     ServiceDescription,
     ViewAnswer,
@@ -25,7 +24,6 @@ from hkoji.client.answers import (
     read_clock_answer,
     read_description,
     read_head,
-    read_letter_states,
     read_lines,
     read_player,
     read_summary,
@@ -305,13 +303,6 @@ class Service:
         """Asks the service to forget the player's wish to call a game off."""
         path = f"/v1/games/{game}/statements/annul"
         self.requests.with_login(lambda token: self.requests.send("DELETE", path, token=token, game=game))
-
-    def letters(self, game: str) -> tuple[LetterState, ...]:
-        """Returns what is wrong with letters to the players of a game, for one of them."""
-        answer = self.requests.with_login(
-            lambda token: self.requests.send("GET", f"/v1/games/{game}/letters", token=token, game=game)
-        )
-        return read_letter_states(answer)
 
     # --- views ----------------------------------------------------------------------------------------------------
 

@@ -35,7 +35,6 @@ from hkoji_server.routes.choices import make_choices_router
 from hkoji_server.routes.event_streams import make_events_router
 from hkoji_server.routes.finished_games import make_finished_router
 from hkoji_server.routes.game_clocks import make_clocks_router, make_head_endpoints
-from hkoji_server.routes.game_letters import make_letters_router
 from hkoji_server.routes.game_log import make_log_endpoints
 from hkoji_server.routes.game_talk import make_talk_router
 from hkoji_server.routes.games import make_games_router
@@ -63,7 +62,6 @@ from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
 from hkoji_server.service.identity import identify
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
-from hkoji_server.service.letter_states import LetterStates
 from hkoji_server.service.mail_stops import MailStops
 from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.offer_limits import OfferLimits
@@ -246,7 +244,6 @@ class Application:
                 make_invitation_router(),
                 make_mail_invitations_router(players, held_players),
                 make_stop_router(MailStops(store, sources)),
-                make_letters_router(players, LetterStates(store, held, time)),
             ):
                 self.api.include_router(router)
             self._outermost = self._with_middleware(limits)

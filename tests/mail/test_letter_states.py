@@ -1,4 +1,4 @@
-"""Whether letters arrive is said to the two players of a game, and to nobody else."""
+"""Both players see whose letters do not arrive, and not who has stopped them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli.games.by_mail import letter_lines
-from hkoji.client.answers import LetterState
 from tests.mail.test_mail_orders import Table
 from tests.support.mail.list_world import list_world
-from tests.support.service import Player
+from tests.support.mail.post_office import letters
 
 SINCE = "2026-12-03T08:00:00Z"
 
@@ -23,37 +21,27 @@ def table(tmp_path: Path) -> Iterator[Table]:
         yield Table(world)
 
 
-def letters(table: Table, token: str | None) -> tuple[int, object]:
-    answer = table.world.service.ask("GET", f"/v1/games/{table.game}/letters", token=token)
-    return answer.status, answer.json.get("letters")
+def silent(table: Table) -> object:
+    return table.world.service.ask("GET", f"/v1/games/{table.game}/clock").json["silent"]
 
 
-def test_a_player_sees_that_letters_to_the_other_one_do_not_arrive(table: Table) -> None:
+def test_a_mailbox_that_takes_no_letters_is_shown_until_the_next_mail_of_its_owner(table: Table) -> None:
     world = table.world
-    eve = Player(world.service, "eve").register()
-    assert letters(table, table.alice.token) == (200, [])
+    assert silent(table) == {}
     world.run(world.store.change_mailbox(replace(world.box("bob"), paused=SINCE)))
-    said = {"name": "bob", "since": SINCE, "why": "not arriving"}
-    assert letters(table, table.alice.token) == (200, [said])
-    assert letters(table, eve.token)[0] == 403
-    assert letters(table, None)[0] == 401
-    # Any mail of the player ends that.
+    assert silent(table) == {"bob": SINCE}
     assert table.send("help") == "help"
-    assert letters(table, table.alice.token) == (200, [])
+    assert silent(table) == {}
 
 
-def test_a_player_sees_that_the_other_one_has_written_not_me(table: Table) -> None:
+def test_a_player_who_has_written_not_me_is_shown_until_yes(table: Table) -> None:
     table.send("not me")
-    status, found = letters(table, table.alice.token)
-    assert (status, found) == (200, [{"name": "bob", "since": table.world.box("bob").since, "why": "locked"}])
+    assert silent(table) == {"bob": table.world.box("bob").since}
+    table.answers()
+    table.send("yes", to=letters(table.bob.mailbox)[-1].answered_to)
+    assert silent(table) == {}
 
 
 def test_a_player_who_has_stopped_letters_is_not_given_away(table: Table) -> None:
     table.send("stop")
-    assert letters(table, table.alice.token) == (200, [])
-
-
-def test_the_board_has_a_line_for_it() -> None:
-    first, second = letter_lines([LetterState("bob", SINCE, False), LetterState("carol", SINCE, True)])
-    assert first.startswith("mail of bob: not arriving since ")
-    assert second.startswith("mail of carol: locked since ")
+    assert silent(table) == {}

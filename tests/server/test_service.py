@@ -532,7 +532,6 @@ def test_the_api_documents_every_endpoint(service: Service) -> None:
         "/v1/games/{game}/entries",
         "/v1/games/{game}/view",
         "/v1/games/{game}/clock",
-        "/v1/games/{game}/letters",
         "/v1/games/{game}/talk",
         "/v1/games/{game}/talk/{number}",
         "/v1/finished",

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from hkoji.cli.games.time_text import local_time
 from hkoji.cli.language import _, translate
 from hkoji.game.held_keys import SEAT_GRADES, SeatGrade
 from hkoji.game.setup import Setup
 from hkoji.messages.text import tell
-
-if TYPE_CHECKING:
-    from hkoji.client.answers import LetterState
 
 
 def held_line(name: str) -> str:
@@ -22,20 +15,6 @@ def held_line(name: str) -> str:
         "prove that. It draws {name}'s part in the shuffle too; yours still binds it.",
         name=name,
     )
-
-
-def letter_lines(states: Sequence[LetterState]) -> list[str]:
-    """Returns a line for each player to whom letters do not arrive, or whose mailbox is locked."""
-    return [
-        _(
-            "mail of {name}: locked since {time}; somebody else may have answered",
-            name=each.name,
-            time=local_time(each.since),
-        )
-        if each.locked
-        else _("mail of {name}: not arriving since {time}", name=each.name, time=local_time(each.since))
-        for each in states
-    ]
 
 
 def grades_by_mail(setup: Setup) -> dict[str, SeatGrade]:

@@ -15,7 +15,6 @@ from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.game.summary import time_of_record
 
 if TYPE_CHECKING:
-    from hkoji.client.answers import LetterState
     from hkoji.client.game_time import GameTime
     from hkoji.client.invite_link import InviteLink
     from hkoji.client.kept_game import KeptGame
@@ -23,21 +22,15 @@ if TYPE_CHECKING:
 
 
 class Beside(NamedTuple):
-    """What stands beside a board: the game's place in its series, the player's note, and the link to a friend.
-
-    `letters` say to which of its players letters do not arrive.
-    """
+    """What stands beside a board: the game's place in its series, the player's note, and the link to a friend."""
 
     place: SeriesPlace | None = None
     note: str | None = None
     link: InviteLink | None = None
-    letters: tuple[LetterState, ...] = ()
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """Returns what there is for programs; the place stands in the position. docs/json.md."""
-        said: dict[str, Any] = {"note": self.note, "link": None if self.link is None else self.link.text}  # Any: JSON
-        if self.letters:
-            said["letters"] = [each._asdict() for each in self.letters]
+        said = {"note": self.note, "link": None if self.link is None else self.link.text}
         return {name: value for name, value in said.items() if value is not None}
 
 
@@ -64,10 +57,7 @@ def show(client: Client, out: CommandOutput, game: str, *, offline: bool = False
         with client.game(client.find(game)) as held:
             position, time = held.look()
             ended = time_of_record(held.lines()[-1])
-            # Only a game in which the service signs for somebody has letters.
-            asks = bool(position.course.setup.held_keys) and position.seat is not None and not position.over
-            letters = held.service.letters(position.game) if asks else ()
-        return position, time, beside(position, ended)._replace(letters=letters)
+        return position, time, beside(position, ended)
 
     def show_kept() -> list[KeptGame]:
         kept = client.kept_game(client.find(game, offline=True))
@@ -119,9 +109,9 @@ def _show(
 
             lines = [series_line(beside.place), *lines]
         if position.course.setup.held_keys:
-            from hkoji.cli.games.by_mail import grade_lines, letter_lines
+            from hkoji.cli.games.by_mail import grade_lines
 
-            lines = [*lines, *grade_lines(position.course.setup), *letter_lines(beside.letters)]
+            lines = [*lines, *grade_lines(position.course.setup)]
         if beside.note is not None:
             from hkoji.cli.games.note import note_lines
 

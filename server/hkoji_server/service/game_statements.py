@@ -146,8 +146,10 @@ class GameStatements:
         found = {}
         for name in () if course.finished else (*course.setup.names, course.setup.invited):
             box = None if name is None else await self._store.mailbox_of(name, await self._time.now())
-            if box is not None and box.paused is not None:
-                found[box.name] = box.paused
+            # Whoever has said that it was somebody else gets no letters either.
+            since = None if box is None else box.since if box.state == "locked" else box.paused
+            if box is not None and since is not None:
+                found[box.name] = since
         return found
 
     # --- one statement --------------------------------------------------------------------------------------------
