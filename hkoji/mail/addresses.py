@@ -94,8 +94,14 @@ class OwnAddress:
         return f"{self.local}{self.delimiter}{tag}@{self.host}" if self.delimiter else self.mailbox
 
     def is_ours(self, address: str) -> bool:
-        """Tells whether mail to `address` is for this service: LOCAL@HOST, with any token or none."""
-        return address.lower() == self.mailbox.lower() or self.find_in_address(address) is not None
+        """Tells whether mail to `address` is for this service: LOCAL@HOST, also with anything behind the delimiter.
+
+        Whoever has copied a token wrongly gets no bounce, which could go to somebody whose address was forged.
+        """
+        local, at, host = address.lower().rpartition("@")
+        own = self.local.lower()
+        ours = local == own or (bool(self.delimiter) and local.startswith(own + self.delimiter))
+        return bool(at) and host == self.host.lower() and ours
 
     def find_in_address(self, address: str) -> Found | None:
         """Returns the token in one of our addresses; None for every other address, and for one without a token."""

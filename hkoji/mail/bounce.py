@@ -37,10 +37,11 @@ def read_bounce(raw: bytes) -> Bounce | None:
     if not codes:
         return None
     status = max(codes, key=lambda code: code[0])
-    return Bounce(_class_of(status), status, _quoted_id(report))
+    return Bounce(class_of_status(status), status, _quoted_id(report))
 
 
-def _class_of(status: str) -> BounceClass:
+def class_of_status(status: str) -> BounceClass:
+    """Returns what a status code of RFC 3463 that begins with 4 or 5 says about a mailbox."""
     if status.startswith("4"):
         return BounceClass.DELAYED
     if status in _NO_MAILBOX:

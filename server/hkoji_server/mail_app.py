@@ -65,8 +65,8 @@ _PATIENCE: Final = 10.0
 class _Desk:
     """Takes the mails that come in through the door."""
 
-    def __init__(self, receiving: Receiving) -> None:
-        self.is_ours = receiving.is_ours
+    def __init__(self, receiving: Receiving, own: OwnAddress) -> None:
+        self.is_ours = own.is_ours
         self._receiving = receiving
 
     async def take(self, recipient: str, *, null_sender: bool, raw: bytes) -> bool:
@@ -197,7 +197,7 @@ async def _work(store: Store, settings: Settings, sources: ClockAndEntropy, part
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, _stop, stopped, each)
-    door = LmtpDoor(_Desk(parts.receiving), own.host)
+    door = LmtpDoor(_Desk(parts.receiving, own), own.host)
     place = "" if settings.mail_lmtp is None else await door.open(read_lmtp(settings.mail_lmtp))
     ending = asyncio.Event()
     working = asyncio.create_task(work_at_intervals(parts.worker, parts.kept, ending))

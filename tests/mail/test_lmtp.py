@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from hkoji_server.mail import lmtp
-from hkoji_server.mail.lmtp import MOST_BYTES, LmtpDoor
+from hkoji_server.mail.lmtp import LmtpDoor
 from hkoji_server.mail_settings import LmtpPlace
 
 from hkoji.errors import StorageError
+from hkoji.mail.fields import LONGEST_MAIL
 
 ANYWHERE = LmtpPlace("127.0.0.1", 0, None)
 
@@ -125,7 +126,7 @@ def test_a_mail_is_taken_with_its_bytes_as_they_are() -> None:
     assert dialogue(talk).taken == [Taken("play+x@hkoji.example", False, kept)]
 
 
-@pytest.mark.parametrize("size", [MOST_BYTES, MOST_BYTES + 1, 3 * MOST_BYTES])
+@pytest.mark.parametrize("size", [LONGEST_MAIL, LONGEST_MAIL + 1, 3 * LONGEST_MAIL])
 @pytest.mark.parametrize("line", [70, 998, 5_000, 200_000, None])
 def test_no_mail_is_refused_for_its_size_or_the_length_of_its_lines(size: int, line: int | None) -> None:
     raw = b"a" * size if line is None else (b"b" * line + b"\r\n") * (size // (line + 2) + 1)
@@ -138,7 +139,7 @@ def test_no_mail_is_refused_for_its_size_or_the_length_of_its_lines(size: int, l
 
     first, second = (each.raw for each in dialogue(talk).taken)
     # One byte more than is ever read says that there is more.
-    assert first == (raw + b"\r\n")[: MOST_BYTES + 1]
+    assert first == (raw + b"\r\n")[: LONGEST_MAIL + 1]
     assert second == b"a second one\r\n"
 
 

@@ -13,6 +13,7 @@ import structlog
 
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
+from hkoji.mail.bounce import class_of_status
 from hkoji.mail.mail_types import BounceClass
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
@@ -22,16 +23,13 @@ log = structlog.get_logger("hkoji")
 _WITHIN: Final = 7 * DAY
 _ENOUGH: Final = {BounceClass.PERMANENT: 1, BounceClass.FAILED: 3}
 """How many bounces of a class within `_WITHIN` pause the letters. The other classes say nothing about the mailbox."""
-_NO_MAILBOX: Final = ("5.1.1", "5.1.10")
 
 
 def class_of(code: int, status: str) -> BounceClass:
     """Returns what a refusal by a server of SMTP says: a reply code, and the status code of RFC 3463 or nothing."""
     if code < 500:
         return BounceClass.DELAYED
-    if status in _NO_MAILBOX:
-        return BounceClass.PERMANENT
-    return BounceClass.POLICY if status.startswith("5.7.") else BounceClass.FAILED
+    return class_of_status(status) if status.startswith("5.") else BounceClass.FAILED
 
 
 class Bounces:

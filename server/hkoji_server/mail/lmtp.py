@@ -28,13 +28,12 @@ import structlog
 from aiosmtpd.lmtp import LMTP
 
 from hkoji.errors import StorageError
+from hkoji.mail.fields import LONGEST_MAIL
 from hkoji.messages.text import tell
 from hkoji_server.mail_settings import LmtpPlace
 
 log = structlog.get_logger("hkoji")
 
-MOST_BYTES: Final = 256 * 1024
-"""What is kept of a mail; what is longer than this is more than is ever read."""
 MOST_CONNECTIONS: Final = 50
 """How many connections are served at once; others wait in the queue of the mail server."""
 IDLE_SECONDS: Final = 120.0
@@ -178,7 +177,7 @@ class _Door(LMTP):
                 return bytes(kept)
             if at_start and part.startswith(b"."):
                 part = part[1:]
-            kept += part[: MOST_BYTES + 1 - len(kept)]
+            kept += part[: LONGEST_MAIL + 1 - len(kept)]
             at_start = ends
 
 

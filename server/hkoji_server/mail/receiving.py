@@ -108,17 +108,6 @@ class Receiving:
         self._count = count
         self._woken = woken
 
-    def is_ours(self, recipient: str) -> bool:
-        """Whether mail to that address is for this service.
-
-        It also is if what stands behind the delimiter is no token: somebody has copied the address wrongly.
-        """
-        local, at, host = recipient.lower().rpartition("@")
-        own, _, own_host = self._own.mailbox.lower().rpartition("@")
-        delimiter = self._own.delimiter
-        ours = local == own or (bool(delimiter) and local.startswith(own + delimiter))
-        return bool(at) and host == own_host and ours
-
     async def receive(self, recipient: str, raw: bytes, via: MailVia, *, null_sender: bool | None) -> Received:
         """Keeps a mail durably, or drops it, and returns which. `raw` may be cut off after more than is ever read.
 
@@ -130,7 +119,7 @@ class Receiving:
         return result
 
     async def _receive(self, sent: _Sent) -> Received:
-        if not self.is_ours(sent.recipient):
+        if not self._own.is_ours(sent.recipient):
             return Received.NOT_OURS
         header = _header_of(sent.raw)
         found = self._token(sent, header)
@@ -138,7 +127,7 @@ class Receiving:
             return await self._take_bounce(sent)
         if automatic_reason(sent.raw) is not None:
             return Received.AUTOMATIC
-        if header is not None and header.sender is not None and self.is_ours(header.sender):
+        if header is not None and header.sender is not None and self._own.is_ours(header.sender):
             return Received.OWN
         return await self._keep(sent, header, found)
 

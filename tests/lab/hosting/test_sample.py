@@ -66,6 +66,17 @@ def test_the_unit_runs_what_is_told_to_systemd() -> None:
     ]
 
 
+def test_the_unit_of_mail_is_bounded_and_starts_after_the_service() -> None:
+    mail = unit("hkoji-mail.service")
+    assert mail["ExecStart"] == ["/opt/hkoji/bin/hkoji admin mail run --config /etc/hkoji/service.toml"]
+    assert (mail["MemoryMax"], mail["CPUQuota"], mail["Type"]) == (["512M"], ["50%"], ["notify"])
+    bounds = {"MemoryMax", "CPUQuota", "ExecStart", "Description", "After", "Wants", "KillMode", "LimitNOFILE"}
+    service = unit("hkoji.service")
+    assert {name: mail[name] for name in mail if name not in bounds} == {
+        name: service[name] for name in service if name not in bounds
+    }
+
+
 @pytest.mark.skipif(shutil.which("find") is None, reason="needs find")
 def test_old_copies_and_what_a_killed_one_has_left_are_removed(tmp_path: Path) -> None:
     days = {
