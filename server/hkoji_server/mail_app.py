@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -213,6 +213,13 @@ async def _work(store: Store, settings: Settings, sources: ClockAndEntropy, part
     ]
     _say_ready(settings, own, place)
     try:
+        # A part that has failed in a way that nobody has thought of must not leave the others to take mails in vain.
+        awaited: list[asyncio.Future[Any]] = [stopped, working, *tasks]  # Any: what each returns
+        done, _ = await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+        if not stopped.done():
+            log.error("a part of the mail process has ended")
+            for each in done:
+                each.result()
         return await stopped
     finally:
         tell_systemd("STOPPING=1")

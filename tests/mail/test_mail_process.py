@@ -151,6 +151,15 @@ def test_a_folder_without_a_service_is_not_made(tmp_path: Path, settings: pytest
         mail_admin.run(None, database=None, config=None, log_level=None)
 
 
+def test_a_part_that_fails_ends_the_process(data: Path, settings: pytest.MonkeyPatch) -> None:
+    async def failing(*_: object) -> None:
+        raise RuntimeError("a fault of the program")
+
+    settings.setattr("hkoji_server.mail_app.work_at_intervals", failing)
+    with pytest.raises(RuntimeError, match="a fault of the program"):
+        mail_admin.run(data, database=None, config=None, log_level=None)
+
+
 def test_a_place_that_is_taken(data: Path, settings: pytest.MonkeyPatch) -> None:
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
