@@ -60,8 +60,8 @@ def _wait(office: RealPostOffice, before: int) -> int:
 
 
 def _letters_of(office: RealPostOffice) -> int:
-    """How many letters the service has handed over so far."""
-    return len(re.findall(r"qmgr\[\d+\]: \w+: from=<play\+b-", office.service.log))
+    """How many letters of services the Postfix beside them has taken so far; one that comes back is no other letter."""
+    return len(set(re.findall(r"message-id=<(\w+\.\d+\.[a-z2-7]{26}@\S+)>", office.service.log)))
 
 
 def _invite(world: MailWorld, name: str, address: str) -> None:
