@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from hkoji.manual.catalogues import load_speaker
 from tests.lab.mail.mail_world import MailWorld
 from tests.support.mail.mail_programs import MAIL_PROGRAMS
 from tests.support.mail.mailbox_player import MailboxPlayer
@@ -28,6 +29,9 @@ _WIDEST: Final = 72
 _ENCODED: Final = re.compile(
     rb"^(message-id|reply-to|in-reply-to|references|list-[a-z-]+):(.*\r?\n(?:[ \t].*\r?\n)*)", re.I | re.M
 )
+_WORD: Final = "The deal is the word of the service alone"
+_NOBODY: Final = "Nobody can show that the service did not choose these cards."
+"""The invitation to a game with two held seats says this, in the reader's language."""
 LOG: Final = {"en": "log", "it": "registro"}
 _NEW: Final = {"en": "new", "it": "nuova"}
 
@@ -118,11 +122,13 @@ class Transcript:
     wrong: list[str] = field(default_factory=list)
     last: dict[str, Letter] = field(default_factory=dict)
     """The last letter to each player."""
+    first: dict[str, Letter] = field(default_factory=dict)
 
     def letter(self, name: str, letter: Letter) -> None:
         """A letter has come."""
         self.letters += 1
         self.last[name] = letter
+        self.first.setdefault(name, letter)
         self._print(f"---- letter {self.letters}, to {name}: {letter.subject}", letter.text)
         self.wrong += [f"a line of {len(line)} columns: {line}" for line in letter.lines if len(line) > _WIDEST]
         head = letter.raw.partition(b"\r\n\r\n")[0] + b"\r\n"
@@ -244,6 +250,9 @@ def play_by_mail(world: MailWorld, office: PostOffice, wanted: WantedGame, *, pr
         time.sleep(_PAUSE)
     for each in game.by_mail.values():
         each.ask_for_log(done)
+    if game.host in game.by_mail:
+        said_so = load_speaker(wanted.lang)(_NOBODY) in " ".join(said.first[game.guest].text.replace("\n", " ").split())
+        done.wrong += [] if said_so else ["the invitation does not say whose word the deal is"]
     done.letters, done.mails, done.seconds = said.letters, said.mails, time.monotonic() - began
     done.wrong += said.wrong
     return done
@@ -257,6 +266,8 @@ def judge(world: MailWorld, done: PlayedByMail, place: Path) -> None:
     code, done.audit = world.audited(place, f"server={key}")
     if code:
         done.wrong.append(f"the audit ends with {code}")
+    if len({entry["by"] for entry in done.lines if "gateway" in entry["body"]}) == 2 and _WORD not in done.audit:
+        done.wrong.append("the audit does not say that the deal is the service's word")
     done.wrong += faults_of(done.lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -24,13 +25,21 @@ def lab(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=_ROOT)
 
 
+def test_a_whole_game_is_played_by_mail_in_italian(tmp_path: Path) -> None:
+    place = tmp_path / "g.jsonl"
+    done = lab("play", "--game", "geishas-road", "--lang", "it", "--in-process", "--output", str(place))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert "tocca a te" in done.stdout.lower()
+    assert json.loads(json.loads(place.read_text().splitlines()[-1])["entry"])["kind"] == "end"
+
+
 @pytest.mark.skipif(REASON is not None, reason=REASON or "")
-def test_the_mail_servers_do_what_is_said_of_them() -> None:
-    before = {each.name for each in Path("/etc").iterdir()}, {each.name for each in Path("/var").iterdir()}
-    done = lab("post")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("\nok ") >= 20
-    assert ({each.name for each in Path("/etc").iterdir()}, {each.name for each in Path("/var").iterdir()}) == before
+def test_two_mailboxes_play_a_whole_game_through_postfix_and_dovecot(tmp_path: Path) -> None:
+    before = {path for folder in ("/etc", "/var") for path in Path(folder).iterdir()}
+    done = lab("play", "--seats", "mail,mail", "--output", str(tmp_path / "g.jsonl"))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert "The deal is the word of the service alone" in done.stdout
+    assert {path for folder in ("/etc", "/var") for path in Path(folder).iterdir()} == before
 
 
 @pytest.mark.skipif(REASON is not None, reason=REASON or "")
