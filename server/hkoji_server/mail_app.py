@@ -218,8 +218,8 @@ async def _work(store: Store, settings: Settings, sources: ClockAndEntropy, part
         done, _ = await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
         if not stopped.done():
             log.error("a part of the mail process has ended")
-            for each in done:
-                each.result()
+            for ended in done:
+                ended.result()
         return await stopped
     finally:
         tell_systemd("STOPPING=1")
