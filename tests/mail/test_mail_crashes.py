@@ -76,12 +76,12 @@ def play_and_be_killed(killer: Killer, alice: Player, bob: MailboxPlayer) -> set
     answered: set[str] = set()
     while not is_over(world, game):
         killer.deliver()
-        # A mail program shows letters with one id once.
-        for letter in {letter.id: letter for letter in unread(bob)}.values():
+        # After a crash the letter about a turn may come although an answer has told of it: one of them is answered.
+        for letter in unread(bob):
             lines = ["accept"] if letter.id.startswith("<invited.") else offered(letter)
-            if not lines or letter.id in answered or letter.id.startswith("<answer.1."):
+            if not lines or letter.answered_to in answered or letter.id.startswith("<answer.1."):
                 continue
-            answered.add(letter.id)
+            answered.add(letter.answered_to)
             before = alice.head(game)
             bob.answer(letter, rng.choice(lines))
             received = world.incoming().received
@@ -106,17 +106,14 @@ def play_and_be_killed(killer: Killer, alice: Player, bob: MailboxPlayer) -> set
 
 def verify_ids(player: MailboxPlayer, orders: set[int]) -> None:
     """A letter that was sent twice has one id, and each mail has one answer."""
-    ids: dict[str, set[str]] = defaultdict(set)
-    for letter in unread_all(player):
-        event, seq, _ = letter.lstrip("<").split(".", 2)
-        ids[f"{event}.{seq}"].add(letter)
+    ids: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for letter in letters(player.mailbox):
+        event, seq, _ = letter.id.lstrip("<").split(".", 2)
+        ids[event, seq, *letter.references[:1]].add(letter.id)
     assert {key for key, found in ids.items() if len(found) > 1} == set()
-    assert {f"answer.{number}" for number in orders} <= set(ids)
-    assert Counter(unread_all(player)).most_common(1)[0][1] > 1, "no letter was sent twice, so nothing was tested"
-
-
-def unread_all(player: MailboxPlayer) -> list[str]:
-    return [letter.id for letter in letters(player.mailbox)]
+    assert {("answer", str(number)) for number in orders} <= {key[:2] for key in ids}
+    sent = Counter(letter.id for letter in letters(player.mailbox))
+    assert sent.most_common(1)[0][1] > 1, "no letter was sent twice, so nothing was tested"
 
 
 def test_crash_while_a_game_is_opened_asked_back_and_called_off(tmp_path: Path) -> None:
