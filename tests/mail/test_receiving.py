@@ -211,6 +211,16 @@ def test_of_one_name_five_mails_wait_and_the_sixth_must_come_again(office: Offic
     assert office.take(sixth) is Received.KEPT
 
 
+@pytest.mark.parametrize("way", list(Way))
+def test_after_an_outage_of_either_way_mail_comes_in(office: Office, way: Way) -> None:
+    begun, ended = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
+    run(office.store.beat(way, begun))
+    run(office.store.close_gap(way, begun, ended))
+    assert [each.way for each in run(office.store.outages())] == [way]
+    assert office.take(a_mail()) is Received.KEPT
+    assert office.woken == 1
+
+
 def test_what_cannot_be_kept_is_an_error_and_no_row(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: object) -> None:
         raise StorageError("the disk is full")

@@ -16,7 +16,6 @@ from typing import Final
 import structlog
 
 from hkoji.errors import ClockError, UnreadableMailError
-from hkoji.game.way import Way
 from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import read_bounce
 from hkoji.mail.header import automatic_reason, find_token, read_header
@@ -180,7 +179,7 @@ class Receiving:
                 game=game,
                 message_id=message_id or "",
                 reply=None if reply is None else reply.digest,
-                outages=sum(each.way is Way.MAIL for each in self._time.outages),
+                outages=len(self._time.outages),
             )
             try:
                 kept = await self._store.add_incoming(new)

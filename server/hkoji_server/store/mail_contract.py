@@ -185,7 +185,7 @@ class ReplyToken:
 class NewMail:
     """A mail to keep. `digest` is the SHA-256 of recipient, newline and `raw` without trace fields, in hex.
 
-    It was `received` while `outages` outages of the way `mail` were known. `reply` is the digest of its token, None
+    It was `received` while `outages` outages, of both ways, were known. `reply` is the digest of its token, None
     without a token. `name`, `channel` and `game` are those of the token, or of the mailbox it is from.
     """
 
