@@ -23,7 +23,8 @@ MOST_ROUNDS = 400
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[ListWorld]:
-    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
+    # A whole game is played in an hour, with more mistakes than a player may be told of in a day.
+    with list_world(tmp_path / "data", mail="play@hkoji.example", per_day=1000) as world:
         yield world
 
 
