@@ -27,7 +27,7 @@ from hkoji.game.entry_kinds.time import LapseReason, credited_seconds, largest_g
 from hkoji.game.held_keys import verify_gateway
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.submission import Submission, draft_entry
-from hkoji.game.way import Way, came_by, way_of
+from hkoji.game.way import Way, came_by
 from hkoji.log import sshsig
 from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
@@ -215,7 +215,7 @@ def annul(
     course = _running(refereed)
     if course.actor is None:
         raise IllegalError(tell("a game that nobody has joined cannot be called off"))
-    at = _time_of_record(refereed, at, outages, way_of(course, course.actor))
+    at = _time_of_record(refereed, at, outages, course.setup.way(course.actor))
     due = deadline(refereed, gifts=gifts, outages=outages)
     if due is not None and at > due:
         raise TimeOverError(course.setup.game, due)
@@ -328,7 +328,7 @@ def _helping(
         return None, ()
     since = course.clock.settled(refereed.at).due(course.clock.control, course.actor).since
     gift = largest_gift(each for each in gifts if each.head in course.clock.heads)
-    return gift, outages_between(outages, way_of(course, course.actor), since, at)
+    return gift, outages_between(outages, course.setup.way(course.actor), since, at)
 
 
 def _append_own(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Signer, at: str) -> Accepted:

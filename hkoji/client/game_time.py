@@ -25,7 +25,6 @@ from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.entry_kinds.time import credited_seconds, largest_gift
 from hkoji.game.position import Position
 from hkoji.game.summary import time_of_record
-from hkoji.game.way import way_of
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
@@ -167,12 +166,12 @@ class TimeKeeper:
         gifts = []
         for gift in said.gifts:
             try:
-                verify_gift(gift, clock.heads, course.setup.game, name, key, held=course.held(giver))
+                verify_gift(gift, clock.heads, course.setup.game, name, key, held=course.setup.held(giver))
             except HkojiError as error:
                 self._say(tell("warning: the service reports a gift that does not hold: {reason}", reason=error))
             else:
                 gifts.append(gift)
-        outages = outages_between(said.outages, way_of(course, reading.seat), reading.since)
+        outages = outages_between(said.outages, course.setup.way(reading.seat), reading.since)
         credits = credited_seconds(clock.control, largest_gift(gifts), outages)
         return found._replace(
             reading=read_clock(course, time_of_record(known.lines[-1]), credits),

@@ -180,10 +180,6 @@ class Course(NamedTuple):
         # A delegation that has begun or ended with the last entry; one that a `revoke` has ended was found above.
         return any(not held.only and self.seq in (held.since, held.until) for held in self.setup.held_keys)
 
-    def held(self, seat: Seat) -> bool:
-        """Whether the seat's only key is one that the service holds, so that the player answers by mail alone."""
-        return self.setup.held(seat)
-
     @property
     def joinable(self) -> bool:
         """Whether the game waits for a guest."""

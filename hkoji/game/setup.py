@@ -8,6 +8,7 @@ from hkoji.errors import ForbiddenError, IllegalError
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.dealer import Dealer, Terms
 from hkoji.game.held_keys import Gateway, HeldKey, MailClaim, MailGrade, SeatGrade, grade_of_seat, weaker
+from hkoji.game.way import Way
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
@@ -123,6 +124,13 @@ class Setup(NamedTuple):
         """Whether the seat's only key is one that the service holds, so that the player answers by mail alone."""
         held = self.held_key(seat)
         return held is not None and held.only
+
+    def way(self, seat: Seat) -> Way:
+        """Returns the way that is open to a seat: HTTP unless its only key is held, also if it may answer by mail too.
+
+        An outage of this way is credited to the seat, and while this way is out nobody times the seat out.
+        """
+        return Way.MAIL if self.held(seat) else Way.HTTP
 
     @property
     def gateways(self) -> tuple[Gateway | None, Gateway | None]:

@@ -6,16 +6,11 @@ docs/spec/log.md, "Outages". Each way has beats and outages of its own, because 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.messages.text import tell
-
-if TYPE_CHECKING:  # a course knows outages, which have a way
-    from hkoji.game.course import Course
-    from hkoji.rules.events import Seat
 
 
 class Way(StrEnum):
@@ -49,11 +44,3 @@ def came_by(entry: Entry) -> Way | None:
             return Way.MAIL
         case _:
             return None
-
-
-def way_of(course: Course, seat: Seat) -> Way:
-    """The way that is open to a seat: mail if the service holds its key, else HTTP, also if it may answer by mail too.
-
-    An outage of this way is credited to the seat, and while this way is out nobody times the seat out.
-    """
-    return Way.MAIL if course.setup.held(seat) else Way.HTTP

@@ -11,7 +11,7 @@ from hkoji.game.clock import Outage
 from hkoji.game.entry_kinds import Credit, Resign
 from hkoji.game.held_keys import MailGrade
 from hkoji.game.time_control import TimeControl
-from hkoji.game.way import Way, came_by, way_of
+from hkoji.game.way import Way, came_by
 from hkoji.log.line import format_log
 from tests.support.forgery import changed_body, rewrite
 from tests.support.table import AT, Table
@@ -43,7 +43,7 @@ def audited(table: Table, *, receipts: bool = True) -> Audit:
 def test_an_outage_helps_the_seats_to_which_its_way_is_open(held: tuple[int, ...], seat: int, way: Way) -> None:
     table = until_owed_by(game_of(held=held), seat)
     open_to = Way.MAIL if seat in held else Way.HTTP
-    assert way_of(table.course, seat) is open_to
+    assert table.course.setup.way(seat) is open_to
     lost = Outage(later(table.now, 10), later(table.now, 50), way)
     table.outages = (lost,)
     table.wait(60).play(1)
@@ -58,7 +58,7 @@ def test_an_outage_helps_the_seats_to_which_its_way_is_open(held: tuple[int, ...
 @pytest.mark.parametrize("seat", [0, 1])
 def test_an_outage_of_the_wrong_way_convicts_the_service(seat: int) -> None:
     table = until_owed_by(game_of(), seat)
-    way = way_of(table.course, seat)
+    way = table.course.setup.way(seat)
     table.outages = (Outage(later(table.now, 10), later(table.now, 50), way),)
     table.wait(60).play(1)
     place = next(n for n, line in enumerate(table.lines) if line.entry.kind == "credit")
@@ -72,7 +72,7 @@ def test_an_outage_of_the_wrong_way_convicts_the_service(seat: int) -> None:
 def test_a_delegate_does_not_change_which_way_is_open() -> None:
     table = until_owed_by(game_of(held=()), 1)
     table.delegate(1, MailGrade.TOKEN)
-    assert way_of(table.course, 1) is Way.HTTP
+    assert table.course.setup.way(1) is Way.HTTP
     lost = [Outage(later(table.now, 10), later(table.now, 50), way) for way in Way]
     table.outages = tuple(lost)
     table.wait(60).play(1)
@@ -85,7 +85,7 @@ def test_after_a_revoked_held_key_http_is_open() -> None:
     table.outages = tuple(Outage(later(table.now, 10), later(table.now, 50), way) for way in Way)
     table.revoke(1)
     table.held = ()
-    assert way_of(table.course, 1) is Way.HTTP
+    assert table.course.setup.way(1) is Way.HTTP
     table.wait(60).play(1)
     assert table.last_body() == Credit(None, (table.outages[0],))
     assert audited(table).findings == ()

@@ -307,7 +307,7 @@ def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
                 ),
                 hint=tell("nothing was signed; to join with its clock leave out --clock"),
             )
-        if course.held(0):
+        if course.setup.held(0):
             out.say(held_line(setup.names[0] or ""))
             confirm(out, _("Join all the same?"), tell("not joined"), yes=terms.yes, unasked=_HELD_UNASKED)
 

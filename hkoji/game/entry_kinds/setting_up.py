@@ -261,7 +261,7 @@ class Join(_JoinFields, EntryBody):
             raise IllegalError(tell("a held key cannot be another key of the game"))
         if not isinstance(setup.invite, Invite) or setup.invite.key != self.key:
             raise IllegalError(tell("a key that the service holds joins only a game whose invitation names that key"))
-        if course.held(0) and setup.agreement.rated:
+        if course.setup.held(0) and setup.agreement.rated:
             raise IllegalError(tell("a game in which the service holds both keys cannot be rated"))
 
     @property

@@ -145,7 +145,7 @@ class AnswerFacts:
             agreement=setup.agreement,
             known=mailbox.state != "invited",
             held=True,
-            host_held=game.course.held(0),
+            host_held=game.course.setup.held(0),
             expires=setup.agreement.expires,
         )
 

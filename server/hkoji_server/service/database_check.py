@@ -18,7 +18,6 @@ from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.game.dealer import seed_fits
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.way import way_of
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.line import Line, format_log
@@ -144,7 +143,7 @@ def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
     if (
         course.actor is not None
         and stored.summary.deadline is not None
-        and stored.way is not way_of(course, course.actor)
+        and stored.way is not course.setup.way(course.actor)
     ):
         yield tell("the summary's {field} does not agree with the log", field="way")
     if summary_values(expected)["ended"] != stored.ended:

@@ -15,7 +15,6 @@ from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, Pace, outages_between
 from hkoji.game.course import Course
 from hkoji.game.held_keys import MailClaim, verify_statement_mail
-from hkoji.game.way import way_of
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode, encode_base64
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
@@ -136,7 +135,9 @@ class GameStatements:
             deadline=held.due(outages),
             pace=pace,
             gifts=held.given,
-            outages=() if pace is None or seat is None else outages_between(outages, way_of(course, seat), pace.since),
+            outages=()
+            if pace is None or seat is None
+            else outages_between(outages, course.setup.way(seat), pace.since),
             annul=tuple(each.name for each in held.wishes),
             silent=await self._silent(course),
         )
@@ -175,7 +176,7 @@ class GameStatements:
             seat = course.setup.require_seat(name)
             key = course.setup.keys[seat]
             assert key is not None
-            verify_statement_mail(name, statement.mail, held=course.held(seat))
+            verify_statement_mail(name, statement.mail, held=course.setup.held(seat))
             sshsig.verify(blob, key, sshsig.GIVE if kind == "give" else sshsig.ANNUL, statement.message, name)
             verify_not_revoked(await self._store.retired(key.text))
             if not counted and arrival is None:

@@ -15,7 +15,7 @@ from hkoji.errors import NotFoundError
 from hkoji.game.clock import Outage
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import GivenTime
-from hkoji.game.way import Way, way_of
+from hkoji.game.way import Way
 from hkoji.log.canonical import decode_base64
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Store
@@ -94,7 +94,7 @@ def way_of_deadline(course: Course, invited: Way) -> Way:
 
     Before a player has joined it is `invited`, the way open to the player who is invited.
     """
-    return invited if course.actor is None else way_of(course, course.actor)
+    return invited if course.actor is None else course.setup.way(course.actor)
 
 
 def valid_heads(refereed: referee.RefereedGame) -> tuple[str, ...]:

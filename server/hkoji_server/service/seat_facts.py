@@ -28,8 +28,8 @@ class SeatFactsReader:
             game.clock,
             now,
             cards=mailbox.cards,
-            held=seat is None or game.course.held(seat),
-            opponent_held=seat is not None and game.course.held(1 - seat),
+            held=seat is None or game.course.setup.held(seat),
+            opponent_held=seat is not None and game.course.setup.held(1 - seat),
             silent=mailbox.paused,
             opponent_silent=None if other is None else other.paused,
         )
