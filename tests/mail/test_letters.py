@@ -451,6 +451,17 @@ def test_an_order_on_record_is_the_turn_letter_too_if_the_next_entry_is_due() ->
     assert not offered(done.text, "en")
 
 
+def test_the_last_order_of_a_game_is_answered_with_the_log_unless_cards_are_not_wanted() -> None:
+    table = Table(Hanamikoji(), 1, names=("bob", "alice"), agreement=AGREED).begin().play(None)
+    facts = OnRecordFacts(seat_of(table, 1), table.course.seq - 1, "move", table.now, log=b"a log\n")
+    letter = write_letter(facts)
+    assert [each.content for each in letter.attachments] == [b"a log\n"]
+    assert "hkoji audit" in letter.text
+    bare = write_letter(facts._replace(seat=facts.seat._replace(cards=False)))
+    assert not bare.attachments
+    assert "answer  log" in bare.text
+
+
 @pytest.mark.parametrize("ruleset", GAMES[:2], ids=("hanamikoji", "geishas-road"))
 def test_an_invitation_says_the_whole_agreement_and_who_signs(ruleset: Ruleset) -> None:
     agreed = Agreement(parse_time_control("1d/7d+12h^10d", "67", "+01:00"), "2026-12-01T12:00:00Z")

@@ -14,6 +14,7 @@ from hkoji.rules.registry import RULESETS
 from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mail_programs import MAIL_PROGRAMS
 from tests.support.mail.mailbox_player import MailboxPlayer
+from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import LetterReader
 from tests.support.service import Player
 
@@ -104,3 +105,7 @@ def test_two_players_with_mailboxes_only_play_a_game(world: ListWorld, game: str
     assert world.service.ask("GET", f"/v1/games/{played}").json["status"] == "finished", [
         line.entry.kind for line in parse_log(raw)
     ]
+    world.deliver(61)
+    for player in (bob, carol):
+        last = Letter(player.mailbox.received()[-1])
+        assert list(last.attachments.values()) == [raw], last.text

@@ -103,7 +103,7 @@ def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]
         yield "called-off", CalledOffFacts(facts)
     if course.stage is Stage.OVER:
         yield "over", OverFacts(facts, log)
-        yield "over-without-log", OverFacts(facts)
+        yield "over-by-you", OnRecordFacts(facts, course.seq - 1, "move", facts.now, log=log)
     yield "show", ShowFacts(facts)
     yield "moves", MovesFacts(facts)
     yield "help", HelpFacts(facts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from hkoji.mail.letters.events import ended
 from hkoji.mail.letters.facts import (
     AskedBackFacts,
     AskedWhy,
@@ -96,6 +97,8 @@ def on_record(facts: OnRecordFacts, say: Speaker) -> LetterDraft:
         return draft._replace(first=(*first, *draft.first), blocks=(told, *draft.blocks))
     if game.course.finished:
         first.append(say(tell("The game is over: {result}.", result=game.result())))
+        if facts.log:
+            return ended(game, facts.log)._replace(first=tuple(first))
     return LetterDraft((*first, game.waiting()), (told, *_seen(game), game.signed()))
 
 

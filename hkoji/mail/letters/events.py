@@ -233,17 +233,22 @@ def over(facts: OverFacts, say: Speaker) -> LetterDraft:
             result=game.result(),
         )
     )
-    log = facts.log if facts.seat.cards else None
-    files = () if log is None else (log_attachment(facts.seat, log),)
-    return LetterDraft(
-        (first, say(tell("There is nothing that you have to do."))),
-        (
-            (*game.lately(), *game.table()),
-            how_to_check(game) if files else _how_to_get_log(game),
-            paragraph(say(tell("Thank you for playing."))),
-        ),
-        attachments=files,
+    draft = ended(game, facts.log)
+    return draft._replace(first=(first, say(tell("There is nothing that you have to do."))))
+
+
+def ended(game: GameWords, log: bytes) -> LetterDraft:
+    """What a letter says at the end of a game, and the log, behind a first paragraph that the caller adds.
+
+    The log names cards, so it is not attached for a reader who wants none in letters.
+    """
+    files = (log_attachment(game.seat, log),) if log and game.seat.cards else ()
+    blocks = (
+        (*game.lately(), *game.table()),
+        how_to_check(game) if files else _how_to_get_log(game),
+        paragraph(game.say(tell("Thank you for playing."))),
     )
+    return LetterDraft((), blocks, attachments=files)
 
 
 def _with_turn(first: str, game: GameWords) -> LetterDraft:

@@ -107,10 +107,10 @@ class AnnulFacts(NamedTuple):
 
 
 class OverFacts(NamedTuple):
-    """A game of the reader is over. `log` has the bytes of its log, which is attached; None attaches nothing."""
+    """A game of the reader is over. `log` has the bytes of its log, which is attached."""
 
     seat: SeatFacts
-    log: bytes | None = None
+    log: bytes
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ class OnRecordFacts(NamedTuple):
     """The reader's order is on record: entry `seq`, of that kind, with the time of record `at`.
 
     `action` is a move's canonical notation with the reader's own cards, empty for other kinds. If the reader owes the
-    next entry again, the letter is the turn letter too.
+    next entry again, the letter is the turn letter too. If the game is over, `log` has the bytes of its log.
     """
 
     seat: SeatFacts
@@ -143,6 +143,7 @@ class OnRecordFacts(NamedTuple):
     kind: str
     at: str
     action: str = ""
+    log: bytes = b""
 
 
 class NotUnderstoodFacts(NamedTuple):

@@ -208,7 +208,8 @@ def _on_record(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | No
     line, step = game.lines[seq], game.position.replay.steps[seq]
     assert line.receipt is not None  # the service has signed each line of its own log
     action = action_of(step) if isinstance(step.body, entry_kinds.Move) else ""
-    return OnRecordFacts(seat, seq, line.entry.kind, line.receipt.receipt.at, action)
+    log = format_log(game.lines).encode() if game.course.finished else b""
+    return OnRecordFacts(seat, seq, line.entry.kind, line.receipt.receipt.at, action, log)
 
 
 def _declined(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:  # noqa: ARG001

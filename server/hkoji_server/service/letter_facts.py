@@ -13,6 +13,7 @@ from hkoji.errors import NotFoundError
 from hkoji.game.clock import add_seconds
 from hkoji.game.entry_kinds import Lapse, parse_body
 from hkoji.game.time_control import DAY
+from hkoji.log.line import format_log
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters.facts import (
     AnnulFacts,
@@ -238,7 +239,8 @@ class LetterFacts:
     async def _over(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
         if game.seat is None:
             return None
-        return OverFacts(await self._seats.of(mailbox, game, await self._time.now()))
+        seat = await self._seats.of(mailbox, game, await self._time.now())
+        return OverFacts(seat, format_log(game.lines).encode())
 
     async def _invited(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
         return self._answers.invitation(mailbox, game, await self._time.now())
