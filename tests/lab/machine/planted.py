@@ -87,7 +87,7 @@ def _opening_dropped() -> Any:
 
 def _spectator_resigns() -> Any:
     real_signer, real_author, real_verify = Course.signer, may_append.verify_author, sshsig.verify
-    real_resign = entry_kinds.Resign.apply
+    real_mail, real_resign = Course._verify_mail, entry_kinds.Resign.apply
 
     def signer(self: Any, entry: Any, body: Any) -> Any:
         stranger = isinstance(body, entry_kinds.Resign) and self.setup.seat_of(entry.by) is None
@@ -101,6 +101,10 @@ def _spectator_resigns() -> Any:
         if b'"kind":"resign"' not in message:
             real_verify(sig, key, namespace, message, by)
 
+    def verify_mail(self: Any, entry: Any, body: Any) -> None:
+        if entry.kind != "resign":
+            real_mail(self, entry, body)
+
     def resign(self: Any, at: Any, entry: Any, knowledge: Any) -> Any:
         if at.setup.seat_of(entry.by) is not None:
             return real_resign(self, at, entry, knowledge)
@@ -111,6 +115,7 @@ def _spectator_resigns() -> Any:
         patch.object(Course, "signer", signer),
         patch.object(course, "verify_author", verify_author),
         patch.object(sshsig, "verify", verify),
+        patch.object(Course, "_verify_mail", verify_mail),
         patch.object(entry_kinds.Resign, "apply", resign),
     )
 
