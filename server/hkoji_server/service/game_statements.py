@@ -146,7 +146,7 @@ class GameStatements:
         """Returns who of a game that goes on does not get their letters, and since when."""
         found = {}
         for name in () if course.finished else (*course.setup.names, course.setup.invited):
-            box = None if name is None else await self._store.mailbox_of(name, await self._time.now())
+            box = None if name is None else await self._store.mailbox_of(name, self._time.shown)
             # Whoever has said that it was somebody else gets no letters either.
             since = None if box is None else box.since if box.state == "locked" else box.paused
             if box is not None and since is not None:

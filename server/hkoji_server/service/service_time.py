@@ -95,6 +95,11 @@ class ServiceTime:
         """All outages of both ways that this process knows of, in the order in which they ended."""
         return self._outages
 
+    @property
+    def shown(self) -> str:
+        """The time that the clock shows, right or wrong: for answers, which must not depend on a clock to trust."""
+        return self._sources.at()
+
     async def now(self) -> str:
         """Returns the time, in which something can be decided. Raises `ClockError`, or `StorageError`.
 
