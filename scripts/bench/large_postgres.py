@@ -30,7 +30,7 @@ SETTINGS: Final = {
 TABLES: Final = ("player", "game", "secret", "entry", "opening")
 _COLUMNS: Final = {
     "game": "game, ruleset, status, host, guest, invite, seq, head, round, actor, to_move, created, updated, reason,"
-    " winner, ended, agreement, deadline, look_at, link",
+    " winner, ended, agreement, deadline, look_at, link, way",
     "secret": "game, seed, offered_to",
     "entry": "game, seq, text, sig, receipt, receipt_sig",
     "opening": "game, seq, part, cards, salt",
@@ -107,7 +107,7 @@ def _copy(server: Server, number: int, shift: int) -> None:
     values = {
         "game": f"id, ruleset, status, {name('host')}, {name('guest')}, NULL, seq, head, round, actor,"
         f" {name('to_move')}, {later('created')}, {later('updated')}, reason, winner, {later('ended')},"
-        " agreement, deadline, look_at, link",
+        " agreement, deadline, look_at, link, way",
         "secret": "id, seed, offered_to",
         "entry": "id, seq, replace(text, game, id), sig, replace(receipt, game, id), receipt_sig",
         "opening": "id, seq, part, cards, salt",

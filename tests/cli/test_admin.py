@@ -143,7 +143,12 @@ def test_an_outage_that_is_recorded_by_hand(tmp_path: Path, run: Run) -> None:
     assert run("admin", "outage", until, begin_, "--data", data)[0] == 2
     assert run("admin", "outage", "2026-11-20T15:00:00Z", "2099-01-01T00:00:00Z", "--data", data)[0] == 2
     made = run("admin", "outage", "2026-11-20T15:00:00Z", "2026-11-20T16:00:00Z", "--data", data, "--json")
-    assert json.loads(made[1]) == {"from": "2026-11-20T15:00:00Z", "until": "2026-11-20T16:00:00Z", "v": 1}
+    assert json.loads(made[1]) == {
+        "from": "2026-11-20T15:00:00Z",
+        "until": "2026-11-20T16:00:00Z",
+        "v": 1,
+        "way": "http",
+    }
 
 
 def test_what_does_not_hold_ends_with_code_8(served: Path, tmp_path: Path, run: Run) -> None:

@@ -196,7 +196,7 @@ def test_every_command_has_its_help_in_the_catalogue() -> None:
         for words in found
         if language.translate(words.message) == words.message
         and "The game:" not in words.message
-        and words.message not in ("BOT", "FILE")  # as in Italian
+        and words.message not in ("BOT", "FILE", "http|mail")  # as in Italian
     ]
     language.use("en")
     assert untranslated == []

@@ -146,7 +146,7 @@ class Visit:
     def ask(self, method: str, path: str) -> Answer:
         """The request of a cell."""
         channel = self.channels["0" if path.endswith("/confirm") else "1"]
-        address = path.format(name=self.host.name, game=self.game, number=1, channel=channel)
+        address = path.format(name=self.host.name, game=self.game, number=1, channel=channel, token="a" * 26)
         if path.endswith("/events"):
             address += "?wait=0"  # only past events
         if method != "POST":

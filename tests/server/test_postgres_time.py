@@ -30,7 +30,7 @@ from tests.support.loops import run
 from tests.support.service_in_process import Clock
 from tests.support.stores import postgres_at
 from tests.support.table import AT, Table
-from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, gift, new_game_after, taken
+from tests.support.time_contract import FIRST, MOMENT, SECOND, annulment, append_summary, gift, taken
 from tests.support.timed_table import later
 from tests.support.times import now
 from tests.support.waiting_contract import new_game, next_line
@@ -363,4 +363,6 @@ def test_what_cannot_be_drained_says_so(postgres: str, monkeypatch: pytest.Monke
 
 def new_game_at(store: PostgresStore) -> Table:
     """A new game, decided when the clock of these tests shows `MOMENT`."""
-    return new_game_after(store, AT, Way.HTTP)
+    table = Table(seed=9).begin().play(4)
+    run(store.add_game(NewGame(append_summary(table), table.lines[0], "5e" * 32, "alice", now(), outages=0)))
+    return table

@@ -61,6 +61,7 @@ ELSEWHERE = {
     errors.PlanTextError,
     errors.TrustError,
     errors.AuditError,
+    errors.UnreadableMailError,
     errors.UsageError,
     errors.CancelledError,
     errors.NetworkError,

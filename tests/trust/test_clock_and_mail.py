@@ -1,19 +1,17 @@
 """A raw mail that waits to be processed: until it is, nothing is said about the time after it.
 
-No gateway exists yet. `ServiceTime` asks for the oldest mail that waits; here a test answers.
+`ServiceTime` asks the store for the oldest mail that waits; here a test answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hkoji_server import app
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.log.game_statements import HeadStatement, read_signed_head
 from tests.support.service import Player
@@ -33,11 +31,11 @@ def service_with_mail(folder: Path, waiting: list[str]) -> Iterator[tuple[Inside
     `waiting` are the times at which mails came that are not processed yet.
     """
 
-    async def oldest() -> str | None:
+    async def oldest(_: SqliteStore) -> str | None:
         return min(waiting, default=None)
 
     with (
-        patch.object(app, "ServiceTime", partial(ServiceTime, unprocessed=oldest)),
+        patch.object(SqliteStore, "oldest_unprocessed_mail", oldest),
         time_by_hand() as by_hand,
         inside(folder, outage_after=NEVER_OUT) as service,
     ):

@@ -66,7 +66,7 @@ def receive(
     """
     from hkoji.cli.service import admin_mail
 
-    raise typer.Exit(admin_mail.receive(recipient, sender, data, database, config))
+    raise typer.Exit(admin_mail.receive(out, recipient, sender, data, database, config))
 
 
 @mail.command(epilog="Example: hkoji admin mail queue --data /var/lib/hkoji --json")

@@ -20,19 +20,26 @@ def run(data: Path | None, database: str | None, config: Path | None, log_level:
     service_function("mail").run(data, database=database, config=config, log_level=log_level)
 
 
-def receive(recipient: str, sender: str | None, data: Path | None, database: str | None, config: Path | None) -> int:
+def receive(
+    out: CommandOutput,
+    recipient: str,
+    sender: str | None,
+    data: Path | None,
+    database: str | None,
+    config: Path | None,
+) -> int:
     """Takes one mail from standard input. Returns the exit code for the mail server."""
     try:
         code: int = service_function("mail").receive(
             recipient, sys.stdin.buffer, sender=sender, data=data, database=database, config=config
         )
+        return code
     except HkojiError as error:
-        print(f"{translate(str(error))}; {_('the mail has to come again')}", file=sys.stderr)
-        return _TRY_AGAIN
+        reason = translate(str(error))
     except Exception as error:
-        print(f"{type(error).__name__}; {_('the mail has to come again')}", file=sys.stderr)
-        return _TRY_AGAIN
-    return code
+        reason = type(error).__name__
+    out.say(_("{reason}; the mail has to come again", reason=reason))
+    return _TRY_AGAIN
 
 
 def queue(out: CommandOutput, data: Path | None, database: str | None) -> None:

@@ -144,9 +144,9 @@ class GameTable(SQLModel, table=True):
     look_at: str | None = Field(default=None, sa_type=Text)
     """From when on the keeper looks whether the game's time is over: never after its deadline, and mostly before. Most
     moves set a later deadline and leave this as it is, so that they rewrite no index of times."""
+    link: str | None = Field(default=None, sa_type=Text)
     way: str = Field(sa_type=Text)
     """The way of the deadline, which changes only with `look_at`: the one that is open to whom it is for."""
-    link: str | None = Field(default=None, sa_type=Text)
 
 
 class SecretTable(SQLModel, table=True):

@@ -174,6 +174,16 @@ def talk(eye: Eye, chance: random.Random) -> Request:
     return Request("talk", "GET", f"/v1/games/{game}/talk{after}", token)
 
 
+def mail(eye: Eye, chance: random.Random) -> Request:
+    """Tries to invite somebody by mail, which worlds without mail refuse, and asks for a page that stops letters."""
+    token = chance.choice((None, eye.token, eye.token))
+    if chance.random() < 0.4:
+        invited = {"address": "friend@example.org", "name": f"friend{chance.randint(0, 9)}"}
+        return Request("invitation by mail", "POST", "/v1/invitations", token, json.dumps(invited).encode())
+    stop = "".join(chance.choices("abcdefghijklmnopqrstuvwxyz234567", k=26))
+    return Request("stop page", chance.choice(("GET", "POST")), f"/v1/mail/stop/{stop}", token)
+
+
 def channels(eye: Eye, chance: random.Random) -> Request:
     """Asks for the viewer's channels, or tries what is refused before anything is posted."""
     token, one = chance.choice((None, eye.token, eye.token)), f"/v1/me/channels/{chance.randbytes(8).hex()}"

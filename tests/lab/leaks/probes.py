@@ -27,6 +27,7 @@ SOMETIMES: Final[tuple[Probe, ...]] = (
     looking.signed_head,
     looking.outages,
     looking.channels,
+    looking.mail,
     looking.finished_games,
     looking.link_page,
     looking.talk,

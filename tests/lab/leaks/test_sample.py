@@ -97,6 +97,7 @@ def test_every_endpoint_is_asked(worlds: Comparison) -> None:
                 request = probe(eye, random.Random(seed))
                 path = re.sub(r"/games/[0-9a-f]{32}", "/games/{game}", request.path.partition("?")[0])
                 path = re.sub(r"/channels/[^/]+", "/channels/{channel}", path)
+                path = re.sub(r"/stop/[^/]+", "/stop/{token}", path)
                 path = re.sub(r"^/i/[0-9a-f]{32}$", "/i/{game}", re.sub(r"/talk/[0-9]+$", "/talk/{number}", path))
                 asked.add((request.method, re.sub(r"/(players|blocks)/[^/]+", r"/\1/{name}", path)))
     assert asked >= wanted
