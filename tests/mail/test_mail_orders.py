@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hkoji_server.store.mail_contract import MailDraft
 
 from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
@@ -403,6 +405,25 @@ def test_a_new_command_address_replaces_the_old_one(table: Table) -> None:
     assert table.world.games_of("bob") == [table.game]
     assert table.send("new hanamikoji carol carol@example.com", to=second) == "on record"
     assert len(table.world.games_of("bob")) == 2
+
+
+def test_a_lock_while_a_mail_is_processed_stays(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = table.world
+    add_draft = world.store.add_draft
+
+    async def locked_meanwhile(draft: MailDraft) -> MailDraft:
+        box = await world.store.mailbox_of("bob", await world.time.now())
+        assert box is not None
+        await world.store.change_mailbox(replace(box, state="locked"), box)
+        return await add_draft(draft)
+
+    monkeypatch.setattr(world.store, "add_draft", locked_meanwhile)
+    assert table.send(table.line) == "on record"
+    monkeypatch.undo()
+    assert world.box("bob").state == "locked"
+    before = table.head()
+    assert table.send(table.line) == "locked"
+    assert table.head() == before
 
 
 def test_not_me_locks_until_yes_from_the_mailbox(table: Table) -> None:

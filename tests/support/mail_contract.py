@@ -316,6 +316,18 @@ class MailContract:
         assert (channel.target, channel.events) == ("New@Example.org", EVENTS_OF[state])
         assert not run(store.change_mailbox(replace(box, channel="none")))
 
+    def test_a_change_leaves_what_others_have_changed_since(self, store: Store) -> None:
+        was = with_mailbox(store)
+        locked = replace(was, state="locked", since=SECOND, paused=SECOND)
+        assert run(store.change_mailbox(locked, was))
+        assert run(store.change_mailbox(replace(was, lang="it", heard=THIRD), was))
+        both = replace(locked, lang="it", heard=THIRD)
+        assert run(store.mailbox(was.channel)) == both
+        # Nor does a state that was to be reached from another one.
+        assert run(store.change_mailbox(replace(was, state="stopped", since=THIRD, cards=False), was))
+        assert run(store.mailbox(was.channel)) == replace(both, cards=False)
+        assert run(store.channels("bob"))[0].events == EVENTS_OF["locked"]
+
     def test_letters_go_on_when_a_held_key_is_revoked(self, store: Store) -> None:
         box = with_mailbox(store)
         run(store.revoke_key(RetiredKey(box.held_key, "bob", SECOND, revoked=True)))

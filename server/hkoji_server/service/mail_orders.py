@@ -251,6 +251,7 @@ class MailOrders:
             answers=answers,
             replies=replies,
             mailbox=outcome.mailbox if outcome.mailbox != mailbox else None,
+            was=mailbox,
             evidence=outcome.evidence,
         )
         if outcome.forget_drafts:

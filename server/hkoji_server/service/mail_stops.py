@@ -30,5 +30,5 @@ class MailStops:
             return False
         changed = stopped(mailbox, self._sources.at())
         if changed != mailbox:
-            await self._store.change_mailbox(changed)
+            await self._store.change_mailbox(changed, mailbox)
         return True

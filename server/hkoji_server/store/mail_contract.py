@@ -349,10 +349,11 @@ class MailStore(Protocol):
         """Notes that the owner of an invited mailbox has answered: its invitation stands no longer, and the name is
         free, unless the owner has accepted. None of the mailbox's invitations counts as unanswered any more."""
 
-    async def change_mailbox(self, mailbox: Mailbox) -> bool:
+    async def change_mailbox(self, mailbox: Mailbox, was: Mailbox | None = None) -> bool:
         """Replaces what is kept of a mailbox, by its channel, and the events of its channel as its state demands.
 
-        Returns False if there is no such mailbox.
+        With `was`, from which `mailbox` was made, only what differs is replaced, and a state that has been changed
+        since then stays. Returns False if there is no such mailbox.
         """
 
     async def erase_mailbox(self, channel: str) -> bool:
@@ -421,12 +422,14 @@ class MailStore(Protocol):
         answers: Sequence[NewAnswer] = (),
         replies: Sequence[ReplyToken] = (),
         mailbox: Mailbox | None = None,
+        was: Mailbox | None = None,
         evidence: MailEvidence | None = None,
     ) -> bool:
         """Closes a `new` mail in one transaction: its bytes go, and its answers are written into the outbox.
 
         Of `replies` that are known, `expires`, `spent` and `answers` are replaced, and the others are added. A
-        `mailbox` is changed as by `change_mailbox`. Returns False, and changes nothing, if the mail is not `new`.
+        `mailbox` is changed as by `change_mailbox`, which gets `was`. Returns False, and changes nothing, if the mail
+        is not `new`.
         """
 
     async def failed_mails(self) -> tuple[WaitingMail, ...]:

@@ -180,12 +180,20 @@ def note_answered(connection: Connection, channel: str, at: str) -> None:
     connection.execute(update(MAIL_INVITATION).where(*open_ones).values(answered=at))
 
 
-def change(connection: Connection, box: Mailbox) -> bool:
-    """Replaces what is kept of a mailbox: see `MailStore.change_mailbox`."""
-    values = _row(box)
-    if connection.execute(update(MAILBOX).where(MAILBOX.c.channel == box.channel).values(values)).rowcount != 1:
+def change(connection: Connection, box: Mailbox, was: Mailbox | None = None) -> bool:
+    """Changes what is kept of a mailbox: see `MailStore.change_mailbox`."""
+    held = select(MAILBOX.c.state).where(MAILBOX.c.channel == box.channel).with_for_update()
+    state = connection.execute(held).scalar()
+    if state is None:
         return False
-    wanted = {"player": box.name, "target": box.address, "events": _events(box.state)}
+    values = _row(box)
+    if was is not None:
+        values = {name: value for name, value in values.items() if value != _row(was)[name]}
+        if state != was.state:
+            values = {name: value for name, value in values.items() if name not in ("state", "since")}
+    if values:
+        connection.execute(update(MAILBOX).where(MAILBOX.c.channel == box.channel).values(values))
+    wanted = {"player": box.name, "target": box.address, "events": _events(values.get("state", state))}
     connection.execute(update(CHANNEL).where(CHANNEL.c.id == box.channel).values(wanted))
     return True
 

@@ -84,8 +84,8 @@ class SqlMailStore(SqlSteps, MailStore):
     async def note_answered(self, channel: str, at: str) -> None:
         await self._transaction(lambda connection: mailboxes.note_answered(connection, channel, at))
 
-    async def change_mailbox(self, mailbox: Mailbox) -> bool:
-        return await self._transaction(lambda connection: mailboxes.change(connection, mailbox))
+    async def change_mailbox(self, mailbox: Mailbox, was: Mailbox | None = None) -> bool:
+        return await self._transaction(lambda connection: mailboxes.change(connection, mailbox, was))
 
     async def erase_mailbox(self, channel: str) -> bool:
         return await self._holding(lambda connection: mailboxes.erase(connection, channel))
@@ -152,6 +152,7 @@ class SqlMailStore(SqlSteps, MailStore):
         answers: Sequence[NewAnswer] = (),
         replies: Sequence[ReplyToken] = (),
         mailbox: Mailbox | None = None,
+        was: Mailbox | None = None,
         evidence: MailEvidence | None = None,
     ) -> bool:
         def work(connection: Connection) -> bool:
@@ -161,7 +162,7 @@ class SqlMailStore(SqlSteps, MailStore):
                 mail.add_reply(connection, each)
                 mail.change_reply(connection, each)
             if mailbox is not None:
-                mailboxes.change(connection, mailbox)
+                mailboxes.change(connection, mailbox, was)
             if evidence is not None:
                 mail.add_evidence(connection, evidence)
             return True
