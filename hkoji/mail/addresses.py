@@ -22,6 +22,8 @@ _ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*")
 _DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_ENCODED_WORD: Final = "=?"
+"""With it begin the words of RFC 2047, as which a reader could understand an address; none may stand in one."""
 _LONGEST_LOCAL: Final = 64
 _LONGEST_DOMAIN: Final = 255
 _LONGEST_MAILBOX: Final = 254
@@ -33,6 +35,7 @@ def is_mailbox(text: str) -> bool:
     local, at, domain = text.rpartition("@")
     return (
         bool(at)
+        and _ENCODED_WORD not in text
         and len(text) <= _LONGEST_MAILBOX
         and len(local) <= _LONGEST_LOCAL
         and len(domain) <= _LONGEST_DOMAIN
@@ -96,8 +99,11 @@ class OwnAddress:
     def is_ours(self, address: str) -> bool:
         """Tells whether mail to `address` is for this service: LOCAL@HOST, also with anything behind the delimiter.
 
-        Whoever has copied a token wrongly gets no bounce, which could go to somebody whose address was forged.
+        Whoever has copied a token wrongly gets no bounce, which could go to somebody whose address was forged. Nobody
+        has copied what is not ASCII.
         """
+        if not address.isascii():
+            return False
         local, at, host = address.lower().rpartition("@")
         own = self.local.lower()
         ours = local == own or (bool(self.delimiter) and local.startswith(own + self.delimiter))

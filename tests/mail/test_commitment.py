@@ -121,6 +121,11 @@ def test_addresses_are_read_back(delimiter: str) -> None:
         assert own.is_ours(form(own.mailbox))
 
 
+@pytest.mark.parametrize("tag", ["\udcff", "\u00e9", "\u212a"])
+def test_no_address_of_ours_is_other_than_ascii(tag: str) -> None:
+    assert not OwnAddress("play@hkoji.example").is_ours(f"play+{tag}@hkoji.example")
+
+
 def test_without_a_delimiter_only_ids_have_tokens() -> None:
     own = OwnAddress("club@x.example", "")
     assert own.with_token(TOKEN) == own.bounce(TOKEN) == "club@x.example"

@@ -133,6 +133,8 @@ def test_every_quoted_name_leaves_the_address(name: str) -> None:
         ('"b ob"@x', False),
         ("bób@x", False),
         ("bob@x\n", False),
+        ("=?utf-8?q?bob?=@x.example", False),
+        ("b=?@x.example", False),
         ("a" * 65 + "@x", False),
         ("a@" + "b." * 130 + "c", False),
     ],

@@ -85,7 +85,7 @@ def is_message_id(text: str) -> bool:
 
 
 def _mailbox(name: str, address: str) -> str:
-    if not is_mailbox(address) or _ENCODED_WORD in address:
+    if not is_mailbox(address):
         raise ValueError(f"{name} is no mailbox: {address!r}")
     return address
 

@@ -137,7 +137,7 @@ class _Door(LMTP):
             await self.push(_SYNTAX)
         elif self._recipient is not None:
             await self.push(_ONE_ONLY)
-        elif not path.isascii() or not self._user.is_ours(path):
+        elif not self._user.is_ours(path):
             await self.push(_NOT_OURS)
         else:
             self._recipient = path
