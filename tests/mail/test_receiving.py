@@ -329,6 +329,25 @@ def test_what_is_about_us_or_only_late_pauses_nothing(office: Office, status: st
     assert office.rows() == []
 
 
+@pytest.mark.parametrize(
+    ("to", "null", "result"),
+    [
+        (BOUNCES, False, Received.NULL_SENDER),
+        (TO, True, Received.NO_LETTER),
+        ("play@hkoji.example", True, Received.NO_LETTER),
+    ],
+    ids=["a sender", "the address for answers", "an id that it quotes"],
+)
+def test_a_report_that_is_no_bounce_of_a_letter_pauses_nothing(
+    office: Office, to: str, null: bool, result: Received
+) -> None:
+    assert office.take(report("5.1.1"), to, null) is result
+    assert not office.paused()
+    assert office.rows() == []
+    assert office.take(report("5.1.1"), BOUNCES, True) is Received.BOUNCE
+    assert office.paused()
+
+
 def test_without_a_delimiter_a_report_is_known_by_the_id_that_it_quotes(tmp_path: Path) -> None:
     with sqlite_at(tmp_path / "hkoji.sqlite3") as store:
         office = Office(store, own=OwnAddress("play@hkoji.example", ""))

@@ -46,7 +46,7 @@ class Received(StrEnum):
     BOUNCE = "bounce"
     """It is a report about a letter of ours, and noted."""
     NULL_SENDER = "null sender"
-    """Dropped, as are the following: nobody who could read an answer has sent it."""
+    """Dropped, as are the following: nobody who could read an answer has sent it, or it came where only reports do."""
     AUTOMATIC = "automatic"
     """A program has written it."""
     OWN = "own"
@@ -140,16 +140,22 @@ class Receiving:
         return found is not None and found.bounce
 
     async def _take_bounce(self, sent: _Sent) -> Received:
-        """Notes a report about a letter; everything else from nobody, or to an address for reports, is dropped."""
+        """Notes a report about a letter; everything else from nobody, or to an address for reports, is dropped.
+
+        A report comes from nobody, to the sender of the letter's envelope. What it quotes counts only where that is
+        the same address for all letters.
+        """
         try:
-            bounce = read_bounce(sent.raw)
+            bounce = None if sent.null_sender is False else read_bounce(sent.raw)
         except UnreadableMailError:
             bounce = None
         if bounce is None:
             return Received.NULL_SENDER
-        found = self._own.find_in_address(sent.recipient)
-        if found is None and bounce.message_id is not None:
-            found = self._own.find_in_id(bounce.message_id)
+        if self._own.delimiter:
+            found = self._own.find_in_address(sent.recipient)
+            found = found if found is not None and found.bounce else None
+        else:
+            found = None if bounce.message_id is None else self._own.find_in_id(bounce.message_id)
         reply = None if found is None else await self._store.reply(token_digest(found.token))
         if reply is None:
             return Received.NO_LETTER
