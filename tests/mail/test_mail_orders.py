@@ -251,6 +251,23 @@ def test_the_log_is_attached(table: Table) -> None:
     assert content.replace(b"\r\n", b"\n") == table.world.service.ask("GET", f"/v1/games/{table.game}/log").body
 
 
+@pytest.mark.parametrize(
+    "how",
+    ['Content-Type: text/plain; charset="http://evil.com/x"', "Content-Transfer-Encoding: http://evil.com/x"],
+)
+@pytest.mark.parametrize("sender", [EVE, "bob@example.org"])
+def test_no_letter_has_a_link_that_somebody_has_put_into_a_mail(table: Table, sender: str, how: str) -> None:
+    raw = mail(sender, table.to, "1 http://evil.com/x", fields=(how,))
+    head, _, text = raw.partition(b"\r\n\r\n")
+    fields = [line for line in head.split(b"\r\n") if not line.startswith((b"MIME", b"Content-")) or b"evil" in line]
+    table.world.take(b"\r\n".join(fields) + b"\r\n\r\n" + text, table.to)
+    assert table.result()["answer"] == "unreadable"
+    (letter,) = table.answers()
+    assert "evil?com" in letter.text
+    assert "evil.com" not in letter.text
+    assert "://" not in letter.text
+
+
 @pytest.mark.parametrize("words", ["give 2d", "rematch", "own key"])
 def test_what_the_service_cannot_do_by_mail_is_said_plainly(table: Table, words: str) -> None:
     before = table.head()
@@ -276,6 +293,17 @@ def test_asked_back_is_a_resignation_which_counts_in_any_later_turn(table: Table
     assert table.alice.lines(table.game)[-2].entry.kind == "resign"
     assert table.alice.lines(table.game)[-2].entry.by == "bob"
     assert table.send("resign", to=asked.answered_to) == "turn over"
+
+
+def test_a_letter_that_asks_for_a_move_again_has_not_asked_whether_to_resign(table: Table) -> None:
+    before = table.head()
+    assert table.send(table.line, sender=EVE) == "asked back"
+    (letter,) = table.answers()
+    assert table.send("resign", to=letter.answered_to) == "asked back"
+    assert table.head() == before
+    (asked,) = table.answers()
+    assert table.send("resign", to=asked.answered_to) == "on record"
+    assert table.alice.lines(table.game)[before[0] + 1].entry.kind == "resign"
 
 
 def test_both_players_call_a_game_off_the_mail_player_last(table: Table) -> None:

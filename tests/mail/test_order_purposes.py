@@ -45,6 +45,8 @@ def test_what_asks_for_resign_again_is_good_for_nothing_else_in_the_game() -> No
     assert allowed == {OrderKind.RESIGN} | {kind for kind in OrderKind if is_for_any(kind)}
 
 
-@pytest.mark.parametrize("kind", [OrderKind.RESIGN, OrderKind.CALL_OFF])
-def test_what_ends_a_game_counts_only_when_it_was_asked_for_again(kind: OrderKind) -> None:
-    assert [purpose for purpose in Purpose if counts(kind, token(purpose))] == [Purpose.AGAIN]
+def test_what_ends_a_game_counts_only_when_it_was_asked_for_again() -> None:
+    assert [each for each in Purpose if counts(OrderKind.CALL_OFF, token(each))] == [Purpose.AGAIN]
+    # A letter that asks for a move again has asked for no `resign`.
+    assert not any(counts(OrderKind.RESIGN, token(each)) for each in Purpose)
+    assert counts(OrderKind.RESIGN, TokenFields(Purpose.AGAIN, "bob", GAME, None, "", "ab" * 32))

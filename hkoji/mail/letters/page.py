@@ -16,6 +16,8 @@ TIE: Final = "\u237d"
 RULE: Final = "-" * 68
 _INDENT: Final = "  "
 _SEEN: Final = 40
+_LINK = re.compile(r"www\.|@|:(?=//)|\.(?=[^\W\d_])", re.IGNORECASE)
+"""What makes a word a link: also a name with a point in it is one to many a program."""
 _SAFE: Final = frozenset("""+-/,.?!'"()=^>* """)
 
 _BEFORE_STOP: Final = re.compile(rf"{TIE}(?=[.,;:)])")
@@ -103,12 +105,17 @@ def fold(text: str, indent: str = "", hanging: str = "") -> list[str]:
     return [line.replace(TIE, " ").rstrip() for line in lines]
 
 
+def unlinked(text: str) -> str:
+    """A text that may have words of a mail, with nothing in it that a mail program shows as a link or an address."""
+    return _LINK.sub("?", text)
+
+
 def harmless(line: str) -> str:
     """A line of a mail as a letter can show it: a few words that are no link, no address and no column trick."""
     kept = "".join(
         each if (each.isascii() and each.isalnum()) or each in _SAFE or _is_latin(each) else "?" for each in line
     )
-    kept = " ".join(kept.replace("www.", "?").replace("WWW.", "?").split())
+    kept = " ".join(unlinked(kept).split())
     return kept if len(kept) <= _SEEN else f"{kept[: _SEEN - 3].rstrip()}..."
 
 

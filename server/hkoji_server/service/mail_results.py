@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from hkoji.log.canonical import JsonValue
+from hkoji.mail.letters.page import unlinked
 from hkoji.messages.text import Text, quoted
 from hkoji.messages.wire import assemble, dismantle
 
@@ -100,7 +101,22 @@ def shown_line(line: str) -> str:
 def _kept(value: JsonValue | Text) -> Any:  # Any: JSON
     if not isinstance(value, Text):
         return value
+    value = _unlinked(value)
     if value.values is None:
-        value = quoted(str(value))
         return {"english": str(value), "text": str(value), "values": {}}
     return {"english": str(value), **(dismantle(value) or {})}
+
+
+def _unlinked(message: Text) -> Text:
+    """Returns a message whose values may be words of a mail, which anybody may have sent, without links in them."""
+    if message.values is None:
+        return quoted(unlinked(str(message)))
+    values = {name: _unlinked_value(value) for name, value in message.values.items()}
+    return Text(message.template, values, message.many, message.number)
+
+
+def _unlinked_value(value: object) -> object:
+    value = getattr(value, "message", value) if isinstance(value, Exception) else value
+    if isinstance(value, Text):
+        return _unlinked(value)
+    return unlinked(value) if isinstance(value, str) else value
