@@ -116,6 +116,29 @@ def test_whoever_is_invited_may_ask_and_joins_by_nothing_else(invited: Invited, 
     assert invited.write("accept", to=answer) == "welcome"
 
 
+def test_whoever_is_only_invited_makes_no_games(invited: Invited) -> None:
+    assert invited.write("new address") == "setting"
+    (answer,) = invited.answers()
+    commands = next(line.strip() for line in answer.lines if line.startswith("  play+"))
+    invited.bob.write(commands, "a game", "new hanamikoji carol carol@example.com")
+    assert json.loads(invited.world.incoming().result)["answer"] == "not done"
+    world = invited.world
+    assert world.run(world.store.mailbox_at("carol@example.com")) is None
+    assert world.games_of("bob") == [invited.game]
+    assert world.run(world.store.mailbox_of("carol", world.incoming().received)) is None
+
+
+@pytest.mark.parametrize("words", ["hello", "stop"])
+def test_mail_to_the_bare_address_brings_no_letter_to_somebody_who_was_only_invited(
+    invited: Invited, words: str
+) -> None:
+    invited.write(words)
+    invited.answers()
+    invited.bob.write("play@hkoji.example", "hello", "are you there?")
+    assert json.loads(invited.world.incoming().result)["answer"] == "silent"
+    assert invited.answers() == []
+
+
 def test_stop_of_somebody_invited_blocks_invitations_until_start(invited: Invited) -> None:
     assert invited.write("stop") == "stopped"
     assert len(invited.answers()) == 1
@@ -171,6 +194,7 @@ def test_a_host_by_mail_withdraws_a_game_that_nobody_has_joined(world: ListWorld
         "new hanamikoji carol carol@example.com soon",
         "new hanamikoji bob carol@example.com",
         "new hanamikoji carol play@hkoji.example",
+        "new hanamikoji carol =?utf-8?q?carol?=@example.com",
     ],
 )
 def test_a_new_game_that_cannot_be_is_refused_with_the_reason(world: ListWorld, words: str) -> None:

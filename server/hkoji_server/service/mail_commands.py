@@ -216,6 +216,9 @@ class MailCommands:
             )
         if not is_name(name):
             raise NotDoneError(tell("{name} cannot be a player's name", name=name))
+        if work.mailbox.state not in ("active", "stopped"):
+            # Before anything is made for it, or they would take a name and a mailbox without playing.
+            raise NotDoneError(tell("you are invited only: accept the invitation first"))
         try:
             control = parse_time_control(rest[0] if rest else DEFAULT_CLOCK)
         except UsageError as error:

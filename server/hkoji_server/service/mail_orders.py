@@ -114,8 +114,13 @@ class MailOrders:
     # --- without a token ------------------------------------------------------------------------------------------
 
     async def _current(self, mailbox: Mailbox, header: MailHeader, now: str) -> MailOutcome:
-        """Sends a player who writes to the bare address the letters that they have to answer now, once a day."""
-        if sender_of(header, mailbox.address) is not MailSender.REGISTERED or mailbox.state == "locked":
+        """Sends a player who writes to the bare address the letters that they have to answer now, once a day.
+
+        Anybody can write in the name of somebody else. So whoever was only invited gets nothing: they have not agreed
+        to any letter, or have said that they want none.
+        """
+        player = mailbox.state in ("active", "stopped")
+        if not player or sender_of(header, mailbox.address) is not MailSender.REGISTERED:
             return MailOutcome()
         # The token by which letters are stopped stands for the mailbox: there is one, and it is never spent.
         issued = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
