@@ -45,7 +45,7 @@ for ((n = 0; n < holds; n++)); do # 2: each entry is of the first one's game and
 done
 if ((holds)); then note '2 chain' "head ${rows[holds - 1]##*$'\t'} at entry $((holds - 1))"; fi
 for ((n = 0; n < holds; n++)); do # 3: no key is weak or unexpected, or replaces one that is not in force
-    row && if [[ $key$invite == -- ]]; then continue; else p=$(point "$key"); fi
+    row && if [[ $key$invite == -- ]]; then continue; else p=$([[ $key == - ]] || point "$key"); fi
     if [[ $p =~ $weak || ($invite != - && $(point "$invite") =~ $weak) ]]; then finding '3 keys' "$n" weak
     elif [[ $by$old != "$name"ssh* && ${pins[$name]:-$key} != *"$key"* ]]; then finding '3 keys' "$n" "unexpected: $key"
     elif [[ ${keys[$name]:--} != "$old" ]]; then finding '3 keys' "$n" "it does not follow the key of $name"

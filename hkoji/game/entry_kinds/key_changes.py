@@ -135,8 +135,8 @@ class Delegate(NamedTuple("Delegate", [("gateway", Gateway | None), ("grade", Ma
             if grade is not None:
                 raise MalformedError(tell("delegate"), tell("gateway and grade are not both null"))
             return cls(None, None)
-        gateway = read_gateway(given)
-        return cls(require_strong_gateway(gateway), read_least_grade(grade))
+        gateway, least = read_gateway(given), read_least_grade(grade)
+        return cls(require_strong_gateway(gateway), least)
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the body."""

@@ -20,6 +20,7 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import parse_log
 from hkoji.log.private_key import PrivateKey
+from tests.lab.two_audits.damaged_held import STRANGER, delegated
 from tests.lab.two_audits.damaged_links import linked
 from tests.lab.two_audits.damaged_logs import BYTES, FORGERIES, Case, cases, golden, tables
 from tests.support.drafts import Draft, draft, pins, seal
@@ -29,6 +30,7 @@ from tests.support.table import Table
 __all__ = ["tools"]
 
 NOBODY: ExpectedKeys = {}
+WEAK = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA" + "A" * 42
 
 
 def _differences(logs: list[Case], folder: Path) -> list[str]:
@@ -204,14 +206,13 @@ def test_hostile_bytes_are_a_finding_like_any_other(tmp_path: Path, log: bytes) 
 def test_usage(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(tables()[2].text.encode())
-    weak = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA" + "A" * 41
     for arguments in (
         [],
         [tmp_path],
         [tmp_path / "none"],
         [path, "alice"],
         [path, "alice=nothing"],
-        [path, f"a={weak}"],
+        [path, f"a={WEAK}"],
     ):
         done = subprocess.run(["bash", SCRIPT, *arguments], capture_output=True, encoding="utf-8", check=False)
         assert done.returncode == 2, done
@@ -272,3 +273,33 @@ def test_a_tool_that_is_missing_is_no_audit(tmp_path: Path) -> None:
     )
     assert done.returncode == 2, done
     assert "jq is missing" in done.stderr
+
+
+def _delegation(grade: str, key: str, by: str = "") -> list[Draft]:
+    """The log of a game up to its delegation, with another grade, key or author."""
+    drafts = draft(delegated())
+    number = next(seq for seq, it in enumerate(drafts) if it.kind == "delegate")
+    it = drafts[number]
+    it.body["grade"], it.body["gateway"]["key"] = grade, key
+    it.value["by"] = by or it.value["by"]
+    return drafts[: number + 1]
+
+
+@pytest.mark.parametrize(
+    ("grade", "step", "status"), [("none", 1, 1), ("arc", 1, 3), ("token", 3, 1)], ids=["form", "later", "weak"]
+)
+def test_the_form_of_a_delegation_is_judged_before_the_strength_of_its_key(
+    grade: str, step: int, status: int, tmp_path: Path
+) -> None:
+    drafts = _delegation(grade, WEAK)
+    case = Case(f"a weak key for mails of grade {grade}", seal(drafts), NOBODY)
+    verdict = by_hkoji(case.log, NOBODY)
+    assert (verdict.exit, verdict.found) == (status, ((step, len(drafts) - 1),))
+    assert _differences([case], tmp_path) == []
+
+
+def test_a_delegation_by_somebody_without_a_key_is_audited(tmp_path: Path) -> None:
+    drafts = _delegation("token", STRANGER.public.text, by="carol")
+    case = Case("a delegation by a stranger", seal(drafts), NOBODY)
+    assert by_hkoji(case.log, NOBODY).found == ((4, len(drafts) - 1),)
+    assert _differences([case], tmp_path) == []
