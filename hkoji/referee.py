@@ -17,14 +17,15 @@ from hkoji.audit.checks import require_receipt, verify_lapse, verify_new_salt, v
 from hkoji.errors import ConflictError, GameOverError, IllegalError, MalformedError, NotOverdueError, TimeOverError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.clock import Effect, Outage, after_outages, outages_between
+from hkoji.game.clock import Effect, Outage, after_outages
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import ServerTerms, Terms, verify_seed
 from hkoji.game.entry_kinds import GivenTime, begin, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
-from hkoji.game.entry_kinds.time import LapseReason, credited_seconds, largest_gift
+from hkoji.game.entry_kinds.time import LapseReason, credited_seconds
 from hkoji.game.held_keys import verify_gateway
+from hkoji.game.help_in_time import find_help
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.game.way import Way, came_by
@@ -219,7 +220,7 @@ def annul(
     due = deadline(refereed, gifts=gifts, outages=outages)
     if due is not None and at > due:
         raise TimeOverError(course.setup.game, due)
-    gift, lost = _helping(refereed, at, gifts, outages) if course.clock else (None, ())
+    gift, lost = find_help(course, refereed.at, at, gifts, outages) if course.clock else (None, ())
     return _append_own(refereed, entry_kinds.Annul(gift, lost, course.actor, sigs, mails), signer, at)
 
 
@@ -231,7 +232,7 @@ def deadline(refereed: RefereedGame, *, gifts: Sequence[GivenTime] = (), outages
     course = refereed.course
     if course.clock is None or not (gifts or outages):
         return course.deadline(refereed.at)
-    gift, lost = _helping(refereed, None, gifts, outages)
+    gift, lost = find_help(course, refereed.at, None, gifts, outages)
     return course.deadline(refereed.at, credited_seconds(course.clock.control, gift, lost))
 
 
@@ -305,7 +306,7 @@ def _verify_in_time(
         return None
     assert course.actor is not None  # it owed this entry
     assert after.clock is not None
-    gift, lost = _helping(refereed, at, gifts, outages)
+    gift, lost = find_help(course, refereed.at, at, gifts, outages)
     credits = credited_seconds(course.clock.control, gift, lost) if gift or lost else 0
     # The entry states the time of record before it, so the pace after it is the one in which it was due.
     if after.clock.pace.is_late(course.clock.control, course.actor, at, credits):
@@ -313,22 +314,6 @@ def _verify_in_time(
         assert due is not None
         raise TimeOverError(course.setup.game, due)
     return entry_kinds.Credit(gift, lost) if gift or lost else None
-
-
-def _helping(
-    refereed: RefereedGame, at: str | None, gifts: Sequence[GivenTime], outages: Sequence[Outage]
-) -> tuple[GivenTime | None, tuple[Outage, ...]]:
-    """The largest gift for the entry that is due, and the outages while its time has been running, up to `at`.
-
-    Only those of the way that is open to the seat that owes it.
-    """
-    course = refereed.course
-    assert course.clock is not None
-    if course.actor is None or not (gifts or outages):
-        return None, ()
-    since = course.clock.settled(refereed.at).due(course.clock.control, course.actor).since
-    gift = largest_gift(each for each in gifts if each.head in course.clock.heads)
-    return gift, outages_between(outages, course.setup.way(course.actor), since, at)
 
 
 def _append_own(refereed: RefereedGame, body: entry_kinds.EntryBody, signer: Signer, at: str) -> Accepted:

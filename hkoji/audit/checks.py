@@ -3,7 +3,7 @@
 The format is in docs/spec/log.md; each function names its section there. The audit of a log, the audit of evidence,
 the client's incremental check and the referee call these functions. A `verify_` function returns None or raises an
 error, whose text is the finding. To add a rule, add a function here and call it in the step of `log_audit` that it
-belongs to.
+belongs to. The rules for what a `credit` or `annul` contains stand beside this module, in `credit_checks`.
 
 `Course.apply` and the kinds of entry (hkoji/game/entry_kinds/) contain the rules of play: who may append what and when,
 and which moves are legal. They cannot import this module, which stands above them. So the rules that they share with
@@ -26,22 +26,20 @@ and forks between many logs, of which it has only short claims.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
-from hkoji.game.clock import Effect, GameClock, Outage, parse_time
+from hkoji.game.clock import parse_time
 from hkoji.game.commitments import Opening
-from hkoji.game.entry_kinds import Annul, GivenTime, Join, Lapse, Open
+from hkoji.game.entry_kinds import Join, Lapse, Open
 from hkoji.game.entry_kinds.key_changes import KeyChange, Rekey, Revoke, changed_name, proofs
 from hkoji.game.entry_kinds.setting_up import link_statement
 from hkoji.game.entry_kinds.time import LapseReason
-from hkoji.game.held_keys import verify_statement_mail
 from hkoji.game.setup import LinkInvite
-from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME, Entry
-from hkoji.log.game_statements import HeadStatement, make_annul, make_gift
+from hkoji.log.game_statements import HeadStatement
 from hkoji.log.line import Line, Receipt, SignedReceipt, entry_namespace
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import any_of, tell
@@ -308,102 +306,6 @@ def verify_lapse(body: Lapse, at: str, expires: str | None, *, invited: bool) ->
         raise IllegalError(tell("the offer has not expired at {at}", at=at))
     if body.reason == LapseReason.DECLINED and not invited:
         raise IllegalError(tell("nobody was invited by name, so nobody can decline"))
-
-
-def verify_clock_runs(clock: GameClock | None, *, after_play: bool = True) -> GameClock:
-    """Returns the clock of a game, which must run; a credit must come directly `after_play`, a player's seed or move.
-
-    "Timeouts", "Credits". Raises `IllegalError`.
-    """
-    if clock is None or clock.last is Effect.ENDS:
-        raise IllegalError(tell("no clock runs"))
-    if not after_play:
-        raise IllegalError(tell("it does not directly follow a seed or move"))
-    return clock
-
-
-def verify_gift(
-    gift: GivenTime, heads: Collection[str], game: str, giver: str, key: PublicKey, *, held: bool = False
-) -> None:
-    """Checks that a gift is for the entry that it is recorded for, and that its giver has signed it with `key`.
-
-    `heads` are the heads that it may name, `giver` is the opponent of the seat that it helps, and `held` says that the
-    service holds this player's only key. "Gifts of time". Raises `IllegalError` or `SignatureError`.
-    """
-    if gift.head not in heads:
-        raise IllegalError(tell("the gift of time is not for this entry"))
-    verify_statement_mail(giver, gift.mail, held=held)
-    statement = make_gift(game=game, head=gift.head, name=giver, seconds=gift.seconds, mail=gift.mail)
-    sshsig.verify(gift.sig, key, sshsig.GIVE, statement.message, giver)
-
-
-class Caller(NamedTuple):
-    """A player who has called a game off: the name, the key that is valid there, and whether the service holds it."""
-
-    name: str
-    key: PublicKey
-    held: bool = False
-
-
-def verify_both_signed(entry: Entry, body: Annul, players: Sequence[Caller]) -> None:
-    """Checks that host and guest, with their keys, have both called the game off at the head before `entry`.
-
-    "Calling a game off". Raises `IllegalError` or `SignatureError`.
-    """
-    if len(players) != len(body.sigs):
-        raise IllegalError(tell("a game that nobody has joined cannot be called off"))
-    for sig, mail, (name, key, held) in zip(body.sigs, body.mails, players, strict=True):
-        verify_statement_mail(name, mail, held=held)
-        statement = make_annul(game=entry.game, head=entry.prev, name=name, mail=mail)
-        sshsig.verify(sig, key, sshsig.ANNUL, statement.message, name)
-
-
-def verify_ways(outages: Iterable[Outage], way: Way) -> None:
-    """Checks that outages are of the way that is open to the seat that they help. "Outages". Raises `IllegalError`."""
-    for outage in outages:
-        if outage.way is not way:
-            raise IllegalError(
-                tell(
-                    "the outage from {begin} to {until} is of {way}, which does not help this player",
-                    begin=outage.begin,
-                    until=outage.until,
-                    way=outage.way,
-                )
-            )
-
-
-def verify_outages(outages: Sequence[Outage], since: str, until: str, times: Iterable[str]) -> None:
-    """Checks that outages lie in [since, until), and that none of the `times` of record lies in one.
-
-    The times are those of entries that came the same way. "Outages". Raises `IllegalError`.
-    """
-    for outage in outages:
-        if outage.begin < since or outage.until > until:
-            raise IllegalError(
-                tell(
-                    "the outage from {begin} to {until} is not between {since} and {at}",
-                    begin=outage.begin,
-                    until=outage.until,
-                    since=since,
-                    at=until,
-                )
-            )
-    for at in times:
-        verify_not_out(at, outages)
-
-
-def verify_not_out(at: str, outages: Iterable[Outage]) -> None:
-    """Checks that a time of record lies in none of the outages. "Outages". Raises `IllegalError`."""
-    for outage in outages:
-        if outage.holds(at):
-            raise IllegalError(
-                tell(
-                    "the service has accepted an entry at {at}, in its outage from {begin} to {until}",
-                    at=at,
-                    begin=outage.begin,
-                    until=outage.until,
-                )
-            )
 
 
 def verify_over(at: str, deadline: str) -> None:

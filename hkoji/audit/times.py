@@ -16,17 +16,19 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from hkoji.audit.checks import (
+    verify_in_time,
+    verify_joined_in_time,
+    verify_lapse,
+    verify_over,
+    verify_own_time,
+    verify_seen,
+)
+from hkoji.audit.credit_checks import (
     Caller,
     verify_both_signed,
     verify_clock_runs,
     verify_gift,
-    verify_in_time,
-    verify_joined_in_time,
-    verify_lapse,
     verify_outages,
-    verify_over,
-    verify_own_time,
-    verify_seen,
     verify_ways,
 )
 from hkoji.errors import HkojiError

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from hkoji.audit.checks import verify_gift
+from hkoji.audit.credit_checks import verify_gift
 from hkoji.client.answers import ClockAnswer
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now

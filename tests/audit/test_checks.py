@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hkoji.audit import checks
+from hkoji.audit import checks, credit_checks
 from hkoji.audit.checks import verify_receipt, verify_signatures
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
 from hkoji.game.clock import Effect, GameClock, Outage
@@ -169,23 +169,23 @@ def test_an_open_game_lapses_when_it_may() -> None:
 
 def test_a_clock_runs_from_the_join_to_the_end() -> None:
     clock = GameClock.joined(TimeControl(60, 0, 0, 0), MOVE.head, AT)
-    assert checks.verify_clock_runs(clock) == clock
+    assert credit_checks.verify_clock_runs(clock) == clock
     over = clock.follow(Effect.ENDS, None, "0" * 64, AT)
     for none in (None, over):
         with pytest.raises(IllegalError, match="no clock runs"):
-            checks.verify_clock_runs(none)
+            credit_checks.verify_clock_runs(none)
 
 
 def test_a_gift_is_the_opponents_and_for_this_entry() -> None:
     heads = (MOVE.prev, MOVE.head)
     statement = make_gift(game=GAME, head=MOVE.head, name="bob", seconds=60)
     gift = GivenTime(MOVE.head, 60, BOB.sign(sshsig.GIVE, statement.message))
-    checks.verify_gift(gift, heads, GAME, "bob", BOB.public)
+    credit_checks.verify_gift(gift, heads, GAME, "bob", BOB.public)
     with pytest.raises(IllegalError, match="the gift of time is not for this entry"):
-        checks.verify_gift(gift, heads[:1], GAME, "bob", BOB.public)
+        credit_checks.verify_gift(gift, heads[:1], GAME, "bob", BOB.public)
     for other in (gift._replace(seconds=61), gift._replace(head=MOVE.prev)):
         with pytest.raises(SignatureError) as error:
-            checks.verify_gift(other, heads, GAME, "bob", BOB.public)
+            credit_checks.verify_gift(other, heads, GAME, "bob", BOB.public)
         assert error.value.signer == "bob"
     for game, giver, key in (
         ("0" * 32, "bob", BOB.public),
@@ -193,21 +193,21 @@ def test_a_gift_is_the_opponents_and_for_this_entry() -> None:
         (GAME, "bob", ALICE.public),
     ):
         with pytest.raises(SignatureError):
-            checks.verify_gift(gift, heads, game, giver, key)
+            credit_checks.verify_gift(gift, heads, game, giver, key)
     in_another_namespace = gift._replace(sig=BOB.sign(sshsig.ANNUL, statement.message))
     with pytest.raises(SignatureError, match=r"made for hkoji\.annul\.v1"):
-        checks.verify_gift(in_another_namespace, heads, GAME, "bob", BOB.public)
+        credit_checks.verify_gift(in_another_namespace, heads, GAME, "bob", BOB.public)
 
 
 def test_both_players_call_a_game_off_at_the_head_before() -> None:
-    players = (checks.Caller("alice", ALICE.public), checks.Caller("bob", BOB.public))
+    players = (credit_checks.Caller("alice", ALICE.public), credit_checks.Caller("bob", BOB.public))
     keys = {"alice": ALICE, "bob": BOB}
 
     def sig(name: str, head: str, key: PrivateKey) -> bytes:
         return key.sign(sshsig.ANNUL, make_annul(game=GAME, head=head, name=name).message)
 
     sigs = sig("alice", MOVE.prev, ALICE), sig("bob", MOVE.prev, BOB)
-    checks.verify_both_signed(MOVE, Annul(None, (), 0, sigs), players)
+    credit_checks.verify_both_signed(MOVE, Annul(None, (), 0, sigs), players)
     for wrong, signer in (
         ((sigs[0], sigs[0]), "bob"),
         ((sigs[1], sigs[0]), "alice"),
@@ -216,26 +216,26 @@ def test_both_players_call_a_game_off_at_the_head_before() -> None:
         ((sig("alice", MOVE.prev, keys["bob"]), sigs[1]), "alice"),
     ):
         with pytest.raises(SignatureError) as error:
-            checks.verify_both_signed(MOVE, Annul(None, (), 0, wrong), players)
+            credit_checks.verify_both_signed(MOVE, Annul(None, (), 0, wrong), players)
         assert error.value.signer == signer
     with pytest.raises(IllegalError, match="a game that nobody has joined cannot be called off"):
-        checks.verify_both_signed(MOVE, Annul(None, (), 0, sigs), players[:1])
+        credit_checks.verify_both_signed(MOVE, Annul(None, (), 0, sigs), players[:1])
 
 
 def test_outages_lie_between_two_times_and_hold_none() -> None:
     outage = Outage(AT, LATER, Way.HTTP)
-    checks.verify_outages((outage,), AT, LATER, (EARLIER, LATER))
-    checks.verify_outages((), LATER, AT, (AT,))
+    credit_checks.verify_outages((outage,), AT, LATER, (EARLIER, LATER))
+    credit_checks.verify_outages((), LATER, AT, (AT,))
     for since, until in ((LATER, LATER), (EARLIER, AT)):
         with pytest.raises(IllegalError, match=f"the outage from {AT} to {LATER} is not between {since} and {until}"):
-            checks.verify_outages((outage,), since, until, ())
+            credit_checks.verify_outages((outage,), since, until, ())
     within = f"has accepted an entry at {AT}, in its outage from {AT} to {LATER}"
     with pytest.raises(IllegalError, match=within):
-        checks.verify_outages((outage,), AT, LATER, (LATER, AT))
+        credit_checks.verify_outages((outage,), AT, LATER, (LATER, AT))
     with pytest.raises(IllegalError, match=within):
-        checks.verify_not_out(AT, (outage,))
-    checks.verify_not_out(LATER, (outage,))
-    checks.verify_not_out(EARLIER, (outage,))
+        credit_checks.verify_not_out(AT, (outage,))
+    credit_checks.verify_not_out(LATER, (outage,))
+    credit_checks.verify_not_out(EARLIER, (outage,))
 
 
 def test_a_deadline_is_the_last_second() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hkoji import errors, referee
-from hkoji.audit.checks import Caller, verify_both_signed, verify_gift
+from hkoji.audit.credit_checks import Caller, verify_both_signed, verify_gift
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.client.line_checks import verify_lines
 from hkoji.game import entry_kinds

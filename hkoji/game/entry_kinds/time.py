@@ -1,7 +1,8 @@
 """The kinds of entry about time: lapse, timeout, credit, annul. All are the service's.
 
-docs/spec/log.md, "Time". Which times and statements these entries must contain is checked in `hkoji.audit.checks`,
-because it depends on receipts and keys. Here they have their form and their place in the game.
+docs/spec/log.md, "Time". Which times and statements these entries must contain is checked in
+`hkoji.audit.credit_checks` and `hkoji.audit.checks`, because it depends on receipts and keys. Here they have their form
+and their place in the game.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from hkoji_server.service.keeper import Keeper
 
 from hkoji import referee
 from hkoji.errors import TimeOverError
+from hkoji.game.help_in_time import find_help
 
 Patch = Callable[[], Any]  # Any: a patch that is not yet applied
 
@@ -37,8 +38,10 @@ def _no_credit() -> Any:
 
 
 def _outage_does_not_count() -> Any:
-    real = referee._helping
-    return patch.object(referee, "_helping", lambda refereed, at, gifts, outages: real(refereed, at, gifts, ()))
+    real = find_help
+    return patch.object(
+        referee, "find_help", lambda course, at, until, gifts, outages: real(course, at, until, gifts, ())
+    )
 
 
 def _no_slack() -> Any:
