@@ -373,10 +373,15 @@ def read_summary(value: Any) -> dict[str, Any]:  # Any: JSON
     deadline = value.get("deadline")
     if deadline is not None and not is_time(read_text(deadline)):
         raise ValueError("a deadline is a time")
+    by_mail = value.get("by_mail", {})
+    if not isinstance(by_mail, dict) or not all(is_name(name) for name in by_mail):
+        raise TypeError("grades of players")
+    for grade in by_mail.values():
+        read_text(grade)
     # The client names a folder after the id, so it must not be a path.
     if not is_hex(value["game"], 32):
         raise ValueError("a game's id is 32 hex digits")
-    return dict(value)
+    return {**value, "by_mail": by_mail}
 
 
 def _check_result(status: object, result: Any) -> None:  # Any: JSON

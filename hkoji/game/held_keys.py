@@ -26,7 +26,6 @@ __all__ = [
     "GATEWAY",
     "MAIL",
     "NO_MAIL",
-    "SEAT_GRADES",
     "Gateway",
     "HeldKey",
     "MailClaim",
@@ -237,15 +236,6 @@ class SeatGrade(StrEnum):
     """The service has signed, and says that mails with a DKIM signature are behind all that it has signed."""
     WORD = "word"
     """The service has signed, for mails that nobody could check: only the service says that the player wrote them."""
-
-
-SEAT_GRADES: Final = {
-    SeatGrade.OWN: tell("own key"),
-    SeatGrade.CHECKED: tell("by mail, checked"),
-    SeatGrade.CLAIMED: tell("by mail, as the service claims"),
-    SeatGrade.WORD: tell("by mail, on the service's word"),
-}
-"""The grades in words."""
 
 
 def grade_of_seat(weakest: MailGrade | None, *, checked: bool = False) -> SeatGrade:

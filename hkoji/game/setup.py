@@ -142,6 +142,12 @@ class Setup(NamedTuple):
         """Returns how it is known who has made the decisions of a seat; `checked` if its mails have been checked."""
         return grade_of_seat(self.weakest[seat], checked=checked)
 
+    @property
+    def by_mail(self) -> dict[str, SeatGrade]:
+        """The players for whom the service has signed, by name, each with the grade of the seat; host before guest."""
+        grades = {name: self.seat_grade(seat) for seat, name in enumerate(self.names) if name is not None}
+        return {name: grade for name, grade in grades.items() if grade is not SeatGrade.OWN}
+
     def weaken(self, seat: Seat, mail: MailClaim | None) -> Setup:
         """Returns this setup after something signed for a seat that names `mail`."""
         grade = weaker(self.weakest[seat], mail)

@@ -24,6 +24,7 @@ def summarise(course: Course, first: Line, last: Line) -> dict[str, Any]:  # Any
         "round": course.state.round,
         "actor": course.actor,
         "to_move": course.to_move,
+        "by_mail": {name: grade.value for name, grade in setup.by_mail.items()},
         "created": time_of_record(first),
         "updated": time_of_record(last),
         "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,

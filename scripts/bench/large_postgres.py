@@ -30,7 +30,7 @@ SETTINGS: Final = {
 TABLES: Final = ("player", "game", "secret", "entry", "opening")
 _COLUMNS: Final = {
     "game": "game, ruleset, status, host, guest, invite, seq, head, round, actor, to_move, created, updated, reason,"
-    " winner, ended, agreement, deadline, look_at, link, way",
+    " winner, ended, agreement, deadline, look_at, link, way, by_mail",
     "secret": "game, seed, offered_to",
     "entry": "game, seq, text, sig, receipt, receipt_sig",
     "opening": "game, seq, part, cards, salt",
@@ -107,7 +107,7 @@ def _copy(server: Server, number: int, shift: int) -> None:
     values = {
         "game": f"id, ruleset, status, {name('host')}, {name('guest')}, NULL, seq, head, round, actor,"
         f" {name('to_move')}, {later('created')}, {later('updated')}, reason, winner, {later('ended')},"
-        " agreement, deadline, look_at, link, way",
+        " agreement, deadline, look_at, link, way, by_mail",
         "secret": "id, seed, offered_to",
         "entry": "id, seq, replace(text, game, id), sig, replace(receipt, game, id), receipt_sig",
         "opening": "id, seq, part, cards, salt",

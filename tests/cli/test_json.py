@@ -16,7 +16,6 @@ import pytest
 
 from hkoji.cli.app import app, root_command
 from hkoji.cli.exits import Exit
-from hkoji.cli.games.by_mail import grades_by_mail
 from hkoji.cli.output import error_json, out, versioned
 from hkoji.errors import TooManyError
 from hkoji.log.line import format_log
@@ -97,7 +96,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
     offline(record, game)
     record.outputs["Errors"].append(versioned({"error": error_json(TooManyError(7))}))  # a service at its limit
     # No player of the games above plays by mail.
-    grades = {name: grade.value for name, grade in grades_by_mail(held_game(1).course.setup).items()}
+    grades = {name: grade.value for name, grade in held_game(1).course.setup.by_mail.items()}
     record.outputs["show"].append({**record.outputs["show"][0], "by_mail": grades})
     return record.outputs
 

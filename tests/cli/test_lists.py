@@ -15,13 +15,14 @@ from hkoji.client.transport import HttpAnswer
 from hkoji.client.watching import watch_game
 from hkoji.game import entry_kinds
 from hkoji.game.course import STATUSES
+from hkoji.log.mail_claim import MailGrade
 from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.memory_service import URL, Game, MemoryService, registered
 from tests.support.shell import Shell
-from tests.support.table import Table
+from tests.support.table import Table, held_game
 
 SHORT = Hanamikoji(max_rounds=1)
 ENDS: list[tuple[Ruleset, Outcome, str, str]] = [
@@ -90,6 +91,34 @@ def test_to_watch_a_game_that_is_over_says_who_has_won(alice: Shell, bob: Shell)
         (line,) = shell("watch", game).out.splitlines()
         assert line.endswith("  the game is over: alice wins by resignation")
     assert alice("watch", game, "--json").json["result"] == {"reason": "resign", "winner": 0}
+
+
+# --- games by mail ----------------------------------------------------------------------------------------------------
+
+
+def test_a_list_says_in_which_games_somebody_plays_by_mail(service: MemoryService, alice: Shell) -> None:
+    own = Table(seed=1).begin()
+    add(service, own)
+    before = alice("games").out
+    assert "mail" not in before
+    assert alice("games", "--json").json[0]["by_mail"] == {}
+    held, both = held_game(2).play(3), held_game(3, held=(0, 1), grade=MailGrade.DKIM)
+    for table in (held, both):
+        add(service, table)
+    head, *lines = alice("games").out.splitlines()
+    column = slice(head.index("by mail"), head.index("updated"))
+    assert {line[:8]: line[column].strip() for line in lines} == {
+        own.game[:8]: "",
+        held.game[:8]: "bob (service's word)",
+        both.game[:8]: "you (claimed), bob (claimed)",
+    }
+    listed = {each["game"]: each["by_mail"] for each in alice("games", "--json").json}
+    assert listed == {
+        own.game: {},
+        held.game: {"bob": "word"},
+        both.game: {"alice": "claimed", "bob": "claimed"},
+    }
+    assert "bob (parola del servizio)" in alice("games", "--lang", "it").out
 
 
 def test_a_list_fits_a_narrow_terminal(service: MemoryService, alice: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,9 @@ def test_a_player_with_a_mailbox_only_plays_a_game_against_a_client(world: ListW
     evidence = world.run(world.store.evidence(played, "bob"))
     assert len(evidence) == len(by_mail) - 1
     assert world.deliver(61)[-1:] in (["answer"], ["over"], [])
+    listed = [world.service.ask("GET", path, token=alice.token).json for path in ("/v1/games", "/v1/me/games")]
+    shown = world.service.ask("GET", f"/v1/games/{played}").json
+    assert [each["by_mail"] for each in (listed[0]["games"][0], listed[1]["games"][0], shown)] == [{"bob": "word"}] * 3
 
 
 @pytest.mark.parametrize("lang", ["en", "it"])

@@ -201,12 +201,13 @@ def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
     """`summary_text` is the only writer of this form; its fields are those of the documented model."""
     rulesets = [ruleset().to_json() for ruleset in RULESETS.values()]
     times = (None, AFTER[:20], "2100-01-01T00:00:00Z")
-    for options, host, actor, reason, winner, deadline in product(
-        rulesets, (None, "a_b-1"), (None, 1), (None, "charm"), (None, 0), times
+    grades: tuple[dict[str, str], ...] = ({}, {"a_b-1": "word", "bob": "claimed"})
+    for options, host, actor, reason, winner, deadline, by_mail in product(
+        rulesets, (None, "a_b-1"), (None, 1), (None, "charm"), (None, 0), times, grades
     ):
         summary = GameSummary(
             "ab" * 16, encode(options), encode(UNTIMED.to_json()), "open", host, None, host, 7, "cd" * 32, 2, actor,
-            host, AFTER[:20], AFTER[:20], reason, winner, deadline,
+            host, AFTER[:20], AFTER[:20], reason, winner, deadline, None, encode(by_mail),
         )  # fmt: skip
         late = "2099-01-01T00:00:00Z"
         shown = json.loads(answer_json.summary_text(summary, late))
@@ -220,6 +221,7 @@ def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
             "ruleset": options,
             "agreement": UNTIMED.to_json(),
             "overdue": deadline == AFTER[:20],
+            "by_mail": by_mail,
         }
         assert repeated == {name: value for name, value in shown.items() if name != "result"}
         assert shown["result"] == ({"reason": reason, "winner": winner} if reason else None)

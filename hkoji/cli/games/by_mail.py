@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from hkoji.cli.language import _, translate
-from hkoji.game.held_keys import SEAT_GRADES, SeatGrade
+from hkoji.game.grade_words import BRIEF_GRADES, grade_sentence
 from hkoji.game.setup import Setup
 from hkoji.messages.text import tell
 
@@ -17,15 +19,17 @@ def held_line(name: str) -> str:
     )
 
 
-def grades_by_mail(setup: Setup) -> dict[str, SeatGrade]:
-    """Returns the players for whom the service has signed, by name, each with the grade of the seat."""
-    grades = {name: setup.seat_grade(seat) for seat, name in enumerate(setup.names) if name is not None}
-    return {name: grade for name, grade in grades.items() if grade is not SeatGrade.OWN}
-
-
 def grade_lines(setup: Setup) -> list[str]:
     """Returns a line for each player for whom the service has signed."""
-    return [
-        _("{name} plays {how}.", name=name, how=translate(SEAT_GRADES[grade]))
-        for name, grade in grades_by_mail(setup).items()
-    ]
+    return [translate(grade_sentence(name, grade)) for name, grade in setup.by_mail.items()]
+
+
+def grades_cell(by_mail: Mapping[str, str], me: str) -> str:
+    """Returns for whom the service has signed in a game, and with what grades, in a few words; empty for nobody.
+
+    `by_mail` is as in the summary of a game. A grade that this version does not know is shown as it is.
+    """
+    words: Mapping[str, str] = {grade.value: text for grade, text in BRIEF_GRADES.items()}
+    return ", ".join(
+        f"{_('you') if name == me else name} ({translate(words.get(grade, grade))})" for name, grade in by_mail.items()
+    )

@@ -35,11 +35,12 @@ _COLUMNS: Final = {
     "until": tell("until"),
     "reserve": tell("reserve"),
     "call off": tell("call off"),
+    "by mail": tell("by mail"),
     "updated": tell("updated"),
     "result": tell("result"),
 }
 _MINUTES: Final = len("2026-11-20 12:00")
-_OPTIONAL: Final = ("left", "until", "reserve", "call off", "result")
+_OPTIONAL: Final = ("left", "until", "reserve", "call off", "by mail", "result")
 """Columns that are shown only if a game has something there."""
 _LESS_NEEDED: Final = ("updated", "round", "reserve", "until")
 """Columns that a list with times does without, one after the other, where there is no room."""
@@ -193,6 +194,7 @@ def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
         "until": "" if time.reading.deadline is None else short_time(time.reading.deadline, time.now),
         "reserve": reserve_text(time),
         "call off": _asked(game["annul"], me),
+        "by mail": _by_mail(game["by_mail"], me),
         "updated": local_time(game["updated"])[:_MINUTES] if game["updated"] else "",
         "result": translate(_result(game, me)),
     }
@@ -201,6 +203,14 @@ def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
 def _asked(names: Sequence[str], me: str) -> str:
     """Returns who has asked to call a game off; empty if nobody has."""
     return ", ".join(_("asked by you") if name == me else _("asked by {name}", name=name) for name in names)
+
+
+def _by_mail(grades: dict[str, str], me: str) -> str:
+    if not grades:
+        return ""
+    from hkoji.cli.games.by_mail import grades_cell
+
+    return grades_cell(grades, me)
 
 
 def _table(rows: list[dict[str, str]], columns: list[str]) -> list[str]:

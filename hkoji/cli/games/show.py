@@ -146,9 +146,7 @@ def position_json(position: Position, time: GameTime, place: SeriesPlace | None 
     if place is not None:
         said["series"] = place.to_json()
     if position.course.setup.held_keys:
-        from hkoji.cli.games.by_mail import grades_by_mail
-
-        said["by_mail"] = {name: grade.value for name, grade in grades_by_mail(position.course.setup).items()}
+        said["by_mail"] = {name: grade.value for name, grade in position.course.setup.by_mail.items()}
     held = _encoded.get(game)
     if held is None or held.position is not position or held.time != said:
         held = _encoded[game] = _Encoded(position, said, EncodedResult({**bare_position_json(position), **said}))

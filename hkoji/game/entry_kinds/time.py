@@ -219,7 +219,10 @@ class Annul(_AnnulFields, EntryBody):
         if self.seat != course.actor:
             raise IllegalError(tell("seat {seat} does not owe an entry", seat=self.seat))
         host, guest = self.mails
-        return course._replace(setup=course.setup.weaken(0, host).weaken(1, guest)).close(_CANCELLED)
+        setup = course.setup.weaken(0, host).weaken(1, guest)
+        if self.gift is not None:
+            setup = setup.weaken(1 - self.seat, self.gift.mail)
+        return course._replace(setup=setup).close(_CANCELLED)
 
     def credited_before(self, control: TimeControl) -> int:
         """Returns the seconds by which the deadline of the entry that is due had been moved on."""

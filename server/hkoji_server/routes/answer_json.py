@@ -103,12 +103,12 @@ def message_json(kept: KeptMessage) -> dict[str, Any]:  # Any: JSON
 def summary_text(summary: GameSummary, late: str) -> str:
     """Returns the object of `SummaryModel`, as it is sent. A game with a deadline before `late` is overdue.
 
-    Canonical texts have no character that JSON escapes, and ruleset and agreement are JSON already. So nothing is
-    encoded, which takes a quarter of the time. A test compares the result with that of an encoder.
+    Canonical texts have no character that JSON escapes, and ruleset, agreement and grades are JSON already. So nothing
+    is encoded, which takes a quarter of the time. A test compares the result with that of an encoder.
     """
     (
         game, ruleset, agreement, status, host, guest, invite, seq, head, round_, actor, to_move, created, updated,
-        reason, winner, deadline, link,
+        reason, winner, deadline, link, by_mail,
     ) = summary  # fmt: skip
     result = f'{{"reason":"{reason}","winner":{_number(winner)}}}' if reason else "null"
     overdue = "true" if deadline is not None and deadline < late else "false"
@@ -117,6 +117,7 @@ def summary_text(summary: GameSummary, late: str) -> str:
         f'"by_link":{"false" if link is None else "true"},"seq":{seq},"head":"{head}","round":{round_},'
         f'"actor":{_number(actor)},"to_move":{_text(to_move)},'
         f'"ruleset":{ruleset},"agreement":{agreement},"deadline":{_text(deadline)},"overdue":{overdue},'
+        f'"by_mail":{by_mail},'
         f'"created":"{created}","updated":"{updated}","result":{result}}}'
     )
 

@@ -318,6 +318,9 @@ class SummaryModel(_Model):
         description="Until when the next entry can come, or a guest; too early after an outage, until it is corrected"
     )
     overdue: bool = Field(description="Whether deadline and `slack` have passed, and the game goes on all the same")
+    by_mail: dict[Name, Literal["checked", "claimed", "word"]] = Field(
+        description="The players for whom the service has signed, with the grades of their seats"
+    )
     result: ResultModel | None
 
 

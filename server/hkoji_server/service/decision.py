@@ -24,7 +24,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.held_games import HeldGame, HeldGames, hold, way_of_deadline
 from hkoji_server.service.notice_rules import notices_of
-from hkoji_server.store.contract import Append, GameSummary, Store
+from hkoji_server.store.contract import NOBODY, Append, GameSummary, Store
 
 TRIES: Final = 8
 """How often something is decided anew before the service gives up."""
@@ -161,14 +161,15 @@ def undecided() -> StorageError:
 
 
 def _changes_outline(before: Course, after: Course) -> bool:
-    # Most moves change neither, and a game cannot end within a stage.
+    # Most moves change neither, and a game cannot end within a stage. A mail of a weaker grade changes the setup.
     if after.setup is before.setup and after.stage is before.stage:
         return False
     return _outline(before) != _outline(after)
 
 
 def _outline(course: Course) -> tuple[object, ...]:
-    return course.status, course.setup.names, course.setup.invite, course.outcome
+    setup = course.setup
+    return course.status, setup.names, setup.invite, setup.weakest, course.outcome
 
 
 @lru_cache(maxsize=64)
@@ -205,4 +206,5 @@ def summarise(refereed: referee.RefereedGame, *, created: str, deadline: str | N
         winner=outcome.winner if outcome else None,
         deadline=deadline,
         link=setup.link.text if setup.link and setup.names[1] is None else None,
+        by_mail=encode({name: grade.value for name, grade in setup.by_mail.items()}) if setup.by_mail else NOBODY,
     )

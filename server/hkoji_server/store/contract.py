@@ -80,6 +80,10 @@ class Removed(NamedTuple):
     codes: int = 0
 
 
+NOBODY: Final = "{}"
+"""The `by_mail` of a game in which all seats have signed with own keys."""
+
+
 class GameSummary(NamedTuple):
     """A game as lists show it. It repeats facts of the log for queries; where the two differ, the log is right.
 
@@ -112,6 +116,9 @@ class GameSummary(NamedTuple):
     """
     link: str | None = None
     """The key of the link by which the game was opened, as long as nobody has joined. Then it is in no public list."""
+    by_mail: str = NOBODY
+    """The players for whom the service has signed, with the grades of their seats: an object by name, as canonical
+    text."""
 
 
 class OfferQuota(NamedTuple):
@@ -150,11 +157,11 @@ class Append:
 
     They were decided at the time `at`, with so many `outages`, and with that `deadline` of the game. `at` is the T of
     the first line. `way` is the way of the game's deadline after them, and `way_before` the one in its row, which stays
-    if no time runs. `outline` says whether the lines change status, names or result. Most moves do not. `opens` says
-    whether they open the game; then nothing is appended if its host has `MOST_OPEN` open games or `MOST_INVITATIONS` of
-    the same player. `key` is the author's key; nothing is appended if it has been revoked. The `notices` are written
-    with the lines. `mail` is the number of the mail that has led to this: nothing is appended unless it is still to be
-    processed, and then `at` may be as old as the mail.
+    if no time runs. `outline` says whether the lines change status, names, grades or result. Most moves do not. `opens`
+    says whether they open the game; then nothing is appended if its host has `MOST_OPEN` open games or
+    `MOST_INVITATIONS` of the same player. `key` is the author's key; nothing is appended if it has been revoked. The
+    `notices` are written with the lines. `mail` is the number of the mail that has led to this: nothing is appended
+    unless it is still to be processed, and then `at` may be as old as the mail.
     """
 
     game: str

@@ -64,7 +64,7 @@ Values = dict[str, Any]  # Any: column values
 
 PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated", "deadline")
 """The columns of a game that every append changes."""
-OUTLINE: Final = ("status", "host", "guest", "invite", "link", "reason", "winner", "ended")
+OUTLINE: Final = ("status", "host", "guest", "invite", "link", "by_mail", "reason", "winner", "ended")
 """The columns of a game that most appends leave as they are."""
 
 

@@ -147,6 +147,7 @@ class GameTable(SQLModel, table=True):
     link: str | None = Field(default=None, sa_type=Text)
     way: str = Field(sa_type=Text)
     """The way of the deadline, which changes only with `look_at`: the one that is open to whom it is for."""
+    by_mail: str = Field(sa_type=Text)
 
 
 class SecretTable(SQLModel, table=True):

@@ -157,6 +157,7 @@ class NaiveGame:
             "round": self.table["round"],
             "actor": self.actor,
             "to_move": self.to_move,
+            "by_mail": {},
             "created": self.created,
             "updated": self.at,
             "result": result,
