@@ -21,6 +21,7 @@ from hkoji.game.entry_kinds import Invite
 from hkoji.game.submission import Submission
 from hkoji.game.time_control import parse_time_control
 from hkoji.log.line import Line
+from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.letters import Letter, write_letter
 from hkoji.mail.letters.facts import (
     AnnulFacts,
@@ -32,6 +33,7 @@ from hkoji.mail.letters.facts import (
     MovesFacts,
     NotUnderstoodFacts,
     OnRecordFacts,
+    OverFacts,
     SeatFacts,
     SettingFacts,
     ShowFacts,
@@ -63,7 +65,7 @@ from tests.support.letters import (
 )
 from tests.support.redistribution import redistribute
 from tests.support.rules import random_game
-from tests.support.table import Table
+from tests.support.table import Table, held_game
 from tests.toy.showdown import Showdown
 
 AGREED = Agreement(parse_time_control("3d/14d"), "2026-12-01T12:00:00Z")
@@ -460,6 +462,35 @@ def test_the_last_order_of_a_game_is_answered_with_the_log_unless_cards_are_not_
     bare = write_letter(facts._replace(seat=facts.seat._replace(cards=False)))
     assert not bare.attachments
     assert "answer  log" in bare.text
+
+
+@pytest.mark.parametrize(
+    ("held", "grade", "of_alice", "of_bob"),
+    [
+        ((), MailGrade.TOKEN, "alice plays with an own key", "You play with your own key"),
+        ((1,), MailGrade.TOKEN, "alice plays with an own key", "You play by mail, on the service's word"),
+        ((1,), MailGrade.DKIM, "alice plays with an own key", "You play by mail, as the service claims"),
+        (
+            (0, 1),
+            MailGrade.TOKEN,
+            "alice plays by mail, on the service's word",
+            "You play by mail, on the service's word",
+        ),
+        ((0,), MailGrade.DKIM, "alice plays by mail, as the service claims", "You play with your own key"),
+    ],
+)
+def test_the_position_and_the_end_say_what_the_log_proves_about_each_seat(
+    held: tuple[int, ...], grade: MailGrade, of_alice: str, of_bob: str
+) -> None:
+    table = held_game(5, held=held, grade=grade).play(2)
+    said = [write_letter(ShowFacts(seat_of(table, 1)))]
+    facts = seat_of(table.play(), 1)
+    said += [write_letter(each) for each in (ShowFacts(facts), OverFacts(facts, b"{}\n"))]
+    said += [write_letter(OnRecordFacts(facts, table.course.seq - 1, "move", facts.now, log=b"{}\n"))]
+    for letter in said:
+        text = " ".join(letter.text.split())
+        assert [text.count(each) for each in (f"{of_alice}:", f"{of_bob}:")] == [1, 1]
+        assert text.count(" plays ") + text.count("You play ") == 2
 
 
 @pytest.mark.parametrize("ruleset", GAMES[:2], ids=("hanamikoji", "geishas-road"))

@@ -246,6 +246,7 @@ def ended(game: GameWords, log: bytes) -> LetterDraft:
     blocks = (
         (*game.lately(), *game.table()),
         how_to_check(game) if files else _how_to_get_log(game),
+        game.proof(),
         paragraph(game.say(tell("Thank you for playing."))),
     )
     return LetterDraft((), blocks, attachments=files)

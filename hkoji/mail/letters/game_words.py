@@ -7,6 +7,7 @@ from typing import Final
 
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Stage
+from hkoji.game.grade_words import grade_sentence
 from hkoji.game.result_text import closing_body, result_text
 from hkoji.mail.letters.facts import SeatFacts
 from hkoji.mail.letters.page import TIE, Block, command, paragraph, rows, sentences, typed, words
@@ -236,6 +237,17 @@ class GameWords:
             held = say(tell("The service signs for you."))
         entry = say(tell("Entry {seq} has the head {head}.", seq=self.course.seq, head=f"{head[:4]}\u2026{head[-4:]}"))
         return paragraph(held, entry, *self.silence())
+
+    def proof(self) -> Block:
+        """What the log proves about each seat, a sentence for each player who has come."""
+        setup, seat = self.course.setup, self.position.seat
+        return paragraph(
+            *(
+                self.say(grade_sentence(name, setup.seat_grade(number), you=number == seat))
+                for number, name in enumerate(setup.names)
+                if name is not None
+            )
+        )
 
     def silence(self) -> Iterator[str]:
         """Sentences on letters that do not arrive."""

@@ -46,10 +46,10 @@ def show(facts: ShowFacts, say: Speaker) -> LetterDraft:
     )
     if game.course.finished:
         now = say(tell("The game is over: {result}.", result=game.result()))
-        return LetterDraft((title, now), ((*game.lately(), *game.table()), game.signed()))
+        return LetterDraft((title, now), ((*game.lately(), *game.table()), game.proof(), game.signed()))
     if not game.course.state.round:
-        return LetterDraft((title, game.turn()), (game.signed(),))
-    blocks = ((*game.lately(), *game.table()), game.hand(), game.examples(short=True), game.signed())
+        return LetterDraft((title, game.turn()), (game.proof(), game.signed()))
+    blocks = ((*game.lately(), *game.table()), game.hand(), game.examples(short=True), game.proof(), game.signed())
     return LetterDraft((title, game.turn()), blocks, how_to_answer(game))
 
 
