@@ -14,6 +14,7 @@ from hkoji_server.service.held_players import HeldPlayers
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.cli.exits import Exit
+from hkoji.client.client import Client
 from hkoji.client.service import Service as ClientService
 from hkoji.errors import NetworkError
 from hkoji.game.held_keys import Gateway, certify
@@ -78,6 +79,17 @@ def test_a_friend_is_invited_by_mail_and_the_host_is_told_what_that_proves(homes
     assert box is not None
     assert (box.name, box.lang) == ("bob", "it")
     assert box.held_key in log
+
+
+def test_what_a_held_seat_proves_is_said_before_the_game_is_opened(homes: Homes) -> None:
+    with patch.object(Client, "new", side_effect=NetworkError("https://hkoji.example", "away")) as new:
+        done = homes("alice", *NEW)
+    assert new.call_count == 1
+    assert done.code != 0
+    said = " ".join(done.err.split())
+    assert "bob plays by mail: the service signs for bob." in said
+    assert "It can sign what bob has not written, and nobody can prove that." in said
+    assert opened(homes) == []
 
 
 def test_a_known_mail_player_is_invited_by_name(homes: Homes) -> None:
