@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from hkoji import referee
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED
-from hkoji.log.canonical import encode
+from hkoji.log.canonical import JsonValue, encode
 from hkoji.log.line import StoredLine, format_line, format_log, format_stored, line_to_json, parse_log
 from hkoji.log.statement import View
 from hkoji.rules.registry import RULESETS
@@ -201,7 +201,7 @@ def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
     """`summary_text` is the only writer of this form; its fields are those of the documented model."""
     rulesets = [ruleset().to_json() for ruleset in RULESETS.values()]
     times = (None, AFTER[:20], "2100-01-01T00:00:00Z")
-    grades: tuple[dict[str, str], ...] = ({}, {"a_b-1": "word", "bob": "claimed"})
+    grades: tuple[dict[str, JsonValue], ...] = ({}, {"a_b-1": "word", "bob": "claimed"})
     for options, host, actor, reason, winner, deadline, by_mail in product(
         rulesets, (None, "a_b-1"), (None, 1), (None, "charm"), (None, 0), times, grades
     ):
