@@ -233,6 +233,17 @@ def test_what_cannot_be_kept_is_an_error_and_no_row(office: Office, monkeypatch:
     assert office.take(a_mail()) is Received.KEPT
 
 
+@pytest.mark.parametrize("first", [TO, "play@hkoji.example"])
+def test_a_mail_to_all_our_addresses_of_a_letter_is_one_mail(office: Office, first: str) -> None:
+    second = "play@hkoji.example" if first == TO else TO
+    assert office.take(a_mail(Cc="play@hkoji.example"), first) is Received.KEPT
+    assert office.take(a_mail(Cc="play@hkoji.example"), second) is Received.REPEATED
+    (row,) = office.rows()
+    assert row.reply == office.reply.digest
+    # Another mail with its Message-ID is still another.
+    assert office.take(a_mail(b"1a\r\n"), second) is Received.OTHER_BYTES
+
+
 # --- bounces ----------------------------------------------------------------------------------------------------------
 
 

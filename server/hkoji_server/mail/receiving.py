@@ -173,10 +173,12 @@ class Receiving:
                 return Received.NO_LETTER
             name, channel, game = mailbox.name, mailbox.channel, NO_GAME
         message_id = None if header is None else header.message_id
+        # Who answers to all of our addresses in a letter sends the same mail twice, and has written one.
+        recipient = sent.recipient if found is None else self._own.with_token(found.token)
         for _ in range(_TRIES):
             at = await self._time.time_of_record()
             new = NewMail(
-                digest=digest_of(sent.recipient, sent.raw),
+                digest=digest_of(recipient, sent.raw),
                 via=sent.via,
                 raw=sent.raw,
                 received=at,
