@@ -429,6 +429,8 @@ def test_a_new_command_address_replaces_the_old_one(table: Table) -> None:
     (answer,) = table.answers()
     second = next(line.strip() for line in answer.lines if line.strip().startswith("play+"))
     assert first != second
+    for each in (first, second):
+        assert not any(each in table.world.incoming(number).result for number in (-1, -2))
     table.send("new hanamikoji carol carol@example.com", to=first)
     assert table.world.games_of("bob") == [table.game]
     assert table.send("new hanamikoji carol carol@example.com", to=second) == "on record"

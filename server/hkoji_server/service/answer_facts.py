@@ -40,7 +40,7 @@ from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell
 from hkoji.rules.registry import DEFAULT
-from hkoji_server.service.mail_commands import command_fields
+from hkoji_server.service.mail_commands import COMMANDS, command_fields
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart
 from hkoji_server.service.mail_tokens import MailTokens, answered_by
 from hkoji_server.service.seat_facts import SeatFactsReader
@@ -103,6 +103,7 @@ class AnswerFacts:
             AnswerKind.STARTED: self._started,
             AnswerKind.STOPPED: self._stopped,
             AnswerKind.RULES: self._rules,
+            AnswerKind.SETTING: self._setting,
         }
         self._in_game: dict[AnswerKind, _RenderInGame] = {
             AnswerKind.ON_RECORD: _on_record,
@@ -154,15 +155,23 @@ class AnswerFacts:
     async def _welcome(self, asked: _Asked) -> OneLetter | None:
         mailbox = asked.mailbox
         certificates = await self._store.certificates(mailbox.held_key)
-        issued = await self._tokens.issue(command_fields(mailbox), mailbox, asked.now)
         return WelcomeFacts(
             name=mailbox.name,
             mailbox=mailbox.address,
             origin=self._origin,
-            commands=self._own.with_token(issued.text),
+            commands=await self._commands(asked),
             salt=certificates[0].salt,
             seat=asked.seat,
         )
+
+    async def _setting(self, asked: _Asked) -> OneLetter | None:
+        name = asked.part.text("name")
+        return SettingFacts(name, await self._commands(asked) if name == COMMANDS else asked.part.text("value"))
+
+    async def _commands(self, asked: _Asked) -> str:
+        """Returns the command address."""
+        issued = await self._tokens.issue(command_fields(asked.mailbox), asked.mailbox, asked.now)
+        return self._own.with_token(issued.text)
 
     async def _list_games(self, asked: _Asked) -> OneLetter | None:
         return GamesFacts(asked.mailbox.name, await self._seats.rows(asked.mailbox.name), asked.now)
@@ -242,8 +251,6 @@ def _anywhere(asked: _Asked) -> OneLetter | None:
             return AskedBackFacts(part.text("order"), why, seat, part.text("sender"), until, asked.now)
         case AnswerKind.HELP:
             return HelpFacts(seat)
-        case AnswerKind.SETTING:
-            return SettingFacts(part.text("name"), part.text("value"))
         case AnswerKind.LOCKED:
             return LockedFacts(mailbox.name)
         case AnswerKind.UNREADABLE:

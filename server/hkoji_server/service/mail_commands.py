@@ -19,7 +19,6 @@ from hkoji.game.time_control import DAY, parse_time_control
 from hkoji.log.canonical import is_name
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.public_key import parse_public_key
-from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.mail.order_types import MailOrder, OrderKind
 from hkoji.messages.text import tell
@@ -93,7 +92,7 @@ class NotDoneError(HkojiError):
 
 
 class MailCommands:
-    """The commands of mails to a token that is known. `own` is the service's address."""
+    """The commands of mails to a token that is known."""
 
     def __init__(
         self,
@@ -103,8 +102,6 @@ class MailCommands:
         answers: InvitationAnswers,
         players: Registrar,
         tokens: MailTokens,
-        *,
-        own: OwnAddress,
     ) -> None:
         self._store = store
         self._entries = entries
@@ -112,7 +109,6 @@ class MailCommands:
         self._answers = answers
         self._players = players
         self._tokens = tokens
-        self._own = own
         self._steps: dict[OrderKind, Step] = {
             OrderKind.MOVE: self._enter,
             OrderKind.RESIGN: self._enter,
@@ -305,9 +301,12 @@ class MailCommands:
         mailbox = work.outcome.mailbox = replace(mailbox, counter=mailbox.counter + 1)
         issued = await self._tokens.make(command_fields(mailbox))
         work.outcome.replies.append(kept_token(issued, mailbox, work.case.now, None))
-        return part(AnswerKind.SETTING, name="commands", value=self._own.with_token(issued.text))
+        # The letter makes the address again: no row has a token in plain text.
+        return part(AnswerKind.SETTING, name=COMMANDS)
 
 
+COMMANDS: Final = "commands"
+"""The setting that is the command address."""
 UNLOCK: Final = "unlock."
 """With what the id of a confirmation begins that unlocks a mailbox."""
 

@@ -51,7 +51,7 @@ def make_mail_parts(
     """
     tokens, seats = MailTokens(store), SeatGames(store, held, time)
     entries = MailEntries(store, held, games, statements, sources)
-    commands = MailCommands(store, entries, games, answers, players, tokens, own=own)
+    commands = MailCommands(store, entries, games, answers, players, tokens)
     orders = MailOrders(store, seats, entries, commands, tokens, time, require=require)
     letters = LetterFacts(store, seats, tokens, time, own=own, origin=origin, per_day=per_day, per_hour=per_hour)
     return MailParts(orders, letters)
