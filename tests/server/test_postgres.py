@@ -203,8 +203,10 @@ def test_channels_and_notices_of_an_earlier_schema_stay(cluster: Cluster) -> Non
     engine.dispose()
     url = cluster.url(name)
     before = {each for each in everything(url) if not each.startswith("alembic_version")}
+    games = {each for each in before if each.startswith("game ")}
+    brought = {*(before - games), *(f"{each[:-1]}, '{{}}')" for each in games)}  # a column for the grades of seats
     with postgres_at(url) as store:
-        assert set(everything(url)) >= before
+        assert set(everything(url)) >= brought
         assert_channel_and_notice(store)
 
 
