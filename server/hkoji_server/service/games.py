@@ -25,7 +25,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
-from hkoji.game.entry_kinds.key_changes import Revoke, Revoked
+from hkoji.game.entry_kinds.key_changes import Delegate, Revoke, Revoked
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.submission import Submission
 from hkoji.game.way import Way
@@ -156,11 +156,7 @@ class Games:
                     mail=None if arrival is None else arrival.number,
                     invited=await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None,
                 )
-                if entry.kind in NEWCOMER_KINDS:
-                    await self._check_registered(held.refereed.course, entry, decision.key)
-                    # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
-                    decision()
-                    await self._check_choices(held.refereed.course, entry)
+                await self._check_beside_log(held.refereed.course, entry, decision)
                 if self._limits.of_players and not counted and arrival is None:
                     await self._verify_not_revoked(decision.key)
                     decision()
@@ -293,6 +289,17 @@ class Games:
         """Raises `RevokedError` for a revoked key. An empty key is not checked."""
         if key:
             verify_not_revoked(await self._store.retired(key))
+
+    async def _check_beside_log(self, course: Course, entry: Entry, decision: Decision) -> None:
+        """Checks what no log shows: whose a key is, and whom players and service have to do with."""
+        if entry.kind in NEWCOMER_KINDS:
+            await self._check_registered(course, entry, decision.key)
+            # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
+            decision()
+            await self._check_choices(course, entry)
+        elif entry.kind == Delegate.KIND and self._held_players is not None:
+            decision()
+            await self._held_players.verify_delegation(Delegate.parse(entry.body), entry.by)
 
     async def _check_choices(self, course: Course, entry: Entry) -> None:
         """Checks that the invited player accepts this invitation, or that the host has not blocked this guest."""

@@ -18,6 +18,7 @@ from hkoji.errors import (
 )
 from hkoji.game.agreement import Agreement
 from hkoji.game.entry_kinds import Invite, Open
+from hkoji.game.entry_kinds.key_changes import Delegate
 from hkoji.game.held_keys import Gateway, certify, read_gateway, require_strong_gateway
 from hkoji.game.time_control import DAY, format_duration
 from hkoji.log import sshsig
@@ -216,6 +217,23 @@ class HeldPlayers:
             raise IllegalError(
                 tell("a game of two players who play by mail cannot be rated: the service draws all cards"),
                 hint=tell("the game was not opened; open it unrated"),
+            )
+
+    async def verify_delegation(self, body: Delegate, name: str) -> None:
+        """Checks that the service would act on mails for the key with which a player lets it sign too.
+
+        A certificate stays signed for ever, and may be of a mailbox that has changed hands, of a key that is revoked,
+        or of an earlier origin, which clients refuse. Raises `IllegalError`.
+        """
+        if body.gateway is None:
+            return
+        key = body.gateway.key.text
+        box, retired = await self._store.mailbox_of_key(key), await self._store.retired(key)
+        stands = box is not None and (box.name, box.state) == (name, "active") and retired is None
+        if not stands or body.gateway.origin != self._origin:
+            raise IllegalError(
+                tell("the service does not hold that key for {name} any more", name=name),
+                hint=tell("nothing was changed; sign moves with your own key"),
             )
 
     async def _held_key_of(self, name: str) -> str | None:
