@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -202,6 +204,10 @@ def test_a_new_game_that_cannot_be_is_refused_with_the_reason(world: ListWorld, 
     bob.write(commands, "a game", words)
     assert json.loads(world.incoming().result)["answer"] == "not done"
     assert world.games_of("bob") == []
+    # No name and no mailbox is reserved, and no offer is left.
+    assert world.run(world.store.mailbox_at("carol@example.com")) is None
+    with closing(sqlite3.connect(world.service.data / "hkoji.sqlite3")) as database:
+        assert database.execute("SELECT count(*) FROM game").fetchone() == (0,)
     assert world.deliver(1) == ["answer"]
 
 

@@ -78,6 +78,9 @@ class Registrar(Protocol):
         The same invitation again changes nothing. Raises what `MailStore.invite_mailbox` raises, and `MalformedError`.
         """
 
+    async def verify_offer(self, agreement: Agreement, player: str) -> None:
+        """Raises `IllegalError` if a mail player asks for a game whose clock is too short for letters."""
+
     async def register(self, mailbox: Mailbox) -> None:
         """Registers the owner of an invited mailbox, who has accepted. If that is done already, nothing changes.
 
@@ -212,6 +215,8 @@ class MailCommands:
             )
         if not is_name(name):
             raise NotDoneError(tell("{name} cannot be a player's name", name=name))
+        if name == host:
+            raise NotDoneError(tell("a player cannot invite themselves"))
         if work.mailbox.state not in ("active", "stopped"):
             # Before anything is made for it, or they would take a name and a mailbox without playing.
             raise NotDoneError(tell("you are invited only: accept the invitation first"))
@@ -221,13 +226,15 @@ class MailCommands:
             raise NotDoneError(error.message) from error
         kept = await self._entries.kept(NO_GAME, work.case.mail.digest)
         if kept is None:
+            expires = add_seconds(work.case.mail.received, INVITATION_SECONDS)
+            agreement = Agreement(control, expires)
+            await self._players.verify_offer(agreement, host)
             # Whoever has that name is invited by it; the address is for somebody who is new here.
             player = await self._store.player(name)
             key = player.key if player else ""
             if not key:
                 key = (await self._players.invite(name, address, work.case.mailbox.lang, host)).key.text
-            expires = add_seconds(work.case.mail.received, INVITATION_SECONDS)
-            line = await self._games.offer(game_type(), Agreement(control, expires), host)
+            line = await self._games.offer(game_type(), agreement, host)
             made = DraftText(work.orders, work.grade, offered=line.entry.game, invited=key)
             kept = await self._entries.keep(NO_GAME, work.case, made)
         game = kept.offered
