@@ -23,13 +23,16 @@ from hkoji.rules.registry import RULESETS
 
 _LONGEST_MOVE: Final = 60
 _MOST_NEAR: Final = 3
+_PAIR: Final = 2
 _SEPARATORS = re.compile(r"[\s,/]+")
 _NO_COMMAND: Final = "?"
 
 _EMPTY: Final = tell("it orders nothing: its first paragraph, without what it quotes, is empty")
 _SECOND: Final = tell("a mail decides one thing, and a line before this one does so already")
-_NOT_A_MOVE: Final = tell("it is no command; a move is due, or a word such as show, moves or help")
-_NOT_A_COMMAND: Final = tell("it is no command; no move is due here, but words such as show, games or help are read")
+_NOT_A_MOVE: Final = tell("it is neither a move nor one of the words that are known here, such as show, moves or help")
+_NOT_A_COMMAND: Final = tell(
+    "no move is due from you, and it is none of the words that are known here, such as show, games or help"
+)
 _NOT_DUE: Final = tell("it is a move, and no move is due from you here")
 _BARE: Final = tell("cards alone are no move in a mail: they need a sign or a word")
 
@@ -147,7 +150,12 @@ def _near(state: State, line: str, action: str) -> tuple[str, ...]:
 def _cards_in(pack: Pack, line: str) -> Counter[str]:
     """Returns the cards that a line seems to name."""
     cards: Counter[str] = Counter()
-    for token in _SEPARATORS.split(line.upper()[:_LONGEST_MOVE]):
+    tokens = _SEPARATORS.split(line.upper()[:_LONGEST_MOVE])
+    # In `play B face down` only the B is meant, though `face` could be four cards.
+    alone = any(token.isalpha() and token in pack.kinds for token in tokens)
+    for token in tokens:
+        if alone and token.isalpha() and len(token) > _PAIR:
+            continue
         for part in (token, token[1:]):
             try:
                 cards.update(pack.split(part))

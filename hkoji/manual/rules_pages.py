@@ -6,6 +6,7 @@ they are (two spaces). The lines are wrapped after the words of an edition have 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ from hkoji.rules.editions import EDITIONS, Edition
 
 PAGES: Final = Path(__file__).with_name("pages")
 WIDTH: Final = 78
+_OF_COMMANDS = re.compile(r" \([^()]*`[^()]*\)")
+"""A remark in parentheses that names an option of a command."""
 _WORDS: Final[dict[str, dict[str, str]]] = {
     "en": {
         "secret": "secret",
@@ -42,15 +45,18 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
 """The words that are filled into a page, unless an edition in its language has its own."""
 
 
-def page(game: str, lang: str, edition: Edition | None = None, *, width: int = WIDTH) -> str:
+def page(game: str, lang: str, edition: Edition | None = None, *, width: int = WIDTH, commands: bool = True) -> str:
     """Returns the rules of a game in a language, wrapped at `width` columns.
 
     They are in the words of an edition if it is in that language. Lines that are kept as they are have at most 72.
+    Without `commands` the page is for somebody who has no command line: options and editions are left out.
     """
     text = (PAGES / f"{game}.{lang}.txt").read_text(encoding="utf-8")
     words = {**_WORDS[lang], **(edition.words if edition and edition.language == lang else {})}
-    parts = [*_wrapped(Template(text).substitute(words), width), *_of_editions(game, lang, edition, width)]
-    return "\n".join(parts)
+    text = Template(text).substitute(words)
+    if not commands:
+        return "\n".join(_wrapped(_OF_COMMANDS.sub("", text), width))
+    return "\n".join([*_wrapped(text, width), *_of_editions(game, lang, edition, width)])
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:

@@ -165,3 +165,14 @@ def test_the_cards_to_pick_as_a_table_sentences_and_json() -> None:
     assert value["cards"] == sum(len(card["ranks"]) for card in value["pick"]) == 36
     assert run("deck", "--deck", "everdeck").out == table
     assert run("deck", "--deck", "standard").code == Exit.USAGE
+
+
+@pytest.mark.parametrize("lang", ["en", "it"])
+@pytest.mark.parametrize("game", ["hanamikoji", "geishas-road"])
+def test_a_page_without_commands_has_the_rules_and_no_command(game: str, lang: str) -> None:
+    page = rules_page(game, lang, commands=False)
+    assert not re.search(r"`|--|hkoji ", page)
+    whole = rules_page(game, lang)
+    headings = [line for line in whole.splitlines() if line.isupper()]
+    assert [line for line in page.splitlines() if line.isupper()] == headings[:-1]
+    assert len(page) > 0.6 * len(whole)

@@ -232,7 +232,7 @@ def test_settings_and_a_move_in_one_mail(table: Table) -> None:
     box = table.world.box("bob")
     assert (box.lang, box.cards) == ("it", False)
     (answer,) = table.answers()
-    assert "registro" in answer.text
+    assert "registrata" in answer.text
 
 
 @pytest.mark.parametrize("words", ["show", "moves", "rules", "games", "help", "mostra", "aiuto"])
@@ -369,13 +369,52 @@ def test_the_same_mail_counts_once(table: Table) -> None:
     assert sum("answer" in letter.id for letter in table.answers()) == 2
 
 
+ENOUGH = "as many answers here as there are in a day"
+
+
 def test_at_most_three_answers_a_token_and_day(table: Table) -> None:
     for _ in range(5):
         table.send("show")
-    assert len(table.answers()) == 3
-    assert table.send("show") == "several"
+    assert [ENOUGH in letter.text for letter in table.answers()] == [False, False, True]
+    assert table.send("show") == "several"  # and silent
+    assert table.send("help me!") == "several"
+    assert table.answers() == []
     assert table.send(table.line) == "on record"
-    assert len(table.answers()) == 1
+    (letter,) = table.answers()
+    assert ENOUGH not in letter.text
+
+
+def test_what_changes_something_is_answered_however_many_answers_there_were(table: Table) -> None:
+    for _ in range(4):
+        table.send("show")
+    assert len(table.answers()) == 3
+    for line, kind in (
+        ("resign", "asked back"),
+        ("cards off", "setting"),
+        ("lang it", "setting"),
+        ("new address", "setting"),
+        ("stop", "stopped"),
+        ("start", "started"),
+        ("not me", "locked"),
+    ):
+        assert table.send(line) == kind
+        assert len(table.answers()) == 1, line
+
+
+def test_a_setting_that_is_so_already_counts_like_a_question(table: Table) -> None:
+    for _ in range(5):
+        table.send("lang en")
+    assert len(table.answers()) == 3
+
+
+def test_a_new_command_address_is_told_and_works(table: Table) -> None:
+    for _ in range(3):
+        table.send("show")
+    table.answers()
+    assert table.send("new address") == "setting"
+    (letter,) = table.answers()
+    address = next(line.strip() for line in letter.lines if line.startswith("  play+"))
+    assert table.send("games", to=address) == "games"
 
 
 def test_a_mail_to_the_bare_address_brings_the_current_letter_once_a_day(table: Table) -> None:

@@ -311,7 +311,9 @@ def test_settings_and_questions_go_with_each_other() -> None:
         ("1h", "no card", ("1A",)),
         ("gift a b", "takes 3 cards", ()),
         ("-c", "no proposal waits", ()),
-        ("hello", "no command", ()),
+        ("hello", "neither a move nor", ()),
+        ("play B face down", "neither a move nor", ("1B",)),
+        ("I play A!", "neither a move nor", ("1A",)),
     ],
 )
 def test_a_fault_says_what_is_wrong_and_names_moves_near(line: str, reason: str, near: tuple[str, ...]) -> None:

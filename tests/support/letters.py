@@ -26,6 +26,7 @@ from hkoji.mail.letters.facts import (
     HelpFacts,
     InvitationFacts,
     JoinedFacts,
+    LastTodayFacts,
     LockedFacts,
     LogFacts,
     ManyFacts,
@@ -138,7 +139,7 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "declined-open", DeclinedFacts(setup.game, None, "expired")
     yield "welcome", WelcomeFacts(name, "bob@example.org", ORIGIN, COMMANDS, "8c1f" * 16, facts)
     yield "welcome-without-game", WelcomeFacts(name, "bob@example.org", ORIGIN, COMMANDS, "8c1f" * 16)
-    yield "rules", RulesFacts(setup.ruleset.name, page(setup.ruleset.name, lang, width=WIDTH))
+    yield "rules", RulesFacts(setup.ruleset.name, page(setup.ruleset.name, lang, width=WIDTH, commands=False))
     yield "games", GamesFacts(name, (row_of(facts),), now)
     yield "no-games", GamesFacts(name, (), now)
     yield "help-without-game", HelpFacts()
@@ -164,6 +165,7 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "confirm-orders", ConfirmFacts("mail on", name, ORIGIN, now, now, orders=True)
     if facts.position.mine:
         yield "given-and-turn", ManyFacts((GivenFacts(facts, 86400), TurnFacts(facts)))
+    yield "last-today", ManyFacts((HelpFacts(facts), LastTodayFacts()))
     yield "show-and-setting", ManyFacts((ShowFacts(facts), SettingFacts("cards", "on")))
     other = DeclinedFacts("00" * 16, "carla", "declined")
     yield "two-games", ManyFacts((other, ShowFacts(facts)))

@@ -14,7 +14,7 @@ def held_line(name: str) -> str:
     """Returns what a player has to know before a game with a player for whom the service signs."""
     return tell(
         "{name} plays by mail: the service signs for {name}. It can sign what {name} has not written, and nobody can "
-        "prove that. It draws {name}'s part in the shuffle too; yours still binds it.",
+        "prove that. It draws {name}'s part in the shuffle too; with yours, the deal is random all the same.",
         name=name,
     )
 

@@ -149,7 +149,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
         elif invited.mail is not None:
             out.say(
                 tell(
-                    "The game is open. {name} gets a letter in this language: {language}. Answering it is joining.",
+                    "The game is open. {name} joins by answering a letter, which is in this language: {language}.",
                     name=invite,
                     language=LANGUAGES[current()],
                 )

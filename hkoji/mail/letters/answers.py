@@ -10,6 +10,7 @@ from hkoji.mail.letters.facts import (
     AskedWhy,
     CalledOffFacts,
     FirstCountsFacts,
+    LastTodayFacts,
     NotUnderstoodFacts,
     NotYetFacts,
     OnRecordFacts,
@@ -244,6 +245,13 @@ def not_yet(facts: NotYetFacts, say: Speaker) -> LetterDraft:
     line = say(tell("Your line was    {line}", line=harmless(facts.command)))
     draft = _plain((first,), facts.seat, _sentence(say(facts.instead)), say)
     return draft._replace(blocks=(sentences(line), *draft.blocks, _help(say)))
+
+
+def last_today(facts: LastTodayFacts, say: Speaker) -> LetterDraft:  # noqa: ARG001
+    """The reader has had as many answers as there are in a day."""
+    enough = say(tell("You have had as many answers here as there are in a day. What you write is still done."))
+    only = say(tell("Until tomorrow (UTC) only what changes something is answered, such as a move."))
+    return LetterDraft((), (paragraph(enough, only),))
 
 
 def _plain(first: tuple[str, ...], seat: SeatFacts | None, more: str, say: Speaker) -> LetterDraft:

@@ -314,6 +314,10 @@ class NotYetFacts(NamedTuple):
     seat: SeatFacts | None = None
 
 
+class LastTodayFacts(NamedTuple):
+    """What stands at the end of the last answer that a letter's address gives today, unless something is changed."""
+
+
 class CalledOffFacts(NamedTuple):
     """The reader's wish to call the game off is on record; the other player has not agreed yet."""
 
@@ -368,6 +372,7 @@ OneLetter: TypeAlias = (
     | LockedFacts
     | UnreadableFacts
     | NotYetFacts
+    | LastTodayFacts
     | CalledOffFacts
     | ConfirmFacts
 )

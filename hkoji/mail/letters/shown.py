@@ -83,7 +83,11 @@ def rules(facts: RulesFacts, say: Speaker) -> LetterDraft:
     first = say(tell("These are the rules of {game}.", game=title))
     now = "" if facts.seat is None else GameWords(facts.seat, say).turn()
     parts = facts.text.strip("\n").split("\n\n")
-    return LetterDraft((first, now), tuple(tuple(part.split("\n")) for part in parts))
+    written = tell(
+        "The letter about your turn shows how a move is written, and {moves} lists all that you have.",
+        moves=command(say(tell("moves"))),
+    )
+    return LetterDraft((first, now), (*(tuple(part.split("\n")) for part in parts), paragraph(say(written))))
 
 
 def games(facts: GamesFacts, say: Speaker) -> LetterDraft:

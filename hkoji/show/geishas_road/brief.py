@@ -147,7 +147,7 @@ class GeishasRoadBrief(Brief):
         )
         yield self.say(
             tell(
-                "Left: {mine} ({name}: {theirs}).",
+                "Actions left: {mine} ({name}: {theirs}).",
                 mine=", ".join(f"{code} {self.say(NAMES[code])}" for code in mine) or self.say(tell("none")),
                 name=self.board.name(1 - self.me),
                 theirs=", ".join(theirs) or self.say(tell("none")),

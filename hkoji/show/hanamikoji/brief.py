@@ -124,7 +124,7 @@ class HanamikojiBrief(Brief):
         mine, theirs = ([n for n in NUMBERS if not self.state.used[seat] & bit(n)] for seat in (self.me, 1 - self.me))
         yield self.say(
             tell(
-                "Left: {mine} ({name}: {theirs}).",
+                "Actions left: {mine} ({name}: {theirs}).",
                 mine=", ".join(f"{n} {self.say(NAMES[n])}" for n in mine) or self.say(tell("none")),
                 name=self.board.name(1 - self.me),
                 theirs=", ".join(map(str, theirs)) or self.say(tell("none")),

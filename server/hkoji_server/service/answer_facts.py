@@ -188,7 +188,7 @@ class AnswerFacts:
 
     async def _rules(self, asked: _Asked) -> OneLetter | None:
         name = DEFAULT if asked.game is None else str(asked.game.course.setup.ruleset.to_json()["name"])
-        return RulesFacts(name, page(name, asked.mailbox.lang, width=_WIDTH), asked.seat)
+        return RulesFacts(name, page(name, asked.mailbox.lang, width=_WIDTH, commands=False), asked.seat)
 
     def _current(self, asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:
         if game.position.invited:

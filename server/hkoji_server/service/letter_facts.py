@@ -22,6 +22,7 @@ from hkoji.mail.letters.facts import (
     GivenFacts,
     InvitationFacts,
     JoinedFacts,
+    LastTodayFacts,
     ManyFacts,
     OneLetter,
     OverFacts,
@@ -34,7 +35,7 @@ from hkoji_server.service.answer_facts import AnswerFacts, again_token
 from hkoji_server.service.letter_plan import LetterPlan
 from hkoji_server.service.letter_threads import LetterThreads, thread_id
 from hkoji_server.service.mail_commands import UNLOCK, command_fields, stop_fields
-from hkoji_server.service.mail_results import AnswerKind, read_result
+from hkoji_server.service.mail_results import AnswerKind, is_last, read_result
 from hkoji_server.service.mail_tokens import MailTokens
 from hkoji_server.service.notice import Notice, NoticeEvent, NotNow
 from hkoji_server.service.seat_facts import SeatFactsReader
@@ -191,6 +192,8 @@ class LetterFacts:
         said = tuple(each for each in letters if each is not None)
         if not said:
             return None
+        if is_last(parts):
+            said = (*said, LastTodayFacts())
         facts: Facts = said[0] if len(said) == 1 else ManyFacts(said)
         for each in parts:
             if each.kind is AnswerKind.ASKED_BACK:

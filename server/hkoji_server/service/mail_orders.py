@@ -31,7 +31,7 @@ from hkoji.messages.text import Text, quoted, tell
 from hkoji_server.service.mail_cases import STOP_WORDS, MailCase, MailOutcome
 from hkoji_server.service.mail_commands import MailCommands, stop_fields
 from hkoji_server.service.mail_entries import MailEntries
-from hkoji_server.service.mail_results import SILENT, AnswerKind, part, shown_line, write_result
+from hkoji_server.service.mail_results import SILENT, AnswerKind, mark_last, part, shown_line, write_result
 from hkoji_server.service.mail_tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.mail_verdicts import (
     ASKED_OF_OTHERS,
@@ -49,10 +49,16 @@ from hkoji_server.store.mail_contract import NO_GAME, IncomingMail, Mailbox, New
 log = structlog.get_logger("hkoji")
 
 ANSWERS_A_DAY: Final = 3
-"""How many answers a token gets in a UTC day."""
+"""How many answers a token gets in a UTC day, beside those that nobody can do without (`_is_needed`)."""
 AGAIN_SECONDS: Final = DAY
 """For how long a letter without a game that asks back can be answered."""
-_ENTERED: Final = (AnswerKind.ON_RECORD, AnswerKind.WELCOME)
+_NEEDED: Final = (
+    AnswerKind.ON_RECORD,
+    AnswerKind.WELCOME,
+    AnswerKind.DECLINED,
+    AnswerKind.CALLED_OFF,
+    AnswerKind.ASKED_BACK,
+)
 _ANSWERED: Final = "n"
 _DAY: Final = "day"
 _OTHERS: Final = "others"
@@ -241,10 +247,12 @@ class MailOrders:
         if mail.reply is not None:
             kept = await self._store.reply(mail.reply)
             if kept is not None:
-                allowed, kept = _count(kept, outcome, now)
+                allowed, last, kept = _count(kept, outcome, now, needed=_is_needed(outcome, mailbox))
                 replies.append(kept)
                 if not allowed:
                     parts = (*SILENT, *parts)
+                elif last:
+                    parts = mark_last(parts)
         answers = (
             ()
             if parts[0].kind is AnswerKind.SILENT
@@ -301,17 +309,33 @@ def _not_understood(fault: OrderFault) -> MailOutcome:
     return MailOutcome([said])
 
 
-def _count(reply: ReplyToken, outcome: MailOutcome, now: str) -> tuple[bool, ReplyToken]:
-    """Counts an answer to a token. Returns whether it may be sent, and the token with the new counts."""
+def _is_needed(outcome: MailOutcome, mailbox: Mailbox) -> bool:
+    """Tells whether an answer is sent however many there were before.
+
+    It is if the mail has changed something, or if the player cannot go on without the letter. What is on record is so
+    once for each token. An order that is asked back is sent to the letter that asks, and only a letter has a new
+    command address.
+    """
+    changed = outcome.mailbox or mailbox
+    settings = [(each.state, each.lang, each.cards, each.counter) for each in (changed, mailbox)]
+    return settings[0] != settings[1] or any(each.kind in _NEEDED for each in outcome.parts)
+
+
+def _count(reply: ReplyToken, outcome: MailOutcome, now: str, *, needed: bool) -> tuple[bool, bool, ReplyToken]:
+    """Counts an answer to a token.
+
+    Returns whether it may be sent, whether it is the last one of the day that is not `needed`, and the token with the
+    new counts.
+    """
     said: dict[str, Any] = json.loads(reply.answers)  # Any: JSON
     today = now[:10]
     answered = said.get(_ANSWERED, 0) if said.get(_DAY) == today else 0
     speaks = tuple(outcome.parts) != SILENT
-    # What is on record is so once for each token, and perhaps no other letter tells of the turn that follows.
-    allowed = answered < ANSWERS_A_DAY or any(each.kind in _ENTERED for each in outcome.parts)
+    allowed = answered < ANSWERS_A_DAY or needed
     if speaks and allowed:
         said |= {_DAY: today, _ANSWERED: answered + 1, **outcome.counts}
-    return allowed or not speaks, replace(reply, answers=json.dumps(said, sort_keys=True))
+    last = speaks and not needed and answered + 1 == ANSWERS_A_DAY
+    return allowed or not speaks, last, replace(reply, answers=json.dumps(said, sort_keys=True))
 
 
 def _reason(error: UnreadableMailError) -> Text:

@@ -17,6 +17,7 @@ from hkoji.messages.text import Text, quoted
 from hkoji.messages.wire import assemble, dismantle
 
 _SEVERAL: Final = "several"
+_LAST: Final = "last"
 _LONGEST_LINE: Final = 200
 
 
@@ -74,6 +75,17 @@ SILENT: Final = (AnswerPart(AnswerKind.SILENT),)
 def part(kind: AnswerKind, **values: JsonValue | Text) -> AnswerPart:
     """Returns a part with those values; a message keeps its template."""
     return AnswerPart(kind, {name: _kept(value) for name, value in values.items()})
+
+
+def mark_last(parts: Sequence[AnswerPart]) -> tuple[AnswerPart, ...]:
+    """Returns the parts of the last answer of a day that is sent whether or not the mail has changed something."""
+    *others, last = parts
+    return (*others, last._replace(values={**last.values, _LAST: True}))
+
+
+def is_last(parts: Sequence[AnswerPart]) -> bool:
+    """Tells whether `mark_last` has marked the parts."""
+    return bool(parts[-1].values.get(_LAST))
 
 
 def write_result(parts: Sequence[AnswerPart]) -> str:
