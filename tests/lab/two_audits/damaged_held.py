@@ -12,14 +12,16 @@ from typing import Any
 
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Outage
 from hkoji.game.held_keys import MailGrade
+from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.drafts import Draft
 from tests.support.table import Table, held_game
-from tests.support.timed_table import MINUTES, TimedTable
+from tests.support.timed_table import MINUTES, TimedTable, later
 
 STRANGER = PrivateKey.from_seed(b"\x09" * 32)
 
@@ -37,6 +39,7 @@ def held_tables() -> tuple[Table, ...]:
         with_gifts(),
         called_off(),
         given_back(),
+        out_both_ways(),
     )
 
 
@@ -78,6 +81,20 @@ def given_back() -> Table:
     table.revoke(1)
     table.held = ()
     return table.play(3)
+
+
+def out_both_ways() -> Table:
+    """Outages of both ways, some within a turn of the other way; a gift on both sides of a delegation."""
+    table = TimedTable(Hanamikoji("random", 1, "charm"), 27, agreement=Agreement(MINUTES), held=(1,)).begin()
+    for number in range(6):
+        way = (Way.HTTP, Way.MAIL)[number % 2]
+        table.outages = (*table.outages, Outage(later(table.now, 1), later(table.now, 20), way))
+        table.wait(10).give(30 + number)
+        if _actor(table) == 0 and not table.delegated:
+            table.delegate(0)
+            table.give(20)
+        table.wait(20).play(1)
+    return table
 
 
 def _actor(table: Table) -> int:
@@ -211,6 +228,17 @@ def _signed_by_the_other_key(rng: random.Random, drafts: list[Draft]) -> None:
     it.signer = rng.choice(sorted(keys, key=lambda key: key.public.raw))
 
 
+def _another_way(rng: random.Random, drafts: list[Draft]) -> None:
+    """An outage of another way, or one that begins or ends at another time."""
+    found = [outage for it in drafts for outage in it.body.get("outages") or ()]
+    if found:
+        it = rng.choice(found)
+        for key in rng.choice((["way"], ["way"], ["from"], ["until"], ["way", "from"], ["way", "until"])):
+            it[key] = (
+                rng.choice(["http", "mail", "post"]) if key == "way" else later(it[key], rng.choice([-11, -1, 1, 9]))
+            )
+
+
 OF_HELD: dict[str, Callable[[random.Random, list[Draft]], None]] = {
     "another certificate": _another_certificate,
     "a certificate elsewhere": _certificate_elsewhere,
@@ -220,5 +248,6 @@ OF_HELD: dict[str, Callable[[random.Random, list[Draft]], None]] = {
     "held namespaces exchanged": _namespaces_exchanged,
     "mails of statements": _statement_mails,
     "another delegation": _another_delegation,
+    "another way of an outage": _another_way,
     "signed by another key of the game": _signed_by_the_other_key,
 }
