@@ -18,7 +18,7 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.held_players import HeldPlayers, own_address
 from hkoji_server.settings import Settings, load
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import Mailbox, MailboxState
+from hkoji_server.store.mail_contract import SHUT, Mailbox, MailboxState
 from hkoji_server.store.open_store import location_of, open_store
 
 T = TypeVar("T")
@@ -60,8 +60,11 @@ def show(data: Path | None, name: str, *, database: str | None = None) -> dict[s
 
 
 def lock(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
-    """Locks a mailbox: its letters end, and its mails order nothing. Returns what `show` returns."""
-    return _set_state(data, name, "locked", database)
+    """Locks a mailbox: its letters end, its mails order nothing, and its owner cannot unlock it.
+
+    Returns what `show` returns.
+    """
+    return _set_state(data, name, "suspended", database)
 
 
 def unlock(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
@@ -92,7 +95,7 @@ def _set_state(data: Path | None, name: str, state: MailboxState, database: str 
                 tell("the owner of the mailbox of {name} has not accepted yet", name=name),
                 hint=tell("nothing was changed; to take the invitation back, erase the mailbox"),
             )
-        if state == "active" and box.state != "locked":
+        if state == "active" and box.state not in SHUT:
             raise IllegalError(tell("the mailbox of {name} is not locked", name=name), hint=tell("nothing was changed"))
         if box.state != state:
             box = replace(box, state=state, since=ClockAndEntropy().at())

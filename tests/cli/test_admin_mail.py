@@ -85,7 +85,7 @@ def test_a_locked_mailbox_gets_no_letters_until_it_is_unlocked(homes: Homes) -> 
     accept(homes)
     assert admin(homes, "unlock", "bob").code == Exit.MOVE
     for _ in range(2):
-        assert admin(homes, "lock", "bob").json["state"] == "locked"
+        assert admin(homes, "lock", "bob").json["state"] == "suspended"
         (channel,) = rows(homes, "channel")["channel"]
         assert channel[4].split() == []
     assert admin(homes, "unlock", "bob").json["state"] == "active"

@@ -224,7 +224,15 @@ def test_new_invites_a_registered_player_by_name(world: ListWorld) -> None:
 
 def test_a_locked_mailbox_of_an_operator_gets_nothing(world: ListWorld) -> None:
     bob, commands = host(world)
-    world.run(world.store.change_mailbox(replace(world.box("bob"), state="locked")))
+    bob.write(commands, "", "not me")
+    world.deliver(1)
+    (letter,) = unread(bob)
+    world.run(world.store.change_mailbox(replace(world.box("bob"), state="suspended")))
     bob.write(commands, "a game", "new hanamikoji carol carol@example.com")
     assert json.loads(world.incoming().result)["answer"] == "locked"
     assert world.games_of("bob") == []
+    world.deliver(1)
+    assert "operator of this service has locked" in unread(bob)[0].text.replace("\n", " ")
+    bob.answer(letter, "yes")  # what unlocks a lock of one's own does not unlock the operator's
+    assert json.loads(world.incoming().result)["answer"] == "locked"
+    assert world.box("bob").state == "suspended"

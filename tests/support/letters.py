@@ -156,6 +156,7 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "stopped-without-game", StoppedFacts(name)
     yield "started", StartedFacts(name, (row_of(facts),), now)
     yield "locked", LockedFacts(name)
+    yield "suspended", LockedFacts(name, by_operator=True)
     yield "asked-accept", AskedBackFacts("accept", AskedWhy.SENDER, sender="x@y.example", until=now, now=now)
     yield "not-understood-without-game", NotUnderstoodFacts("hello there")
     yield "empty-mail", NotUnderstoodFacts("", tell("the mail has no text of its own"))

@@ -16,7 +16,8 @@ _STATES = {
     "invited": tell("invited, and has not answered"),
     "active": tell("plays by mail"),
     "stopped": tell("wants no letters"),
-    "locked": tell("locked"),
+    "locked": tell("locked by its owner"),
+    "suspended": tell("locked by the operator"),
     "blocked": tell("wants no invitations"),
 }
 

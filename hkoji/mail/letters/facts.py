@@ -294,9 +294,13 @@ class StartedFacts(NamedTuple):
 
 
 class LockedFacts(NamedTuple):
-    """After `not me`: letters and orders are locked until a `yes` from the mailbox, or the operator, unlocks them."""
+    """After `not me`: letters and orders are locked until a `yes` from the mailbox, or the operator, unlocks them.
+
+    Or `by_operator`, who alone can unlock them then.
+    """
 
     name: str
+    by_operator: bool = False
 
 
 class UnreadableFacts(NamedTuple):

@@ -227,6 +227,9 @@ def started(facts: StartedFacts, say: Speaker) -> LetterDraft:
 
 def locked(facts: LockedFacts, say: Speaker) -> LetterDraft:
     """Everything is locked."""
+    if facts.by_operator:
+        told = tell("The operator of this service has locked your mailbox: no orders are taken. Your clocks run on.")
+        return LetterDraft((say(told),), (paragraph(say(tell("To have it unlocked, ask the operator."))),))
     first = say(
         tell(
             "You have written that you are not {name}: no more letters go to you, and no orders are taken.",

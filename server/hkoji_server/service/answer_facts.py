@@ -252,7 +252,7 @@ def _anywhere(asked: _Asked) -> OneLetter | None:
         case AnswerKind.HELP:
             return HelpFacts(seat)
         case AnswerKind.LOCKED:
-            return LockedFacts(mailbox.name)
+            return LockedFacts(mailbox.name, mailbox.state == "suspended")
         case AnswerKind.UNREADABLE:
             return UnreadableFacts(part.text("reason"), seat)
         case AnswerKind.NOT_YET:

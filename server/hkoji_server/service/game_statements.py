@@ -30,6 +30,7 @@ from hkoji_server.service.notice_rules import notice_of_annul, notices_of_gift
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import SHUT
 from hkoji_server.store.player_keys import verify_not_revoked
 from hkoji_server.store.time_contract import KeptStatement, StaleDecisionError
 
@@ -147,8 +148,8 @@ class GameStatements:
         found = {}
         for name in () if course.finished else (*course.setup.names, course.setup.invited):
             box = None if name is None else await self._store.mailbox_of(name, self._time.shown)
-            # Whoever has said that it was somebody else gets no letters either.
-            since = None if box is None else box.since if box.state == "locked" else box.paused
+            # Nobody gets letters whose mailbox is locked.
+            since = None if box is None else box.since if box.state in SHUT else box.paused
             if box is not None and since is not None:
                 found[box.name] = since
         return found

@@ -199,7 +199,7 @@ class LetterFacts:
             if each.kind is AnswerKind.ASKED_BACK:
                 fields, until = again_token(each, mailbox, game, mail)
                 return _Drafted(facts, fields, until, mail=mail)
-            if each.kind is AnswerKind.LOCKED:
+            if each.kind is AnswerKind.LOCKED and mailbox.state == "locked":
                 fields = TokenFields(Purpose.YES, mailbox.name, about=UNLOCK + mail.digest)
                 return _Drafted(facts, fields, add_seconds(mail.received, DAY), mail=mail)
         if game is None:

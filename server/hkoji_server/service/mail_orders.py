@@ -44,7 +44,7 @@ from hkoji_server.service.mail_verdicts import (
 from hkoji_server.service.seat_games import SeatGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Query, Store
-from hkoji_server.store.mail_contract import NO_GAME, IncomingMail, Mailbox, NewAnswer, ReplyToken
+from hkoji_server.store.mail_contract import NO_GAME, SHUT, IncomingMail, Mailbox, NewAnswer, ReplyToken
 
 log = structlog.get_logger("hkoji")
 
@@ -163,12 +163,13 @@ class MailOrders:
         said = json.loads(reply.answers)
         if verdict.treatment is Treatment.NOTHING:
             fault = header.sender_fault or header.message_id_fault
-            if said.get(_ODD) or mailbox.state == "locked":
+            if said.get(_ODD) or mailbox.state in SHUT:
                 return MailOutcome()
             return MailOutcome([part(AnswerKind.UNREADABLE, reason=fault or "")], counts={_ODD: 1})
         if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
             return MailOutcome()
-        if mailbox.state == "locked" and case.fields.purpose is not Purpose.YES:
+        unlocks = mailbox.state == "locked" and case.fields.purpose is Purpose.YES
+        if mailbox.state in SHUT and not unlocks:
             return MailOutcome([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT)
         outcome = await self._obey(case, verdict)
         if sender is MailSender.OTHER:

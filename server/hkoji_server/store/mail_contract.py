@@ -57,19 +57,24 @@ MailVia = Literal["lmtp", "pipe", "imap"]
 """How a mail has come in."""
 MailState = Literal["new", "done", "failed"]
 """`failed`: set aside, with its bytes; the operator can have it processed again."""
-MailboxState = Literal["invited", "active", "stopped", "locked", "blocked"]
+MailboxState = Literal["invited", "active", "stopped", "locked", "suspended", "blocked"]
 """`invited`: the owner has not accepted yet. `stopped`: the owner wants no letters but answers. `locked`: the owner has
-said that it was somebody else. `blocked`: the owner, who was only invited, wants no more invitations."""
+said that it was somebody else. `suspended`: the operator has locked it, and nobody else can unlock it. `blocked`: the
+owner, who was only invited, wants no more invitations."""
 
 EVENTS_OF: Final[Mapping[MailboxState, tuple[str, ...]]] = {
     "invited": ("invited",),
     "active": ("turn", "remind1", "remind2", "over", "invited", "joined", "declined", "given", "annul"),
     "stopped": (),
     "locked": (),
+    "suspended": (),
     "blocked": (),
 }
 """The events of which the owner of a mailbox is told. Answers, and letters that ask to confirm, are sent in any
 state."""
+
+SHUT: Final = ("locked", "suspended")
+"""The states in which a mailbox gets no letters but answers, and its mails order nothing."""
 
 
 class ClosedMailError(HkojiError):

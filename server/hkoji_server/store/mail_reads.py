@@ -18,6 +18,7 @@ from sqlalchemy import (
 )
 
 from hkoji_server.store import incoming
+from hkoji_server.store.mail_contract import SHUT
 from hkoji_server.store.mail_tables import CERTIFICATE, DRAFT, EVIDENCE, HELD_KEY, MAILBOX, REPLY
 from hkoji_server.store.mailboxes import COLUMNS, JOINED
 from hkoji_server.store.reservations import standing, times, used
@@ -36,7 +37,7 @@ class MailReads:
 
         name, key, game = (bindparam(f"b_{each}", type_=Text) for each in ("name", "key", "game"))
         stands = standing(bindparam("b_unasked", type_=Text), bindparam("b_reserved", type_=Text))
-        plays = MAILBOX.c.state.in_([_literal(each) for each in ("active", "stopped", "locked")])
+        plays = MAILBOX.c.state.in_([_literal(each) for each in ("active", "stopped", *SHUT)])
         holder = select(HELD_KEY.c.name).where(HELD_KEY.c.key == key).scalar_subquery()
         self.mailbox: Final = where(MAILBOX.c.channel == bindparam("b_channel"))
         self.mailbox_of: Final = where(MAILBOX.c.name == name, or_(plays, stands))
