@@ -86,7 +86,7 @@ class Correspondent:
         return letter
 
     def ask_for_log(self, done: PlayedByMail) -> None:
-        """Asks for the log of a game that is over, in answer to the letter that says so, and compares it."""
+        """Asks for the log of a game that is over, in answer to the letter that says so, and compares both logs."""
         end, last, known = time.monotonic() + _QUIET, self._said.last.get(self.player.name), -1
         while (last is None or offered(last) or len(letters(self.player.mailbox)) != known) and time.monotonic() < end:
             known = len(letters(self.player.mailbox))
@@ -94,14 +94,19 @@ class Correspondent:
             self.go_on()
             last = self._said.last.get(self.player.name)
         assert last is not None
+        at_the_end = self._logs()
         self.write(last, LOG[self.reader.lang])
-        found: list[bytes] = []
-        while not found and time.monotonic() < end:
+        found = at_the_end
+        while len(found) <= len(at_the_end) and time.monotonic() < end:
             time.sleep(_PAUSE)
             self.go_on()
-            found = [each for letter in letters(self.player.mailbox) for each in letter.attachments.values()]
-        if found != [done.log]:
-            done.wrong.append(f"{self.player.name} has got {len(found)} logs, and not just that of the game")
+            found = self._logs()
+        if not at_the_end or found != [done.log] * (len(at_the_end) + 1):
+            said = f"{len(at_the_end)} logs at the end and {len(found)} with the one asked for"
+            done.wrong.append(f"{self.player.name} has got {said}, or others than that of the game")
+
+    def _logs(self) -> list[bytes]:
+        return [each for letter in letters(self.player.mailbox) for each in letter.attachments.values()]
 
     def order(self, to: str, *lines: str) -> None:
         """Writes a mail that answers no letter."""
