@@ -83,7 +83,7 @@ def queue(data: Path | None, database: str | None = None) -> dict[str, Any]:  # 
 
     async def work() -> dict[str, Any]:  # Any: JSON
         async with open_store(location_of(settings)) as store:
-            found = await store.mail_queue()
+            found = await store.mail_queue(ClockAndEntropy().at())
         counts = {name: each.number for name, each in found._asdict().items()}
         return {**counts, **{f"{name}_since": each.oldest for name, each in found._asdict().items()}}
 

@@ -259,7 +259,7 @@ async def every_method_of_mail(store: Store) -> None:
     await store.incoming(1)
     await store.set_aside(2)
     await store.failed_mails()
-    await store.mail_queue()
+    await store.mail_queue(AT)
     for digest in ("b1", "b2", "b2"):
         await store.note_bounce(box.channel, digest, AT, since=AT, enough=2)
     await store.reopen_mail(2, AT)

@@ -728,15 +728,16 @@ class MailContract:
 
     def test_what_waits_is_counted(self, store: Store) -> None:
         box = with_mailbox(store)
-        assert run(store.mail_queue()) == MailQueue(WaitingSum(0, None), WaitingSum(0, None), WaitingSum(0, None))
+        assert run(store.mail_queue(FIRST)) == MailQueue(WaitingSum(0, None), WaitingSum(0, None), WaitingSum(0, None))
         times = [now(), now(-3), now(-2)]
         for number, at in enumerate(times, 1):
             run(store.add_incoming(mail(box, number, received=at)))
         run(store.set_aside(1, SET_ASIDE, (NewAnswer(NO_GAME, box.channel, FIRST),)))
-        waits = run(store.mail_queue())
+        waits = run(store.mail_queue(FIRST))
         assert waits == MailQueue(WaitingSum(2, times[1]), WaitingSum(1, FIRST), WaitingSum(1, times[0]))
+        assert run(store.mail_queue(add_seconds(FIRST, -1))).letters == WaitingSum(0, None)
         run(store.close_incoming(2, "{}"))
-        assert run(store.mail_queue()).mails == WaitingSum(1, times[2])
+        assert run(store.mail_queue(FIRST)).mails == WaitingSum(1, times[2])
 
 
 def new_game_at(store: Store) -> Table:

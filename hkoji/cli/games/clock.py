@@ -81,6 +81,13 @@ def annul(client: Client, out: CommandOutput, game: str, *, withdraw: bool) -> N
             return _(
                 "The service was asked to forget your request. It could still use your signature until the next move."
             )
+        if position.seat is not None and course.setup.held(1 - position.seat):
+            return _(
+                "You have asked to call game {game} off. It ends without a winner if, before the next move, {name} "
+                "answers the letter about it with: call off",
+                game=position.short,
+                name=name,
+            )
         return _(
             "You have asked to call game {game} off. It ends without a winner if, before the next move, {name} runs: "
             "hkoji annul {game}",

@@ -28,7 +28,7 @@ def note(connection: Connection, channel: str, digest: str, at: str, since: str,
     return True
 
 
-def queue(connection: Connection) -> MailQueue:
+def queue(connection: Connection, now: str) -> MailQueue:
     """Returns what waits: see `MailStore.mail_queue`."""
 
     def mails(state: str) -> WaitingSum:
@@ -36,5 +36,5 @@ def queue(connection: Connection) -> MailQueue:
         is_so = INCOMING.c.state == literal_column(f"'{state}'")
         return WaitingSum(*connection.execute(select(func.count(), func.min(INCOMING.c.received)).where(is_so)).one())
 
-    letters = select(func.count(), func.min(OUTBOX.c.due)).where(OUTBOX.c.kind == MAIL_KIND)
+    letters = select(func.count(), func.min(OUTBOX.c.due)).where(OUTBOX.c.kind == MAIL_KIND, OUTBOX.c.due <= now)
     return MailQueue(mails("new"), WaitingSum(*connection.execute(letters).one()), mails("failed"))

@@ -463,8 +463,8 @@ class MailStore(Protocol):
         no longer count. Returns whether this has paused them.
         """
 
-    async def mail_queue(self) -> MailQueue:
-        """Returns what waits."""
+    async def mail_queue(self, now: str) -> MailQueue:
+        """Returns what waits. Letters that are to be sent later than `now`, such as reminders, do not."""
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 

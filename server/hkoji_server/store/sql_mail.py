@@ -192,8 +192,8 @@ class SqlMailStore(SqlSteps, MailStore):
     async def note_bounce(self, channel: str, digest: str, at: str, *, since: str, enough: int) -> bool:
         return await self._holding(lambda connection: bounces.note(connection, channel, digest, at, since, enough))
 
-    async def mail_queue(self) -> MailQueue:
-        return await self._transaction(bounces.queue)
+    async def mail_queue(self, now: str) -> MailQueue:
+        return await self._transaction(lambda connection: bounces.queue(connection, now))
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 
