@@ -272,6 +272,7 @@ async def every_method_of_mail(store: Store) -> None:
     await store.forget_entropy(table.game, "cd")
     await store.spend_replies(box.channel, table.game, AT)
     await store.set_channel_settings(box.channel, "{}")
+    await store.drop_draft(table.game, "cd", "{}")
     await store.remove_drafts(table.game, ["cd"])
     await store.evidence(table.game, "erin")
     await store.remove_old_mail(LATER, spent_before=LATER, ended_before=LATER, most=10)

@@ -634,6 +634,11 @@ class MailContract:
         for each in (other, far):
             assert run(store.add_draft(each)) == each
         assert run(store.drafts(one.game)) == (one, other)
+        run(store.drop_draft(one.game, "cd", "another submission"))
+        assert run(store.drafts(one.game)) == (one, other)
+        run(store.drop_draft(one.game, "cd", one.submission))
+        assert run(store.drafts(one.game)) == (other,)
+        run(store.add_draft(one))
         run(store.remove_drafts(one.game, ["cd", "zz"]))
         assert run(store.drafts(one.game)) == (other,)
         assert run(store.drafts(far.game)) == (far,)

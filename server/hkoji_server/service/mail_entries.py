@@ -70,10 +70,6 @@ class MailEntries:
         new = MailDraft(game, case.mail.digest, case.mailbox.name, draft.text, entropy)
         return read_draft(await self._store.add_draft(new))
 
-    async def forget(self, game: str, source: str) -> None:
-        """Removes a draft."""
-        await self._store.remove_drafts(game, [source])
-
     # --- entries --------------------------------------------------------------------------------------------------
 
     async def enter(self, case: MailCase, orders: tuple[MailOrder, ...], order: MailOrder, grade: MailGrade) -> Entered:
@@ -91,7 +87,8 @@ class MailEntries:
             except ConflictError:
                 if order.kind is OrderKind.MOVE:
                     raise
-                await self.forget(game, case.mail.digest)
+                # Another process may have signed it anew already, and its draft has the proof of what it enters.
+                await self._store.drop_draft(game, case.mail.digest, draft.text)
         raise undecided()
 
     async def submit(self, case: MailCase, game: str, draft: DraftText) -> Entered:

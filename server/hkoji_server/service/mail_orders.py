@@ -269,7 +269,7 @@ class MailOrders:
             evidence=outcome.evidence,
         )
         if outcome.forget_drafts:
-            await self._entries.forget(NO_GAME, mail.digest)
+            await self._store.remove_drafts(NO_GAME, [mail.digest])
         return tuple(each.kind for each in parts)
 
 

@@ -103,6 +103,12 @@ def remove_drafts(connection: Connection, game: str, sources: Collection[str]) -
     connection.execute(delete(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source.in_(sources)))
 
 
+def drop_draft(connection: Connection, game: str, source: str, submission: str) -> None:
+    """Removes a draft with that submission."""
+    same = DRAFT.c.game == game, DRAFT.c.source == source, DRAFT.c.submission == submission
+    connection.execute(delete(DRAFT).where(*same))
+
+
 def add_evidence(connection: Connection, evidence: MailEvidence) -> None:
     """Keeps a mail as evidence, unless that is done already."""
     if connection.execute(select(EVIDENCE.c.commit).where(EVIDENCE.c.commit == evidence.commit)).first() is None:

@@ -480,6 +480,9 @@ class MailStore(Protocol):
     async def forget_entropy(self, game: str, source: str) -> None:
         """Forgets the entropy of a draft, because its `seed` is on record or never will be."""
 
+    async def drop_draft(self, game: str, source: str, submission: str) -> None:
+        """Removes a draft, unless another process has put another submission in its place."""
+
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         """Removes drafts whose entries are on record, and with them their entropy."""
 

@@ -213,6 +213,9 @@ class SqlMailStore(SqlSteps, MailStore):
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         await self._transaction(lambda connection: mail.remove_drafts(connection, game, sources))
 
+    async def drop_draft(self, game: str, source: str, submission: str) -> None:
+        await self._transaction(lambda connection: mail.drop_draft(connection, game, source, submission))
+
     async def evidence(self, game: str, name: str) -> tuple[MailEvidence, ...]:
         rows = await self._rows(self._mail.evidence, {"b_game": game, "b_name": name})
         return tuple(MailEvidence(*row) for row in rows)
