@@ -21,6 +21,13 @@ WIDTH: Final = 72
 _COLUMNS: Final = 2
 _SIGNS: Final = ">!^"
 
+WHO_STARTS: Final = {
+    "host": tell("The player who invites starts."),
+    "guest": tell("The player who is invited starts."),
+    "random": tell("Chance decides who starts."),
+}
+"""Who starts, by the option `first` of a ruleset."""
+
 
 class Brief:
     """A position in a few lines."""

@@ -4,8 +4,9 @@
 """
 
 from hkoji.mail.letters.composing import compose
-from hkoji.mail.letters.facts import Attachment, Facts, Letter
+from hkoji.mail.letters.facts import Facts
 from hkoji.mail.letters.headers import LetterHeaders
+from hkoji.mail.letters.letter import Attachment, Letter
 from hkoji.mail.letters.writing import write_letter
 
 __all__ = ["Attachment", "Facts", "Letter", "LetterHeaders", "compose", "write_letter"]

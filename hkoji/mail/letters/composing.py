@@ -13,8 +13,8 @@ from hashlib import sha256
 from typing import Final
 
 from hkoji.log.canonical import encode_base64
-from hkoji.mail.letters.facts import Attachment, Letter
 from hkoji.mail.letters.headers import LetterHeaders, header_lines
+from hkoji.mail.letters.letter import Attachment, Letter
 
 _CRLF: Final = "\r\n"
 _LINE: Final = 76

@@ -9,7 +9,6 @@ from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
 from hkoji.game.time_control import TimeControl
 from hkoji.mail.letters.facts import (
     AnnulFacts,
-    Attachment,
     DeclinedFacts,
     GivenFacts,
     InvitationFacts,
@@ -19,6 +18,7 @@ from hkoji.mail.letters.facts import (
     TurnFacts,
 )
 from hkoji.mail.letters.game_words import GameWords
+from hkoji.mail.letters.letter import Attachment
 from hkoji.mail.letters.page import Block, LetterDraft, command, items, paragraph, sentences, typed
 from hkoji.mail.letters.times import length, moment
 from hkoji.mail.letters.turn_words import how_to_answer, turn, turn_blocks

@@ -383,23 +383,3 @@ OneLetter: TypeAlias = (
 """What one letter says."""
 Facts: TypeAlias = OneLetter | ManyFacts
 """What a letter says, or several that are sent as one."""
-
-
-class Attachment(NamedTuple):
-    """A file that goes with a letter: its name, its type (`application/x-ndjson`), its bytes."""
-
-    name: str
-    type: str
-    content: bytes
-
-
-class Letter(NamedTuple):
-    """A letter for one reader.
-
-    `subject` is one line of ASCII. `text` has lines of at most 72 columns, each ended by a newline, and an empty line
-    between paragraphs. Subject and first paragraph show no card.
-    """
-
-    subject: str
-    text: str
-    attachments: tuple[Attachment, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import Final, NamedTuple, TypeAlias
 
-from hkoji.mail.letters.facts import Attachment
+from hkoji.mail.letters.letter import Attachment
 
 WIDTH: Final = 72
 """The columns of a line. An address that is longer stands alone on a line: it cannot be broken."""

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from hkoji.mail.letters import answers, events, shown, turn_words
 from hkoji.mail.letters import facts as all_facts
-from hkoji.mail.letters.facts import Facts, Letter, ManyFacts, OneLetter
+from hkoji.mail.letters.facts import Facts, ManyFacts, OneLetter
 from hkoji.mail.letters.game_words import GameWords
+from hkoji.mail.letters.letter import Letter
 from hkoji.mail.letters.page import Block, LetterDraft, command, sentences
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import plural, tell

@@ -26,14 +26,9 @@ from hkoji.rules.geishas_road.scoring import MIDDLE
 from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.show.board import Board
-from hkoji.show.brief import Brief, spread_over
+from hkoji.show.brief import WHO_STARTS, Brief, spread_over
 from hkoji.show.geishas_road.board import written_halves
 
-_FIRST: Final = {
-    "host": tell("The player who invites starts."),
-    "guest": tell("The player who is invited starts."),
-    "random": tell("Chance decides who starts."),
-}
 _MARKERS: Final = {
     "choose": tell("Each player chooses the marker of one geisha at the beginning."),
     "random": tell("Chance gives each player the marker of one geisha at the beginning."),
@@ -62,7 +57,7 @@ class GeishasRoadBrief(Brief):
     def options(cls, ruleset: Ruleset, say: Speaker) -> Iterator[str]:
         """Who starts, and how the first markers are given."""
         options = ruleset.to_json()
-        yield say(_FIRST[str(options["first"])])
+        yield say(WHO_STARTS[str(options["first"])])
         yield say(_MARKERS[str(options["markers"])])
 
     def table(self) -> Iterator[str]:

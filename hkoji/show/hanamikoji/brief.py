@@ -13,13 +13,8 @@ from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.state import HanamikojiState
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.show.board import Board
-from hkoji.show.brief import Brief, spread_over
+from hkoji.show.brief import WHO_STARTS, Brief, spread_over
 
-_FIRST: Final = {
-    "host": tell("The player who invites starts."),
-    "guest": tell("The player who is invited starts."),
-    "random": tell("Chance decides who starts."),
-}
 _TIEBREAK: Final = {
     "charm": tell("Then more charm wins."),
     "geisha": tell("Then the favor of more geisha wins."),
@@ -48,7 +43,7 @@ class HanamikojiBrief(Brief):
     def options(cls, ruleset: Ruleset, say: Speaker) -> Iterator[str]:
         """Who starts, and the limit of rounds if there is one."""
         options = ruleset.to_json()
-        yield say(_FIRST[str(options["first"])])
+        yield say(WHO_STARTS[str(options["first"])])
         limit = options["max_rounds"]
         if isinstance(limit, int) and limit:
             yield say(plural("The game has at most {n} round.", "The game has at most {n} rounds.", limit))
