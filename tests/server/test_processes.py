@@ -37,7 +37,7 @@ from tests.support.sockets import WHOLE, connected, everything, healthy
 
 def workers(service: Service) -> set[int]:
     """The process ids of the workers that are ready."""
-    said = [json.loads(line) for line in service.log.read_text().splitlines() if line.startswith("{")]
+    said = [json.loads(line) for line in service.said() if line.startswith("{")]
     return {line["pid"] for line in said if line["event"] == "ready"}
 
 

@@ -120,6 +120,10 @@ class Service:
         """One request on a connection of its own."""
         return ask(self.port, method, path, body, token, raw)
 
+    def said(self) -> list[str]:
+        """The whole lines of its log so far; the last one may still be half written."""
+        return [line for line in self.log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
     def stop(self) -> None:
         """Asks it to stop, and waits."""
         self.process.terminate()
