@@ -27,6 +27,7 @@ from hkoji.messages.text import Text, tell
 if TYPE_CHECKING:
     from hkoji.client.home import Home
     from hkoji.client.service import Service
+    from hkoji.game.agreement import Agreement
     from hkoji.game.course import Course
 
 
@@ -62,8 +63,12 @@ def invite_by_name(service: Service, name: str) -> InvitedPlayer:
     return InvitedPlayer(Invite(name, held.key), held=True)
 
 
-def invite_by_mail(service: Service, home: Home, name: str, address: str, language: str) -> InvitedPlayer:
+def invite_by_mail(
+    service: Service, home: Home, name: str, address: str, language: str, agreement: Agreement
+) -> InvitedPlayer:
     """Asks the service for the key of somebody who will play by mail, and returns the invitation with that key.
+
+    The service refuses an `agreement` with which it would not let the game be opened, before it reserves the name.
 
     The address goes to the service only, and is not kept here. After a command that broke off, the game that it has
     asked for is opened with the same key. Raises `UsageError` for what is no address, `TrustError` for a false
@@ -74,7 +79,7 @@ def invite_by_mail(service: Service, home: Home, name: str, address: str, langua
             tell("that is not a mail address"),
             hint=tell("no game was opened; an address is like someone@mail.example, in plain letters"),
         )
-    request = {"address": address, "lang": language, "name": name}
+    request = {"address": address, "agreement": agreement.to_json(), "lang": language, "name": name}
     try:
         gateway = service.invite_by_mail(request)
     except HkojiError as error:

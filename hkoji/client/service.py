@@ -247,7 +247,7 @@ class Service:
             if not after:
                 return found
 
-    def invite_by_mail(self, request: dict[str, str]) -> Gateway:
+    def invite_by_mail(self, request: dict[str, Any]) -> Gateway:  # Any: JSON
         """Asks for the key of somebody who will play by mail. Returns its certificate, which is not verified yet."""
         return read_certificate(
             self.requests.with_login(lambda token: self.requests.send("POST", "/v1/invitations", request, token))

@@ -242,7 +242,7 @@ class Application:
                 make_talk_router(players, Talk(store, held, sources)),
                 make_events_router(players, hub, store, sources),
                 make_invitation_router(),
-                make_mail_invitations_router(players, held_players),
+                make_mail_invitations_router(players, games, held_players),
                 make_stop_router(MailStops(store, sources)),
             ):
                 self.api.include_router(router)

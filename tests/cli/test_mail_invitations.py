@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -79,6 +81,19 @@ def test_a_friend_is_invited_by_mail_and_the_host_is_told_what_that_proves(homes
     assert box is not None
     assert (box.name, box.lang) == ("bob", "it")
     assert box.held_key in log
+
+
+def test_a_clock_that_is_too_short_for_letters_invites_nobody(homes: Homes) -> None:
+    database = homes.service.data / "hkoji.sqlite3"
+    for words in (("--clock", "10m"), ("--clock", "2h"), ("--expires", "300d")):
+        done = homes("alice", *NEW, *words)
+        assert done.code == Exit.MOVE, done.err
+    with closing(sqlite3.connect(database)) as tables:
+        for table in ("mailbox", "mail_invitation", "held_key", "game"):
+            assert tables.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), table
+    assert opened(homes) == []
+    # Carol can have the name and the mailbox.
+    assert homes("carol", *NEW).code == 0
 
 
 def test_what_a_held_seat_proves_is_said_before_the_game_is_opened(homes: Homes) -> None:

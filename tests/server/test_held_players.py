@@ -384,6 +384,41 @@ def test_a_game_with_a_mail_player_has_no_clock_or_a_long_one(
     assert (rows(service, "outbox") == before) == (status != 201)
 
 
+@pytest.mark.parametrize(
+    ("clock", "expires", "status"),
+    [
+        ("23h", None, 422),
+        ("30m", None, 422),
+        ("12h/12h", None, 201),
+        (None, None, 201),
+        ("1d", "2026-11-19T12:00:00Z", 422),
+        ("1d", "2027-11-20T12:00:00Z", 422),
+        ("1d", "2026-12-01T12:00:00Z", 201),
+    ],
+)
+def test_an_invitation_to_a_game_that_would_be_refused_reserves_nothing(
+    service: Inside, alice: Player, clock: str | None, expires: str | None, status: int
+) -> None:
+    agreement = Agreement(None if clock is None else parse_time_control(clock, "", "+00:00"), expires)
+    before = rows(service, *KEPT, "mail_invitation")
+    answer = invite(alice, agreement=agreement.to_json())
+    assert answer.status == status, answer
+    after = rows(service, *KEPT, "mail_invitation")
+    if status == 201:
+        assert len(after["mail_invitation"]) == 1
+        return
+    assert (answer.json["code"], after) == ("illegal", before)
+    # The name is free for anybody, and so is the mailbox.
+    assert invite(Player(service, "carol").register()).status == 201
+
+
+def test_an_invitation_with_a_false_agreement_is_malformed(service: Inside, alice: Player) -> None:
+    before = rows(service, *KEPT, "mail_invitation")
+    for wrong in ({}, {**UNTIMED.to_json(), "more": 1}, {**UNTIMED.to_json(), "rated": True}):
+        assert invite(alice, agreement=wrong).status == 400
+    assert rows(service, *KEPT, "mail_invitation") == before
+
+
 def test_the_setting_says_how_long(tmp_path: Path) -> None:
     with inside(tmp_path / "data", mail="play@hkoji.example", mail_shortest_clock=3600) as running:
         alice = Player(running, "alice").register()
@@ -412,6 +447,11 @@ def test_two_mail_players_play_no_rated_game(service: Inside, alice: Player) -> 
             with pytest.raises(HkojiError):
                 run(work)
         run(players.verify_offer(short, "alice"))
+        for refused, host in ((short, "alice"), (Agreement(clock=clock, rated=True), "carol")):
+            with pytest.raises(HkojiError) as raised:
+                run(players.verify_offer(refused, host, invites=True))
+            assert raised.value.code == "illegal"
+        run(players.verify_offer(Agreement(clock=clock, rated=True), "alice", invites=True))
 
 
 @pytest.mark.parametrize("mail", ["play@hkoji.example", None])

@@ -15,8 +15,10 @@ from hkoji.client import Client, Position
 from hkoji.client.held_seats import InvitedPlayer, invite_by_mail, invite_by_name
 from hkoji.client.invite_link import LONGEST_LINK, InviteLink, is_link, read_invite_link
 from hkoji.client.links import enrol, introduce, own_link
+from hkoji.client.service import utc_now
 from hkoji.errors import IllegalError, UsageError
 from hkoji.game.agreement import SERIES_LENGTHS, Agreement
+from hkoji.game.clock import add_seconds
 from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.game.longest import longest_game, longest_round
 from hkoji.game.time_control import (
@@ -111,7 +113,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
         )
     if invite == client.identity.name:
         raise UsageError(tell("you cannot invite yourself"), hint=tell("omit --invite to play with anyone"))
-    player = _invited_player(client, invited)
+    player = _invited_player(client, invited, terms)
     if player is not None and player.held:
         out.say(held_line(player.invite.name))
     position = client.new(
@@ -163,7 +165,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
         out.say(tell("Then: {command}", command=waiting))
 
 
-def _invited_player(client: Client, invited: Invited) -> InvitedPlayer | None:
+def _invited_player(client: Client, invited: Invited, terms: NewTerms) -> InvitedPlayer | None:
     """Returns whom a new game invites. Raises `UsageError`, and what `invite_by_mail` and `invite_by_name` raise."""
     if invited.mail is None:
         return None if invited.name is None else invite_by_name(client.service(), invited.name)
@@ -172,7 +174,10 @@ def _invited_player(client: Client, invited: Invited) -> InvitedPlayer | None:
             tell("--mail needs the name under which the other player will play"),
             hint=tell("no game was opened; add --invite NAME"),
         )
-    return invite_by_mail(client.service(), client.home, invited.name, invited.mail, current())
+    agreement = terms.agreement
+    if terms.expires_in is not None:
+        agreement = agreement._replace(expires=add_seconds(utc_now(), terms.expires_in))
+    return invite_by_mail(client.service(), client.home, invited.name, invited.mail, current(), agreement)
 
 
 def agreement_json(time: GameTime) -> dict[str, Any]:  # Any: JSON

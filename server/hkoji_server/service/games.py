@@ -95,17 +95,27 @@ class Games:
         self._sources = sources
         self._signer = signer
 
-    async def offer(self, ruleset: Ruleset, agreement: Agreement, player: str) -> Line:
-        """Creates a game that only `player` may open, and returns its first line.
+    async def verify_invitation(self, agreement: Agreement, host: str) -> None:
+        """Checks the agreement of a game to which `host` wants to invite somebody by mail, before that is done.
 
-        Raises `IllegalError` for an agreement beyond the limits, `TooManyGamesError`, and `ClockError`.
+        Raises `IllegalError` if the game could not be opened with it, and `ClockError`.
+        """
+        if self._held_players is not None:
+            await self._held_players.verify_offer(agreement, host, invites=True)
+        self._agreements.verify(agreement, await self._time.time_of_record())
+
+    async def offer(self, ruleset: Ruleset, agreement: Agreement, player: str, *, game_id: str | None = None) -> Line:
+        """Creates a game that only `player` may open, by default with a random id, and returns its first line.
+
+        Raises `IllegalError` for an agreement beyond the limits, `TooManyGamesError`, `ClockError`, and `StorageError`
+        also if there is a game with that id.
         """
         if self._held_players is not None:
             await self._held_players.verify_offer(agreement, player)
         for _ in range(TRIES):
             at = await self._time.time_of_record()
             self._agreements.verify(agreement, at)
-            game, seed = self._sources.entropy(16).hex(), self._sources.entropy(32).hex()
+            game, seed = game_id or self._sources.entropy(16).hex(), self._sources.entropy(32).hex()
             outages = self._time.outages
             accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=at, agreement=agreement)
             (line,) = accepted.lines

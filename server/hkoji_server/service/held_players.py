@@ -177,10 +177,17 @@ class HeldPlayers:
 
     # --- games ----------------------------------------------------------------------------------------------------
 
-    async def verify_offer(self, agreement: Agreement, player: str) -> None:
-        """Raises `IllegalError` if a mail player asks for a game whose clock is too short for letters."""
-        if await self.certificate(player) is not None:
+    async def verify_offer(self, agreement: Agreement, player: str, *, invites: bool = False) -> None:
+        """Checks the agreement of a game for which a player asks; with `invites`, in order to invite by mail.
+
+        Raises `IllegalError` if somebody would play it by mail and its clock is too short for letters, or if both would
+        and it is rated.
+        """
+        held = await self.certificate(player) is not None
+        if held or invites:
             self._limits.verify(agreement)
+        if held and invites:
+            _verify_unrated(agreement)
 
     async def verify_opening(self, agreement: Agreement, body: Open, host: str) -> None:
         """Checks the entry that opens a game for a mail player, or for somebody who is invited to be one.
@@ -213,11 +220,8 @@ class HeldPlayers:
                 hint=tell("the game was not opened; use `hkoji new --invite {name}`", name=name),
             )
         self._limits.verify(agreement)
-        if body.gateway is not None and agreement.rated:
-            raise IllegalError(
-                tell("a game of two players who play by mail cannot be rated: the service draws all cards"),
-                hint=tell("the game was not opened; open it unrated"),
-            )
+        if body.gateway is not None:
+            _verify_unrated(agreement)
 
     async def verify_delegation(self, body: Delegate, name: str) -> None:
         """Checks that the service would act on mails for the key with which a player lets it sign too.
@@ -243,6 +247,15 @@ class HeldPlayers:
             return player.key if await self.certificate(name) is not None else None
         box = await self._store.mailbox_of(name, self._sources.at())
         return None if box is None else box.held_key
+
+
+def _verify_unrated(agreement: Agreement) -> None:
+    """Raises `IllegalError` for a rated game; both of its players play by mail."""
+    if agreement.rated:
+        raise IllegalError(
+            tell("a game of two players who play by mail cannot be rated: the service draws all cards"),
+            hint=tell("the game was not opened; open it unrated"),
+        )
 
 
 def own_address(settings: Settings) -> OwnAddress | None:
