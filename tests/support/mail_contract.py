@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hkoji_server.service.letter_threads import LetterIds, LetterThreads
 from hkoji_server.store.contract import Append, NewGame, Player, RetiredKey, Store
 from hkoji_server.store.mail_contract import (
     EVENTS_OF,
@@ -44,6 +45,7 @@ from hkoji.errors import ConflictError, ExistsError, ForbiddenError, NotFoundErr
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
 from hkoji.log.private_key import PrivateKey
+from hkoji.mail.addresses import OwnAddress
 from tests.support.loops import run
 from tests.support.table import Table
 from tests.support.time_contract import FIRST, MOMENT, SECOND, THIRD, Clocked, record
@@ -384,8 +386,46 @@ class MailContract:
         changed = replace(kept, expires=None, spent=THIRD, answers='{"a":2}')
         assert run(store.change_reply(replace(changed, name="carol", purpose="yes")))
         assert run(store.reply(kept.digest)) == changed
+        assert not run(store.change_reply(replace(changed, answers='{"a":3}'), '{"a":1}'))
+        assert run(store.reply(kept.digest)) == changed
+        assert run(store.change_reply(replace(changed, answers='{"a":3}'), '{"a":2}'))
+        assert run(store.reply(kept.digest)) == replace(changed, answers='{"a":3}')
         assert not run(store.change_reply(token(2)))
         assert run(store.reply(token(2).digest)) is None
+
+    def test_a_letter_that_several_processes_render_has_one_id(
+        self, store: Store, opened: Callable[[], AbstractContextManager[Store]]
+    ) -> None:
+        box = with_mailbox(store)
+        own = OwnAddress("play@hkoji.example")
+
+        with opened() as other:
+
+            async def render(letter: int) -> set[LetterIds]:
+                """The ids of one letter, rendered four times at once when the game had moved on between."""
+                threads = [LetterThreads(each, own) for each in (store, other) * 2]
+                tokens = ("abcdefghijklmnopqrstuvwxy" + each for each in "abcd")
+                return set(
+                    await asyncio.gather(
+                        *(
+                            each.ids(box, "ab" * 16, "turn", letter, made, f"2026-12-0{number}T00:00:00Z", answers=None)
+                            for number, (each, made) in enumerate(zip(threads, tokens, strict=True), 1)
+                        )
+                    )
+                )
+
+            async def several() -> list[set[LetterIds]]:
+                return list(await asyncio.gather(*(render(letter) for letter in range(1, 5))))
+
+            found = run(several())
+        assert [len(each) for each in found] == [1, 1, 1, 1]
+        ids = [one for each in found for one in each]
+        assert len({each.message_id for each in ids}) == 4
+        # Each letter stands behind another one, the first behind none. Rendered again, it is the same.
+        assert {each.in_reply_to for each in ids} <= {None, *(each.message_id for each in ids)}
+        assert len({each.in_reply_to for each in ids}) == 4
+        again = run(LetterThreads(store, own).ids(box, "ab" * 16, "turn", 1, "b" * 26, FIRST, answers="<x@y>"))
+        assert again == ids[0]
 
     # --- mails that have come -------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import itertools
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -19,6 +19,9 @@ from hkoji_server.app import Application, create_app
 from hkoji_server.process.metrics import Metrics
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings
+from hkoji_server.store.contract import Store
+from hkoji_server.store.location import parse_location
+from hkoji_server.store.open_store import open_store
 
 from tests.support.new_database import copy_new_database
 from tests.support.service import UNLIMITED, Answer
@@ -98,6 +101,11 @@ class Inside:
     data: Path
     database: str | None = None
     """The URL of a PostgreSQL database, if the data is there and not in `data`."""
+
+    def store(self) -> AbstractAsyncContextManager[Store]:
+        """A store of the service's data, as another process would open it."""
+        location = self.data / "hkoji.sqlite3" if self.database is None else parse_location(self.database)
+        return open_store(location, self.clock)
 
     def ask(
         self,

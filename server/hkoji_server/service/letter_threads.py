@@ -57,19 +57,24 @@ class LetterThreads:
         `answers` is the id of the mail that it answers. A letter that answers no mail stands behind the player's last
         mail in the game, or else our last letter.
         """
-        kept = await self._read("letters", mailbox, game)
-        sent: dict[str, list[str]] = kept.get("sent", {})
-        key = f"{event}.{seq}"
-        if key in sent:
-            message_id, at, before = sent[key]
-            return LetterIds(message_id, at, before or None)
-        previous = answers or (await self._read("mail", mailbox, game)).get("id") or kept.get("last", "")
-        message_id = self._own.message_id(event, seq, token)
-        sent = dict([*sent.items(), (key, [message_id, now, previous])][-_REMEMBERED:])
-        new = _kept("letters", mailbox, game, now, {"sent": sent, "last": message_id})
-        await self._store.add_reply(new)
-        await self._store.change_reply(new)
-        return LetterIds(message_id, now, previous or None)
+        key, message_id = f"{event}.{seq}", self._own.message_id(event, seq, token)
+        previous = answers or (await self._read("mail", mailbox, game)).get("id")
+        await self._store.add_reply(_kept("letters", mailbox, game, now, {}))
+        while True:
+            row = await self._store.reply(_digest("letters", mailbox, game))
+            if row is None:  # the mailbox has been erased
+                return LetterIds(message_id, now, previous or None)
+            kept: dict[str, Any] = json.loads(row.answers)  # Any: JSON
+            sent: dict[str, list[str]] = kept.get("sent", {})
+            if key in sent:
+                message_id, at, before = sent[key]
+                return LetterIds(message_id, at, before or None)
+            before = previous or kept.get("last", "")
+            sent = dict([*sent.items(), (key, [message_id, now, before])][-_REMEMBERED:])
+            new = _kept("letters", mailbox, game, now, {"sent": sent, "last": message_id})
+            # Another process may render the same letter, or another one of this game. The first one counts.
+            if await self._store.change_reply(replace(row, answers=new.answers), row.answers):
+                return LetterIds(message_id, now, before or None)
 
     async def _read(self, what: str, mailbox: Mailbox, game: str) -> dict[str, Any]:  # Any: JSON
         kept = await self._store.reply(_digest(what, mailbox, game))

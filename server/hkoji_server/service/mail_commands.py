@@ -22,6 +22,7 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.mail.order_types import MailOrder, OrderKind
 from hkoji.messages.text import tell
+from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import RULESETS
 from hkoji_server.service.channel_settings import ChannelSettings, Quiet
 from hkoji_server.service.games import Games
@@ -77,9 +78,6 @@ class Registrar(Protocol):
 
         The same invitation again changes nothing. Raises what `MailStore.invite_mailbox` raises, and `MalformedError`.
         """
-
-    async def verify_offer(self, agreement: Agreement, player: str) -> None:
-        """Raises `IllegalError` if a mail player asks for a game whose clock is too short for letters."""
 
     async def register(self, mailbox: Mailbox) -> None:
         """Registers the owner of an invited mailbox, who has accepted. If that is done already, nothing changes.
@@ -153,7 +151,7 @@ class MailCommands:
             except HkojiError as error:
                 # What the game or the service refuses, the player can read. A closed mail is not one of these: its
                 # append has found that the mail was set aside, and then `close_incoming` changes nothing either.
-                return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox)
+                return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox, forget_drafts=True)
         outcome.parts = [said[place] for place in sorted(said)]
         return outcome
 
@@ -224,20 +222,23 @@ class MailCommands:
             control = parse_time_control(rest[0] if rest else DEFAULT_CLOCK)
         except UsageError as error:
             raise NotDoneError(error.message) from error
+        agreement = Agreement(control, add_seconds(work.case.mail.received, INVITATION_SECONDS))
         kept = await self._entries.kept(NO_GAME, work.case.mail.digest)
         if kept is None:
-            expires = add_seconds(work.case.mail.received, INVITATION_SECONDS)
-            agreement = Agreement(control, expires)
-            await self._players.verify_offer(agreement, host)
-            # Whoever has that name is invited by it; the address is for somebody who is new here.
-            player = await self._store.player(name)
-            key = player.key if player else ""
-            if not key:
-                key = (await self._players.invite(name, address, work.case.mailbox.lang, host)).key.text
-            line = await self._games.offer(game_type(), agreement, host)
-            made = DraftText(work.orders, work.grade, offered=line.entry.game, invited=key)
-            kept = await self._entries.keep(NO_GAME, work.case, made)
+            await self._games.verify_invitation(agreement, host)
+            # A mail that is processed twice makes one game, whoever does it.
+            made = DraftText(work.orders, work.grade, offered=await self._tokens.new_game(work.case.mail.digest))
+            try:
+                key = await self._key_of(name, address, work)
+            except HkojiError:
+                # Another process may have been faster, and the invitation may have opened its game.
+                kept = await self._entries.kept(NO_GAME, work.case.mail.digest)
+                if kept is None:
+                    raise
+            else:
+                kept = await self._entries.keep(NO_GAME, work.case, made._replace(invited=key))
         game = kept.offered
+        await self._offer(game, game_type(), agreement, host)
         draft = await self._entries.kept(game, work.case.mail.digest)
         if draft is None:
             invite = entry_kinds.Invite(name, parse_public_key(kept.invited))
@@ -246,6 +247,23 @@ class MailCommands:
         work.outcome.games = [game]
         work.outcome.forget_drafts = True
         return self._on_record(entered, work.outcome)
+
+    async def _key_of(self, name: str, address: str, work: OrderWork) -> str:
+        """Returns the key of whom a `new` invites. The address is for somebody who is new here."""
+        player = await self._store.player(name)
+        if player is not None:
+            return player.key
+        return (await self._players.invite(name, address, work.mailbox.lang, work.case.mailbox.name)).key.text
+
+    async def _offer(self, game: str, ruleset: Ruleset, agreement: Agreement, host: str) -> None:
+        """Offers a game to the player, unless that was done already."""
+        if await self._store.head(game) is not None:
+            return
+        try:
+            await self._games.offer(ruleset, agreement, host, game_id=game)
+        except HkojiError:
+            if await self._store.head(game) is None:
+                raise
 
     def _on_record(self, entered: Entered, outcome: MailOutcome) -> AnswerPart:
         outcome.evidence = entered.evidence

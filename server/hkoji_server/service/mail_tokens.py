@@ -7,7 +7,9 @@ a change of keys and not a `credit`: these leave the turn as it is.
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Final, NamedTuple
 
 from hkoji.game.course import Course
@@ -67,10 +69,17 @@ class MailTokens:
 
     async def make(self, fields: TokenFields) -> IssuedToken:
         """Returns the token of these fields, always the same. Raises `StorageError`."""
+        nonce = make_nonce(await self._read_secret(), fields)
+        return IssuedToken(make_token(fields, nonce), fields, nonce)
+
+    async def new_game(self, digest: str) -> str:
+        """Returns the id of the game that the mail with that digest makes: always the same, and nobody can guess it."""
+        return hmac.new(await self._read_secret(), f"hkoji.new.v1\n{digest}\n".encode(), sha256).hexdigest()[:32]
+
+    async def _read_secret(self) -> bytes:
         if self._secret is None:
             self._secret = bytes.fromhex(await self._store.mail_secret())
-        nonce = make_nonce(self._secret, fields)
-        return IssuedToken(make_token(fields, nonce), fields, nonce)
+        return self._secret
 
     async def issue(
         self, fields: TokenFields, mailbox: Mailbox, now: str, *, expires: str | None = None

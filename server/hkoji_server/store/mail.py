@@ -40,10 +40,11 @@ def add_reply(connection: Connection, reply: ReplyToken) -> None:
         connection.execute(insert(REPLY).values(asdict(reply)))
 
 
-def change_reply(connection: Connection, reply: ReplyToken) -> bool:
+def change_reply(connection: Connection, reply: ReplyToken, was: str | None = None) -> bool:
     """Changes a token that is known: see `MailStore.change_reply`."""
     values = {"expires": reply.expires, "spent": reply.spent, "answers": reply.answers}
-    return connection.execute(update(REPLY).where(REPLY.c.digest == reply.digest).values(values)).rowcount == 1
+    known = [REPLY.c.digest == reply.digest] + ([] if was is None else [REPLY.c.answers == was])
+    return connection.execute(update(REPLY).where(*known).values(values)).rowcount == 1
 
 
 def spend_replies(connection: Connection, channel: str, game: str, now: str) -> None:

@@ -384,8 +384,11 @@ class MailStore(Protocol):
     async def reply(self, digest: str) -> ReplyToken | None:
         """Returns what is known of a token."""
 
-    async def change_reply(self, reply: ReplyToken) -> bool:
-        """Replaces `expires`, `spent` and `answers` of a token. Returns False if it is not known."""
+    async def change_reply(self, reply: ReplyToken, was: str | None = None) -> bool:
+        """Replaces `expires`, `spent` and `answers` of a token. Returns False if it is not known.
+
+        With `was`, only as long as that is its `answers`; otherwise nothing is changed, and it returns False.
+        """
 
     async def spend_replies(self, channel: str, game: str, now: str) -> None:
         """Notes that the tokens of a game that went to a mailbox are no longer good, because the game is over."""

@@ -109,8 +109,8 @@ class SqlMailStore(SqlSteps, MailStore):
         rows = await self._rows(self._mail.reply, {"b_digest": digest})
         return ReplyToken(*rows[0]) if rows else None
 
-    async def change_reply(self, reply: ReplyToken) -> bool:
-        return await self._transaction(lambda connection: mail.change_reply(connection, reply))
+    async def change_reply(self, reply: ReplyToken, was: str | None = None) -> bool:
+        return await self._transaction(lambda connection: mail.change_reply(connection, reply, was))
 
     async def spend_replies(self, channel: str, game: str, now: str) -> None:
         await self._transaction(lambda connection: mail.spend_replies(connection, channel, game, now))

@@ -34,7 +34,6 @@ from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Query, Store
 from hkoji_server.store.mail_contract import IncomingMail, Mailbox, NewMail
 from hkoji_server.store.notice_contract import Channel
-from hkoji_server.store.open_store import open_store
 
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
@@ -166,6 +165,18 @@ class ListWorld:
         self.delivery, self.time, self.held = new.delivery, new.time, new.held
         self.players, self.seeds, self.keeper, self.parts = new.players, new.seeds, new.keeper, new.parts
 
+    @contextmanager
+    def beside(self) -> Iterator[ListWorld]:
+        """Another mail process of this service, with a store of its own; its letters go into the same lists."""
+        opened = self.service.store()
+        store = self.run(opened.__aenter__())
+        try:
+            other = self.run(_make(self.service, store, MailGrade.TOKEN, 20, 500))
+            other.lists, other.delivery.couriers["mail"] = self.lists, ListCourier(other)
+            yield other
+        finally:
+            self.run(opened.__aexit__(None, None, None))
+
     # --- what the service does by itself --------------------------------------------------------------------------
 
     def take(self, raw: bytes, recipient: str) -> None:
@@ -293,8 +304,7 @@ def list_world(
         inside(data, outage_after=NEVER_OUT, **settings) as service,
     ):
         service.ask("GET", "/v1/service")
-        location = data / "hkoji.sqlite3"
-        opened = open_store(location, service.clock)
+        opened = service.store()
         store = service.runner.run(opened.__aenter__())
         try:
             world = service.runner.run(_make(service, store, require, per_day, per_hour))

@@ -1,0 +1,103 @@
+"""Two mail processes on one database: whatever they do at the same time, an order is done once and a letter is one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import Any, cast
+
+from hkoji_server.store.contract import Store
+from hkoji_server.store.tables import GAME, OFFER
+from sqlalchemy import create_engine, func, select
+
+from hkoji.game.time_control import DAY
+from tests.mail.test_mail_invitations import host
+from tests.support.mail.list_world import ListWorld, list_world, unread
+
+NEW = "new hanamikoji friend{number} friend{number}@example.com"
+
+
+class InterruptedStore:
+    """The calls of a store; before the call of a number from 0 something else is done, by another process."""
+
+    def __init__(self, store: Store, before: int, other: Callable[[], Awaitable[object]]) -> None:
+        self.calls = 0
+        self._before, self._other = before, other
+        for name in dir(Store):
+            if not name.startswith("_"):
+                call = getattr(store, name)
+                setattr(self, name, self._interrupted(call) if iscoroutinefunction(call) else call)
+
+    def _interrupted(self, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def interrupted(*given: Any, **named: Any) -> Any:  # Any: whatever the call takes and returns
+            number, self.calls = self.calls, self.calls + 1
+            if number == self._before:
+                await self._other()
+            return await call(*given, **named)
+
+        return interrupted
+
+
+def games_and_offers(world: ListWorld) -> tuple[int, int]:
+    """How many games there are, unopened ones too, and how many offers count."""
+    location = world.service.database or f"sqlite:///{world.service.data / 'hkoji.sqlite3'}"
+    engine = create_engine(location.replace("postgresql:", "postgresql+psycopg:"))
+    try:
+        with engine.connect() as connection:
+            counts = (
+                connection.execute(select(func.count()).select_from(table)).scalar_one() for table in (GAME, OFFER)
+            )
+            return cast("tuple[int, int]", tuple(counts))
+    finally:
+        engine.dispose()
+
+
+def test_a_new_game_is_made_once_wherever_another_process_takes_the_mail_too(tmp_path: Path) -> None:
+    with list_world(tmp_path / "data", mail="play@hkoji.example") as world, world.beside() as other:
+        bob, commands = host(world)
+        real, point = world.store, 0
+        while True:
+            before = games_and_offers(world)[0]
+            world.processes = False
+            bob.write(commands, "a game", NEW.format(number=point))
+            mail = world.taken[-1]
+            interrupted = InterruptedStore(real, point, partial(other.parts.orders.process, mail))
+            world.restart(cast("Store", interrupted))
+            world.run(world.parts.orders.process(mail))
+            world.restart(real)
+            assert json.loads(world.incoming().result)["answer"] == "on record", (point, world.incoming().result)
+            games, offers = games_and_offers(world)
+            assert games == before + 1, point
+            assert offers == 1, point
+            assert sorted(world.deliver(61)) == ["answer", "invited"], point
+            assert world.run(real.drafts("")) == ()
+            (answer,) = unread(bob)
+            world.processes = True
+            bob.answer(answer, "cancel")
+            world.deliver(61)
+            unread(bob)
+            if interrupted.calls <= point:
+                break
+            point += 2  # every other call is enough: those of one step are several
+            world.clock.pass_by(DAY)  # invitations and offers of the day before no longer count
+        assert point > 10
+
+
+def test_a_new_game_is_made_once_by_processes_on_a_postgresql(tmp_path: Path, postgres: str) -> None:
+    with list_world(tmp_path / "data", mail="play@hkoji.example", database=postgres) as world, world.beside() as other:
+        bob, commands = host(world)
+        world.processes = False
+        for number in range(1, 4):
+            bob.write(commands, "a game", NEW.format(number=number))
+            mail = world.taken[-1]
+
+            async def both(mail: int = mail) -> None:
+                await asyncio.gather(*(each.parts.orders.process(mail) for each in (world, other)))
+
+            world.run(both())
+            assert json.loads(world.incoming().result)["answer"] == "on record"
+            assert games_and_offers(world) == (number, number)
