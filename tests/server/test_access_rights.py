@@ -3,9 +3,10 @@ document."""
 
 from __future__ import annotations
 
-import asyncio
 import re
+import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -23,9 +24,11 @@ from hkoji.log.game_statements import make_annul
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.loops import run
 from tests.support.receiver import Receiver, receiver
 from tests.support.service import Answer, Player, begin, offer_of
 from tests.support.service_in_process import Inside, inside
+from tests.support.stores import sqlite_at
 
 TABLE: Final = Path(__file__).with_name("roles.txt")
 HOLDS: Final = ("public", "hand", "problem", "token", "nothing", "talk")
@@ -71,7 +74,15 @@ class Hall:
 
     service: Inside
     hook: Receiver
+    store: SqliteStore
+    """Another store on the service's database."""
+    witness: sqlite3.Connection
+    """A connection that only reads the service's database."""
     games: int = 0
+
+    def changes(self) -> int:
+        """A number that is another one once somebody has changed anything in the database."""
+        return int(self.witness.execute("PRAGMA data_version").fetchone()[0])
 
     def player(self, name: str) -> Player:
         """A registered player who is logged in."""
@@ -84,16 +95,23 @@ class Hall:
         host, guest = self.player(f"host{self.games}"), self.player(f"guest{self.games}")
         game = begin(host, guest, Hanamikoji())
         for player in (host, guest):
-            hand = str(player.course(game).state.to_json()["hands"][player is guest])  # type: ignore[index] # JSON
-            assert player.send(player.make_move(player.course(game), f"1{hand[0]}")).status == 201
+            course = player.course(game)
+            hand = str(course.state.to_json()["hands"][player is guest])  # type: ignore[index] # JSON
+            assert player.send(player.make_move(course, f"1{hand[0]}")).status == 201
         return host, guest, game
 
 
 @pytest.fixture(scope="module")
 def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hall]:
     folder = tmp_path_factory.mktemp("roles") / "data"
-    with inside(folder, seed="roles", webhook_private=True, mail="play@hkoji.example") as service, receiver() as hook:
-        yield Hall(service, hook)
+    file = folder / "hkoji.sqlite3"
+    with (
+        inside(folder, seed="roles", webhook_private=True, mail="play@hkoji.example") as service,
+        receiver() as hook,
+        sqlite_at(file) as store,
+        closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as witness,
+    ):
+        yield Hall(service, hook, store, witness)
 
 
 @dataclass
@@ -131,17 +149,13 @@ class Visit:
 
     def _add_channels(self) -> None:
         """Gives the owner a channel that waits for its code, and one that is confirmed."""
-        store = SqliteStore(self.hall.service.data / "hkoji.sqlite3")
         at, settings = self.hall.service.clock().strftime("%Y-%m-%dT%H:%M:%SZ"), ChannelSettings().text
         waits = Channel(
             self.channels["0"], self.host.name, "webhook", self.address, ("turn",), settings, at,
             code=sha256(self.code.encode()).hexdigest(),
         )  # fmt: skip
         works = replace(waits, id=self.channels["1"], target=f"{self.address}/1", confirmed=at, code=None)
-        try:
-            assert all(asyncio.run(store.add_channel(each)) for each in (waits, works))
-        finally:
-            store.close()
+        assert all(run(self.hall.store.add_channel(each)) for each in (waits, works))
 
     def ask(self, method: str, path: str) -> Answer:
         """The request of a cell."""
@@ -203,11 +217,7 @@ class Visit:
 
     def secrets(self) -> dict[str, set[str]]:
         """All secrets, by their owner."""
-        store = SqliteStore(self.hall.service.data / "hkoji.sqlite3")
-        try:
-            history, identity = asyncio.run(store.history(self.game)), asyncio.run(store.identity())
-        finally:
-            store.close()
+        history, identity = run(self.hall.store.history(self.game)), run(self.hall.store.identity())
         assert history
         assert identity
         course = referee.resume(history.lines, history.secrets.seed, history.secrets.openings).course
@@ -283,6 +293,7 @@ def test_everybody_gets_what_the_table_says(hall: Hall, role: str) -> None:
         if visit is None:
             visit = Visit(hall, role)
             secrets = visit.secrets()
+        before = hall.changes()
         answer = visit.ask(cell.method, cell.path)
         assert answer.status == cell.status, (cell, answer)
         assert str(answer.status) in document["paths"][cell.path][cell.method.lower()]["responses"], cell
@@ -303,5 +314,5 @@ def test_everybody_gets_what_the_table_says(hall: Hall, role: str) -> None:
             assert answer.body == b""
             left = cell.path == "/v1/logout"
             assert hall.service.ask("GET", "/v1/me/games", token=visit.token).status == (401 if left else 200)
-        if cell.method != "GET":  # the request may have changed it
+        if hall.changes() != before:
             visit = None

@@ -93,8 +93,8 @@ class Cluster:
     def create(self, template: str = "template1") -> str:
         """Creates a database as a copy of `template`. Returns its name."""
         name = f"test_{next(self._numbers)}"
-        with self.connect() as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        with self.connect() as connection:  # to copy files takes less than to write each page into PostgreSQL's log
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
         return name
 
     def drop(self, name: str) -> None:
