@@ -188,6 +188,7 @@ class Application:
                 registration=settings.registration,
                 limits=MailLimits(settings.mail_shortest_clock),
             )
+            seed_due = asyncio.Queue[str]()
             games = Games(
                 store,
                 held,
@@ -199,6 +200,7 @@ class Application:
                 agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
                 offers=OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
                 held_players=held_players,
+                seed_due=seed_due.put_nowait,
             )
             statements = GameStatements(store, held, time, key, limits)
             heads = SignedHeads(store, time, sources, key, most=settings.cached_games)
@@ -259,7 +261,7 @@ class Application:
                     ),
                     beat_at_intervals(time, settings.outage_after),
                     keep_at_intervals(keeper),
-                    send_seeds_at_intervals(HeldSeeds(store, held, games, sources)),
+                    send_seeds_at_intervals(HeldSeeds(store, held, games, sources), seed_due),
                     deliver_at_intervals(delivery),
                 )
             ]

@@ -85,6 +85,8 @@ class MailWork:
     delivery: NoticeDelivery
     keeper: Keeper
     seeds: HeldSeeds
+    seed_due: asyncio.Queue[str]
+    """The games in which a held seat owes its seed after what this process has appended."""
     kept: asyncio.Event
     """Set when a mail is kept."""
 
@@ -119,6 +121,7 @@ def assemble(
         registration=settings.registration,
         limits=MailLimits(settings.mail_shortest_clock),
     )
+    seed_due = asyncio.Queue[str]()
     games = Games(
         store,
         held,
@@ -130,6 +133,7 @@ def assemble(
         agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
         offers=OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
         held_players=players,
+        seed_due=seed_due.put_nowait,
     )
     parts = make_mail_parts(
         store,
@@ -156,6 +160,7 @@ def assemble(
         delivery=NoticeDelivery(store, held, time, sources, {MAIL_KIND: courier}, origin=origin),
         keeper=Keeper(store, held, time, sources, key, slack=settings.slack, ways=(Way.MAIL,)),
         seeds=HeldSeeds(store, held, games, sources),
+        seed_due=seed_due,
         kept=kept,
     )
 
@@ -206,7 +211,7 @@ async def _work(store: Store, settings: Settings, sources: ClockAndEntropy, part
         for work in (
             beat_at_intervals(parts.time, settings.outage_after),
             keep_at_intervals(parts.keeper),
-            send_seeds_at_intervals(parts.seeds),
+            send_seeds_at_intervals(parts.seeds, parts.seed_due),
             deliver_at_intervals(parts.delivery),
             tidy_at_intervals(store, sources, settings.offer_lifetime, settings.mail_keep_days),
         )

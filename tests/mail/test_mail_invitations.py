@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from hkoji_server.service import held_seeds
+from hkoji_server.service.held_seeds import send_seeds_at_intervals
 
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
@@ -73,6 +77,41 @@ def test_accept_registers_and_joins_and_the_service_sends_the_seed(invited: Invi
     (salt,) = (line.strip() for line in welcome.lines if len(line.strip()) == 64)
     kept = invited.world.run(invited.world.store.certificates(invited.world.box("bob").held_key))
     assert salt == kept[0].salt
+
+
+def until_dealt(world: ListWorld, game: str, sends: bool) -> None:
+    """Waits for the first card of a game. With `sends` the mail process sends seeds as it does by itself."""
+
+    async def work() -> None:
+        due = world.seed_due if sends else asyncio.Queue[str]()
+        sending = asyncio.create_task(send_seeds_at_intervals(world.seeds, due))
+        async with asyncio.timeout(20):
+            while (await world.held.current(game)).refereed.course.seed_seat is not None:
+                await asyncio.sleep(0.01)
+        sending.cancel()
+
+    world.run(work())
+
+
+def test_the_process_that_has_taken_what_makes_a_seed_due_sends_it_at_once(tmp_path: Path) -> None:
+    with (
+        patch.object(held_seeds, "PACE", 10**6),
+        list_world(tmp_path / "data", mail="play@hkoji.example", seeds_at_once=True) as world,
+    ):
+        bob, commands = host(world)
+        bob.write(commands, "a game", "new hanamikoji carol carol@example.com")
+        (game,) = world.games_of("bob")
+        world.deliver(61)
+        carol = world.player("carol@example.com")
+        carol.answer(carol.next_letter(0), "accept")
+        until_dealt(world, game, sends=True)
+        # Alice has a key of her own, so the service's HTTP process takes her entries.
+        alice = Player(world.service, "alice").register()
+        bob.write(commands, "a game", "new hanamikoji alice alice@example.com")
+        game = next(each for each in world.games_of("bob") if each != game)
+        alice.join(game)
+        alice.seed(game)
+        until_dealt(world, game, sends=False)
 
 
 def test_decline_ends_the_game_and_registers_nobody(invited: Invited) -> None:

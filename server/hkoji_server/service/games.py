@@ -7,6 +7,7 @@ code at once. A game that is behind is brought up to date from the store, and th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from hkoji import referee
@@ -83,8 +84,11 @@ class Games:
         agreements: AgreementLimits | None = None,
         offers: OfferLimits | None = None,
         held_players: HeldPlayers | None = None,
+        seed_due: Callable[[str], None] = lambda _: None,
     ) -> None:
+        """`seed_due` is called with each game in which a held seat owes its `seed` after what this process appends."""
         self._held_players = held_players
+        self._seed_due = seed_due
         self._limits = limits or RateLimits()
         self._agreements = agreements or AgreementLimits()
         self._offers = offers or OfferLimits()
@@ -198,6 +202,9 @@ class Games:
                 held, current = await self._held.refresh(held), True
             else:
                 self._held.keep(decision.after)
+                course = decision.after.refereed.course
+                if (seat := course.seed_seat) is not None and course.setup.held(seat):
+                    self._seed_due(game)
                 return Submitted(decision.lines, fresh=True)
 
     async def recover(self, game: str, player: str, proof: str) -> Submitted:

@@ -1,14 +1,15 @@
 """The service sends the `seed` that a held seat owes, from the entropy that it has drawn for it.
 
-Nobody has to be asked for that, so no letter is needed, and none could hold it up. Each process that has a keeper does
-it: of several that send the same entry, one succeeds. The draft of the seat's `open` or `join` has the entropy until
+Nobody has to be asked for that, so no letter is needed, and none could hold it up. The process that has appended what
+makes it due sends it at once; each process that has a keeper looks for what others have left. Of several that send the
+same entry, one succeeds. The draft of the seat's `open` or `join` has the entropy until
 its `seed` is on record.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from random import Random
 from typing import Final
 
@@ -58,6 +59,13 @@ class HeldSeeds:
             after = drafts[-1].game, drafts[-1].source
         return sent
 
+    async def send(self, game: str) -> int:
+        """Sends the `seed` that is owed in a game, and returns how many this process has sent.
+
+        Raises `ClockError` and `StorageError`.
+        """
+        return sum([await self._send(each) for each in await self._store.drafts(game) if each.entropy is not None])
+
     async def _send(self, draft: MailDraft) -> bool:
         try:
             held = await self._held.current(draft.game)
@@ -94,15 +102,20 @@ class HeldSeeds:
         return None if kept is None else PrivateKey.from_openssh(kept.private.encode())
 
 
-async def send_seeds_at_intervals(
-    seeds: HeldSeeds, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> None:
-    """Looks until it is cancelled."""
+async def send_seeds_at_intervals(seeds: HeldSeeds, due: asyncio.Queue[str]) -> None:
+    """Looks at intervals, and at once into the games that are `due`, until it is cancelled."""
     # Processes that were started together do not look together.
-    chance = Random()  # noqa: S311 # no secret
+    chance, time = Random(), asyncio.get_running_loop().time  # noqa: S311 # no secret
+    until = time() + PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD)
     while True:
-        await pause(PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD))
+        game = None
+        with suppress(TimeoutError):
+            game = await asyncio.wait_for(due.get(), max(0, until - time()))
         try:
-            await seeds.look()
+            if game is not None:
+                await seeds.send(game)
+            if time() >= until:
+                until = time() + PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD)
+                await seeds.look()
         except HkojiError as error:
             log.warning("could not look for seeds that held seats owe", reason=str(error))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
@@ -126,6 +126,7 @@ class ListWorld:
     held: HeldGames
     players: HeldPlayers
     seeds: HeldSeeds
+    seed_due: asyncio.Queue[str]
     keeper: Keeper
     parts: MailParts
     lists: dict[str, ListedMailbox] = field(default_factory=dict)
@@ -293,14 +294,18 @@ def list_world(
     require: MailGrade = MailGrade.TOKEN,
     per_day: int = 20,
     per_hour: int = 500,
+    seeds_at_once: bool = False,
     **settings: Any,  # Any: settings by name
 ) -> Iterator[ListWorld]:
-    """A world for the duration of a block. The service's own tasks do nothing by themselves."""
+    """A world for the duration of a block. The service's own tasks do nothing by themselves.
+
+    With `seeds_at_once` it sends the seeds of held seats as it always does.
+    """
     with (
         patch("hkoji_server.app.deliver_at_intervals", _never),
         patch("hkoji_server.app.keep_at_intervals", _never),
         patch("hkoji_server.app.tidy_at_intervals", _never),
-        patch("hkoji_server.app.send_seeds_at_intervals", _never),
+        nullcontext() if seeds_at_once else patch("hkoji_server.app.send_seeds_at_intervals", _never),
         inside(data, outage_after=NEVER_OUT, **settings) as service,
     ):
         service.ask("GET", "/v1/service")
@@ -322,6 +327,7 @@ async def _make(service: Inside, store: Store, require: MailGrade, per_day: int,
     held = HeldGames(store, 100)
     players = HeldPlayers(store, sources, key, origin=origin, own=OWN)
     answers = InvitationAnswers(store, held, time, key)
+    seed_due = asyncio.Queue[str]()
     games = Games(
         store,
         held,
@@ -331,6 +337,7 @@ async def _make(service: Inside, store: Store, require: MailGrade, per_day: int,
         PlayerChoices(store, answers),
         agreements=AgreementLimits(1, 60 * DAY),
         held_players=players,
+        seed_due=seed_due.put_nowait,
     )
     statements = GameStatements(store, held, time, key)
     parts = make_mail_parts(
@@ -351,7 +358,7 @@ async def _make(service: Inside, store: Store, require: MailGrade, per_day: int,
     delivery = NoticeDelivery(store, held, time, sources, {}, origin=origin)
     seeds = HeldSeeds(store, held, games, sources)
     keeper = Keeper(store, held, time, sources, key, slack=120, ways=(Way.MAIL,))
-    return ListWorld(service, store, delivery, time, held, players, seeds, keeper, parts)
+    return ListWorld(service, store, delivery, time, held, players, seeds, seed_due, keeper, parts)
 
 
 def _never(*_: Any) -> Coroutine[Any, Any, object]:  # Any: as the service calls it
