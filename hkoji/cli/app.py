@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -221,13 +223,18 @@ def _process(parameter: Any, by_typer: Any, context: Any, value: Any) -> Any:  #
 
 
 def _plain(parameter: Any, value: Any) -> Any:  # Any: as above
-    """Returns a value that is absent, text or a small integer as its parameter declares it; otherwise `_UNKNOWN`."""
+    """Returns a value that is absent, a text, a path or a small integer as its parameter declares it.
+
+    Of what needs more than that, such as an error, it makes `_UNKNOWN`.
+    """
     several = parameter.nargs != 1 or getattr(parameter, "multiple", False)
     if value is None and not parameter.required:
         return () if several else None
     declared = parameter.type_descriptor.annotation
     if declared is str and isinstance(value, str):
         return value
+    if declared is Path and isinstance(value, str) and "\0" not in value and _any_path(parameter):
+        return Path(value) if os.access(value, os.R_OK) or not os.path.lexists(value) else _UNKNOWN
     if declared == list[str] and value and isinstance(value, list | tuple):
         return list(value)
     if declared is int and type(value) in (int, str) and _INTEGER.fullmatch(str(value)):
@@ -235,3 +242,10 @@ def _plain(parameter: Any, value: Any) -> Any:  # Any: as above
         if (least is None or least <= number) and (most is None or number <= most):
             return number
     return _UNKNOWN
+
+
+def _any_path(parameter: Any) -> bool:  # Any: as above
+    """Whether a parameter takes the path of anything that can be read, and of what is missing."""
+    info = parameter.type_descriptor.parameter_info
+    special = info.exists, info.writable, info.resolve_path, info.allow_dash, info.path_type, info.parser
+    return info.file_okay and info.dir_okay and not any(special)

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
 from fastapi import FastAPI
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -24,6 +23,7 @@ from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
+from hkoji_server.log import log
 from hkoji_server.process.handover import Taker
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
 from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, url_of
@@ -80,8 +80,6 @@ from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.open_store import location_of, open_rates, open_store
 from hkoji_server.store.rates import Rate
 from hkoji_server.store.timed_store import timed_store
-
-log = structlog.get_logger("hkoji")
 
 _DESCRIPTION = """Games of Hanamikoji by correspondence, each a signed, append-only log.
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 from hkoji.errors import NotFoundError, UsageError
 from hkoji.extras import install_command
 from hkoji.messages.text import tell
-from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.process.stderr_log import configure_logging_later
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings, load
 from hkoji_server.store.open_store import location_of, open_store
@@ -61,7 +61,7 @@ def receive(
 
     raw = _read(file)
     settings = _settings(data, database, config)
-    configure_logging(settings.log_level, settings.log_format)
+    configure_logging_later(settings.log_level, settings.log_format)
     _existing(settings)
 
     async def work() -> int:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import structlog
-
 from hkoji.errors import UsageError
 from hkoji.game.way import Way
 from hkoji.log.mail_claim import MailGrade
@@ -23,6 +21,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.signatures import use_fastest
 from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import tell
+from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.mail.courier import LetterTaker, MailCourier
 from hkoji_server.mail.lmtp import LmtpDoor
@@ -55,8 +54,6 @@ from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_contract import MAIL_KIND
 from hkoji_server.store.open_store import location_of, open_rates, open_store
 from hkoji_server.store.rates import Rate
-
-log = structlog.get_logger("hkoji")
 
 _PATIENCE: Final = 10.0
 """For how many seconds a process that ends lets the mail that it is processing be."""

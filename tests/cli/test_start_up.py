@@ -15,12 +15,16 @@ from typer.exceptions import TyperException
 
 from hkoji import __version__
 from hkoji.cli import app
+from tests.support.new_database import copy_new_database
 
 ROOT = Path(__file__).parents[2]
 
 LOG = ROOT / "tests" / "data" / "vectors" / "games" / "running.jsonl"
 SLOW = {"pydantic", "rich", "cryptography"}
 """Modules that take long to load."""
+
+MIGRATING = {"alembic", "mako"}
+OTHER_DATABASES = {"psycopg", "asyncpg", "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.mysql"}
 
 _LOADED = """
 import sys
@@ -44,6 +48,12 @@ def _loaded(*words: str, home: Path) -> set[str]:
         env={"HKOJI_HOME": str(home), "PYTHONPATH": ":".join(sys.path)},
     )
     return set(done.stdout.splitlines())
+
+
+def _names(code: str) -> list[str]:
+    """The modules that some code loads."""
+    words = (sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)")
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
 
 
 def test_the_version_loads_neither_typer_nor_a_command(tmp_path: Path) -> None:
@@ -77,6 +87,17 @@ def test_a_command_loads_nothing_slow(words: tuple[str, ...], tmp_path: Path) ->
     assert SLOW & _loaded(*words, home=tmp_path) == set()
 
 
+def test_a_service_with_a_file_loads_nothing_to_migrate_it_and_no_other_database(tmp_path: Path) -> None:
+    """The files of new databases are copied: to make one, its tables are migrated."""
+    copy_new_database(tmp_path / "data" / "hkoji.sqlite3")
+    names = _loaded("admin", "check", "--data", str(tmp_path / "data"), home=tmp_path)
+    assert {"sqlalchemy", "sqlalchemy.dialects.sqlite"} <= names
+    assert (MIGRATING | OTHER_DATABASES) & names == set()
+    names = set(_names("import hkoji_server.app, hkoji_server.mail_app"))
+    assert {"sqlalchemy", "hkoji_server.store.tables"} <= names
+    assert (MIGRATING | OTHER_DATABASES) & names == set()
+
+
 def test_the_program_for_a_line_has_only_its_command() -> None:
     whole = app.root_command(app.app).commands
     for name in whole:
@@ -88,7 +109,8 @@ def test_the_program_for_a_line_has_only_its_command() -> None:
 # --- values -----------------------------------------------------------------------------------------------------------
 
 _NUMBERS = ("0", "1", "-1", "007", "+4", "4_2", " 3", "3 ", "3.0", "64", "65", "257", "65536", "1e3", "٣", "9" * 30)
-_TEXTS = ("", "x", *_NUMBERS)
+_PATHS = (".", "..", "missing/file", str(ROOT), str(LOG), f"{LOG}/", f"{ROOT}//tests/../x ", "~", "-")
+_TEXTS = ("", "x", *_NUMBERS, *_PATHS)
 
 
 def _parameters(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # Any: Typer does not export the type

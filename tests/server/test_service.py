@@ -444,6 +444,7 @@ def test_a_newer_database_is_refused_untouched(tmp_path: Path) -> None:
 def test_the_schema_is_the_migrations(tmp_path: Path) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
+    from hkoji_server.store.migrate import newest_schema
     from hkoji_server.store.sqlite.store import SqliteStore
     from hkoji_server.store.tables import GameTable
     from sqlalchemy import create_engine
@@ -454,6 +455,13 @@ def test_the_schema_is_the_migrations(tmp_path: Path) -> None:
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), GameTable.metadata) == []
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        indexes = "SELECT name, sql FROM sqlite_master WHERE type = 'index'"
+        made = {row[0]: row[1] for row in connection.exec_driver_sql(indexes)}
+        noted = {index.name: index for table in GameTable.metadata.tables.values() for index in table.indexes}
+        for name, index in noted.items():
+            assert made[name].partition(" WHERE ")[2] == index.info.get("where", ""), name
+        assert sum("where" in index.info for index in noted.values()) > 15
+        assert newest_schema() == connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
     engine.dispose()
     assert path.stat().st_mode & 0o077 == 0
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from typing import Final
 
-import structlog
-
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
 from hkoji.mail.bounce import class_of_status
 from hkoji.mail.mail_types import BounceClass
+from hkoji_server.log import log
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
-
-log = structlog.get_logger("hkoji")
 
 _WITHIN: Final = 7 * DAY
 _ENOUGH: Final = {BounceClass.PERMANENT: 1, BounceClass.FAILED: 3}

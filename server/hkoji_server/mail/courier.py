@@ -11,18 +11,15 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final, Protocol
 
-import structlog
-
 from hkoji.mail.letters import compose, write_letter
 from hkoji.manual.catalogues import load_speaker
+from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces, class_of
 from hkoji_server.mail.submission import NoTlsError, SmtpRefusal
 from hkoji_server.service.letter_plan import LetterPlan
 from hkoji_server.service.notice import Never, Notice, NoticeEvent, NotNow
 from hkoji_server.store.contract import Store
 from hkoji_server.store.notice_contract import Channel
-
-log = structlog.get_logger("hkoji")
 
 _PAUSED: Final = 900.0
 """After how many seconds a letter to a paused mailbox is looked at again."""

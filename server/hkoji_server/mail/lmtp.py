@@ -24,15 +24,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-import structlog
 from aiosmtpd.lmtp import LMTP
 
 from hkoji.errors import StorageError
 from hkoji.mail.fields import LONGEST_MAIL
 from hkoji.messages.text import tell
+from hkoji_server.log import log
 from hkoji_server.mail_settings import LmtpPlace
-
-log = structlog.get_logger("hkoji")
 
 MOST_CONNECTIONS: Final = 50
 """How many connections are served at once; others wait in the queue of the mail server."""

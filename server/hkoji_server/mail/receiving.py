@@ -13,8 +13,6 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Final
 
-import structlog
-
 from hkoji.errors import ClockError, UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import read_bounce
@@ -23,13 +21,12 @@ from hkoji.mail.mail_commitment import token_digest
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.message import without_trace
 from hkoji.messages.text import tell
+from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_contract import NO_GAME, MailVia, NewMail
 from hkoji_server.store.time_contract import StaleDecisionError
-
-log = structlog.get_logger("hkoji")
 
 _TRIES: Final = 5
 

@@ -12,16 +12,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
-import structlog
-
 from hkoji.errors import ClockError, HkojiError, StorageError
 from hkoji.game.clock import add_seconds
+from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_contract import LONGEST_TRIED, MOST_TRIES, SET_ASIDE, NewAnswer, WaitingMail
-
-log = structlog.get_logger("hkoji")
 
 PACE: Final = 1.0
 """The seconds between two looks for mails that other processes have kept."""

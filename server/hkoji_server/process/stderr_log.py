@@ -1,4 +1,4 @@
-"""Log lines on stderr: JSON for programs, text for people. No secret is ever passed to the log.
+"""Log lines on stderr: JSON for programs, text for people.
 
 Lines of other libraries have the same form. For an exception, a line has its class and its place in the code. Only the
 project's own exceptions, which contain no secrets, are logged with their messages: others may quote secret values.
@@ -11,20 +11,24 @@ import logging
 import sys
 import traceback
 from contextlib import suppress
-from typing import Final, Literal, TextIO, cast
-
-import structlog
-from structlog.typing import EventDict, Processor, WrappedLogger
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TextIO, cast
 
 from hkoji.errors import HkojiError
+from hkoji_server.log import LEVELS, log
+
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, Processor, WrappedLogger
 
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["json", "text"]
-LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def configure_logging(level: LogLevel, form: LogFormat = "json") -> None:
     """Sets up the logs of this process."""
+    import structlog
+
+    log.forget_later()
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -44,6 +48,25 @@ def configure_logging(level: LogLevel, form: LogFormat = "json") -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(max(LEVELS[level], logging.WARNING))  # lines of other libraries below a warning may hold secrets
+
+
+def configure_logging_later(level: LogLevel, form: LogFormat = "json") -> None:
+    """Sets up the logs of this process when there is a first line: by then most processes for one mail have ended."""
+    log.configure_later(level, partial(configure_logging, level, form))
+    root = logging.getLogger()
+    root.handlers = [_FirstLine()]
+    root.setLevel(logging.WARNING)
+
+
+class _FirstLine(logging.Handler):
+    """Sets the logs up when another library writes the first line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Hands the line on to the handler that takes the place of this one."""
+        log.configure_now()
+        root = logging.getLogger()
+        if self not in root.handlers and record.levelno >= root.level:
+            root.handle(record)
 
 
 class _LossyFile(io.TextIOBase):

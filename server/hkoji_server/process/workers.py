@@ -18,14 +18,11 @@ from multiprocessing.context import SpawnProcess
 from types import FrameType
 from typing import Final
 
-import structlog
-
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
+from hkoji_server.log import log
 from hkoji_server.process.handover import Giver
 from hkoji_server.process.server import BACKLOG, PATIENCE
-
-log = structlog.get_logger("hkoji")
 
 Target = Callable[[socket.socket], None]
 """The work of a worker: serve the connections that come through this channel, until it closes (`handover.Taker`)."""

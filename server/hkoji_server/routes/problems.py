@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -18,8 +17,7 @@ from starlette.exceptions import HTTPException
 from hkoji import errors
 from hkoji.messages.text import shorten
 from hkoji.messages.wire import parts_of
-
-log = structlog.get_logger("hkoji")
+from hkoji_server.log import log
 
 MEDIA_TYPE: Final = "application/problem+json"
 

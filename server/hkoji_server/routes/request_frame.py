@@ -13,11 +13,10 @@ from typing import Final
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hkoji_server.log import log
 from hkoji_server.routes.invitation_page import INVITATION_PATH
 from hkoji_server.routes.mail_stop import STOP_PREFIX
 from hkoji_server.routes.problems import answer
-
-log = structlog.get_logger("hkoji")
 
 NUMBER: Final = b"x-request-id"
 _HEADERS: Final = (

@@ -13,8 +13,6 @@ from contextlib import suppress
 from random import Random
 from typing import Final
 
-import structlog
-
 from hkoji.errors import ClockError, ConflictError, HkojiError, NotFoundError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit
@@ -23,13 +21,12 @@ from hkoji.game.held_keys import NO_MAIL
 from hkoji.game.submission import draft_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Seat
+from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
 from hkoji_server.service.held_games import HeldGames
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_contract import MailDraft
-
-log = structlog.get_logger("hkoji")
 
 PACE: Final = 5.0
 """The seconds between two looks, on average."""

@@ -11,22 +11,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Final
 
-import structlog
-
 from hkoji import referee
 from hkoji.errors import ClockError, ConflictError, HkojiError, StorageError
 from hkoji.game.clock import format_time, parse_time
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.way import Way
 from hkoji.log.private_key import Signer
+from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import TRIES, undecided, write_own
 from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.time_contract import StaleDecisionError
-
-log = structlog.get_logger("hkoji")
 
 PACE: Final = 20.0
 """The seconds between two looks, on average."""

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import structlog
-
 from hkoji.errors import NotFoundError, UnreadableMailError
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
@@ -45,8 +43,6 @@ from hkoji_server.service.seat_games import SeatGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Query, Store
 from hkoji_server.store.mail_contract import NO_GAME, SHUT, IncomingMail, Mailbox, NewAnswer, ReplyToken
-
-log = structlog.get_logger("hkoji")
 
 ANSWERS_A_DAY: Final = 3
 """How many answers a token gets in a UTC day, beside those that nobody can do without (`_is_needed`)."""

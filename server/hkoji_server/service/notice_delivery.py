@@ -14,11 +14,10 @@ from itertools import chain
 from random import Random
 from typing import Final, Literal, NamedTuple
 
-import structlog
-
 from hkoji.errors import ClockError, HkojiError, NotFoundError, StorageError
 from hkoji.game.clock import add_seconds, parse_time
 from hkoji.log.canonical import encode
+from hkoji_server.log import log
 from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.held_games import HeldGame, HeldGames
@@ -27,8 +26,6 @@ from hkoji_server.service.notice_rules import OLDEST_NOTICE, ToldGame, judge
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.notice_contract import Channel, LeasedNotice
-
-log = structlog.get_logger("hkoji")
 
 NOTICE_PACE: Final = 5.0
 """The most seconds between two looks, on average."""

@@ -17,17 +17,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-import structlog
-
 from hkoji.errors import ClockError, HkojiError
 from hkoji.game.clock import Outage, after_outages, format_time, parse_time
 from hkoji.game.way import Way
 from hkoji.messages.text import tell
+from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy, log_time
 from hkoji_server.store.contract import Store
 from hkoji_server.store.time_contract import StaleDecisionError
-
-log = structlog.get_logger("hkoji")
 
 JUMP: Final = 30.0
 """By how many seconds the clock must change against the one that nobody sets, to have jumped."""

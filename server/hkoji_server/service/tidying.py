@@ -12,16 +12,13 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Final
 
-import structlog
-
 from hkoji.errors import HkojiError
 from hkoji.game.time_control import DAY
+from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.talk import KEPT, WRITTEN
 from hkoji_server.store.contract import Removed, Store
 from hkoji_server.store.mail_contract import SPENT_DAYS
-
-log = structlog.get_logger("hkoji")
 
 PACE: Final = 600.0
 """The seconds between two looks."""

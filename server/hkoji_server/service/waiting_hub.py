@@ -14,17 +14,14 @@ from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
-import structlog
-
 from hkoji.errors import BusyError, HkojiError, TooManyError
 from hkoji.log.line import StoredLine, format_stored
 from hkoji.messages.text import tell
+from hkoji_server.log import log
 from hkoji_server.service.rate_limits import PlacesOfAddresses, counted_name
 from hkoji_server.store.contract import Hint, Store
 
 K = TypeVar("K", str, int)
-
-log = structlog.get_logger("hkoji")
 
 RETRY_AFTER: Final = 5
 """The seconds after which a client that was refused may try again."""

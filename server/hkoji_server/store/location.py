@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
-
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
 
-Location = Path | URL
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+Location: TypeAlias = "Path | URL"
 _DRIVER: Final = "postgresql+psycopg"
 
 
@@ -20,6 +20,9 @@ def parse_location(text: str) -> URL:
 
     Raises `StorageError` for anything else. The error does not repeat the text, which may contain a password.
     """
+    from sqlalchemy import make_url  # a store in a file needs no URL, and may need no SQLAlchemy
+    from sqlalchemy.exc import ArgumentError
+
     hint = tell(
         "use a URL like {driver}://name@host/database, with the password in HKOJI_DATABASE or a password file",
         driver=_DRIVER,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Index, LargeBinary, Table, Text, text
+from sqlalchemy import Index, LargeBinary, Table, Text
 from sqlmodel import Field, SQLModel
 
+from hkoji_server.store.tables import partial_index
+
 _CLUSTERED: Final = {"sqlite_with_rowid": False}
-_NEW: Final = text("state = 'new'")
-_FAILED: Final = text("state = 'failed'")
-_NAMED: Final = text("message_id != ''")
-_ENTROPY: Final = text("entropy IS NOT NULL")
+_NEW: Final = "state = 'new'"
 
 
 class MailboxTable(SQLModel, table=True):
@@ -103,10 +102,10 @@ class IncomingTable(SQLModel, table=True):
 
     __tablename__ = "incoming"
     __table_args__ = (
-        Index("incoming_new", "name", "number", sqlite_where=_NEW, postgresql_where=_NEW),
-        Index("incoming_oldest", "received", sqlite_where=_NEW, postgresql_where=_NEW),
-        Index("incoming_failed", "number", sqlite_where=_FAILED, postgresql_where=_FAILED),
-        Index("incoming_message", "name", "message_id", unique=True, sqlite_where=_NAMED, postgresql_where=_NAMED),
+        partial_index("incoming_new", _NEW, "name", "number"),
+        partial_index("incoming_oldest", _NEW, "received"),
+        partial_index("incoming_failed", "state = 'failed'", "number"),
+        partial_index("incoming_message", "message_id != ''", "name", "message_id", unique=True),
     )
 
     number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
@@ -153,7 +152,7 @@ class MailDraftTable(SQLModel, table=True):
     """What the service is about to submit for a held seat."""
 
     __tablename__ = "draft"
-    __table_args__ = (Index("draft_entropy", "game", sqlite_where=_ENTROPY, postgresql_where=_ENTROPY), _CLUSTERED)
+    __table_args__ = (partial_index("draft_entropy", "entropy IS NOT NULL", "game"), _CLUSTERED)
 
     game: str = Field(primary_key=True, sa_type=Text)
     source: str = Field(primary_key=True, sa_type=Text)

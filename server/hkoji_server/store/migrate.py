@@ -1,22 +1,26 @@
-"""The schema of a database: its number, and the migration to the schema of this program, forwards only."""
+"""The schema of a database: its number, and the migration to the schema of this program, forwards only.
+
+Alembic takes longer to load than a service to open its database, so it is loaded only where something is to migrate.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
 _SCRIPTS: Final = Path(__file__).parent / "migrations"
+_TABLE: Final = "alembic_version"
 _TRIES: Final = 10
 SCHEMA: Final = text("SELECT version_num FROM alembic_version")
 _VERSION: Final = """
@@ -28,8 +32,8 @@ _VERSION: Final = """
 
 @cache
 def newest_schema() -> str:
-    """Returns the number of the schema that this program makes."""
-    return str(ScriptDirectory(str(_SCRIPTS)).get_current_head())
+    """Returns the number of the schema that this program makes: the one with which its last migration's name begins."""
+    return max(path.name for path in (_SCRIPTS / "versions").glob("v*.py"))[1:].partition("_")[0]
 
 
 def verify_schema(connection: Connection) -> None:
@@ -49,9 +53,11 @@ def migrate(connection: Connection) -> None:
 
     Raises `StorageError` for a database that a newer program has made.
     """
-    current = MigrationContext.configure(connection).get_current_revision()
+    current = _current(connection)
     if current == newest_schema():
         return
+    from alembic import command
+
     config, scripts = _scripts(connection)
     known = {script.revision for script in scripts.walk_revisions()}
     if current is not None and current not in known:
@@ -70,7 +76,7 @@ def migrate_together(connection: Connection) -> None:
     transaction, fail, and look again. A database that is up to date is only read.
     """
     for left in reversed(range(_TRIES)):
-        if MigrationContext.configure(connection).get_current_revision() == newest_schema():
+        if _current(connection) == newest_schema():
             connection.rollback()
             return
         connection.rollback()
@@ -87,7 +93,15 @@ def migrate_together(connection: Connection) -> None:
         return
 
 
+def _current(connection: Connection) -> str | None:
+    """Returns the number of the database's schema, None if it has none."""
+    return connection.execute(SCHEMA).scalar() if inspect(connection).has_table(_TABLE) else None
+
+
 def _scripts(connection: Connection) -> tuple[Config, ScriptDirectory]:
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection

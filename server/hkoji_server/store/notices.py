@@ -23,7 +23,6 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, LeasedNotice, NewNotice
 from hkoji_server.store.tables import CHANNEL, OUTBOX, PLAYER
@@ -150,7 +149,12 @@ def outbox_row(game: str, seq: int, event: str, channel: str, kind: str, not_bef
 
 def writing(dialect: str) -> Insert:
     """Returns the statement that writes a row of the outbox, in place of an earlier one with its key."""
-    upsert = postgresql.insert(OUTBOX) if dialect == "postgresql" else sqlite.insert(OUTBOX)
+    # Each dialect loads all its drivers.
+    if dialect == "postgresql":
+        from sqlalchemy.dialects import postgresql as own
+    else:
+        from sqlalchemy.dialects import sqlite as own  # type: ignore[no-redef] # one of the two
+    upsert = own.insert(OUTBOX)
     renewed = {name: upsert.excluded[name] for name in RENEWED}
     return upsert.on_conflict_do_update(index_elements=KEY, set_=renewed)
 

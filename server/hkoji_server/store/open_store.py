@@ -1,10 +1,11 @@
-"""Opens the store that the settings of a service name."""
+"""Opens the store that the settings of a service name, of which it loads nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hkoji.errors import UsageError
 from hkoji.extras import install_command
@@ -13,9 +14,9 @@ from hkoji_server.settings import Settings
 from hkoji_server.store.age import UTC_CLOCK, Clock
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location, parse_location
-from hkoji_server.store.rates import Rates
-from hkoji_server.store.sqlite.rates import SqliteRates
-from hkoji_server.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from hkoji_server.store.rates import Rates
 
 
 def location_of(settings: Settings) -> Location:
@@ -37,6 +38,8 @@ async def open_store(location: Location, clock: Clock = UTC_CLOCK) -> AsyncItera
     `clock` judges the age of decisions in a file; a PostgreSQL server has a clock of its own.
     """
     if isinstance(location, Path):
+        from hkoji_server.store.sqlite.store import SqliteStore
+
         file = SqliteStore(location, clock)
         try:
             yield file
@@ -60,6 +63,8 @@ async def open_store(location: Location, clock: Clock = UTC_CLOCK) -> AsyncItera
 def open_rates(location: Location) -> Rates:
     """Returns the rate limits that all processes on that store share."""
     if isinstance(location, Path):
+        from hkoji_server.store.sqlite.rates import SqliteRates
+
         return SqliteRates(location.with_name("hkoji-limits.sqlite3"))
     from hkoji_server.store.postgres.rates import PostgresRates
 

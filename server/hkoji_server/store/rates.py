@@ -25,11 +25,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final, Protocol, TypeAlias
 
-import structlog
-
+from hkoji_server.log import log
 from hkoji_server.store.batch_thread import BatchThread, Job
-
-log = structlog.get_logger("hkoji")
 
 MICRO: Final = 1_000_000
 _MINUTE: Final = 60.0

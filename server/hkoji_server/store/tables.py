@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Index, Table, Text, text
+from sqlalchemy import Index, Table, Text
 from sqlmodel import Field, SQLModel
 
 # Clusters a table on its key: the entries of a game lie side by side, which makes reading a game several times faster.
@@ -27,8 +27,17 @@ _PUBLIC: Final = "status != 'offered' AND link IS NULL"
 """The games of public lists."""
 
 
+def partial_index(name: str, where: str, *columns: str, unique: bool = False) -> Index:
+    """Returns an index of the rows for which `where` holds.
+
+    Migrations make the indexes. Here the condition is only noted: given to SQLAlchemy it would load both dialects, with
+    all their drivers, in every process.
+    """
+    return Index(name, *columns, unique=unique, info={"where": where})
+
+
 def _index(name: str, where: str, *columns: str) -> Index:
-    return Index(f"game_{name}", *columns, sqlite_where=text(where), postgresql_where=text(where))
+    return partial_index(f"game_{name}", where, *columns)
 
 
 class ServiceTable(SQLModel, table=True):
@@ -296,7 +305,7 @@ class TalkTable(SQLModel, table=True):
     __tablename__ = "talk"
     # The first message of each game, by its time: for finding games whose messages are to be deleted.
     __table_args__ = (
-        Index("talk_first", "at", "game", sqlite_where=text("number = 1"), postgresql_where=text("number = 1")),
+        partial_index("talk_first", "number = 1", "at", "game"),
         _CLUSTERED,
     )
 
