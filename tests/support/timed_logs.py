@@ -9,8 +9,6 @@ import base64
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.lab.machine.naive_clock import NaiveClock, to_moment, to_number
+from tests.support.forked import run_forked
 from tests.support.ledger import connected
 
 PLAYED = ("seed", "move")
@@ -190,12 +189,6 @@ def archive_faults(games: Mapping[str, Sequence[TimedEntry]], server: str) -> It
         for game, entries in games.items():
             (folder / f"{game}.jsonl").write_text("".join(f"{entry.line}\n" for entry in entries))
         words = ["audit", str(folder), "--keys", str(keys), "--jobs", "1", "--plain"]
-        done = subprocess.run(
-            [sys.executable, "-m", "hkoji", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "HKOJI_HOME": str(Path(name) / "home")},
-        )
+        done = run_forked(words, env={**os.environ, "HKOJI_HOME": str(Path(name) / "home")})
     if done.returncode:
         yield f"hkoji audit ended with {done.returncode}: {done.stdout[-2000:]} {done.stderr[-500:]}"

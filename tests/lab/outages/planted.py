@@ -75,11 +75,11 @@ def _clock_trusted() -> None:
 
 PLANTED: Final[dict[str, PlantedFault]] = {
     "decisions of any age are written": PlantedFault(
-        _any_age, "one waits long before a transaction", "contradicts the head"
+        _any_age, "one waits long before an append", "contradicts the head"
     ),
     "outages are recorded without the lock": PlantedFault(
         _recorded_without_lock,
-        "one stops within a transaction, then both",
+        "one stops before its commit, and the other before that",
         "lies in the outage",
         only_on_postgres=True,  # a file has one writer
     ),

@@ -1,4 +1,6 @@
-"""Where in its work a process can wait, stop or end: around transactions, and while it records an outage.
+"""Where in its work a process can wait, stop or end: around transactions that append, and while it records an outage.
+
+Only "before a transaction" may be one that appends nothing.
 
 A wait on SQLite is in the thread that writes, and on PostgreSQL in the task that appends. So the process goes on with
 everything else: it notes the time, and answers other requests.
@@ -12,13 +14,16 @@ import signal
 import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 from unittest.mock import patch
+
+from hkoji_server.store.sqlite import append, store
 
 from tests.lab.outages.simulated_time import ACTIONS, POINTS, SPEED, SimulatedTime
 from tests.support.driver_calls import driver_watched
 
-_BEFORE, _IN, _COMMIT, _AFTER, _RECORD, _RECORDING = range(len(POINTS))
+_BEFORE, _APPEND, _IN, _COMMIT, _AFTER, _RECORD, _RECORDING = range(len(POINTS))
 _WAIT, _STOP, _KILL = range(len(ACTIONS))
 _WATCHED: Final = ExitStack()
 """Until the process ends."""
@@ -30,6 +35,7 @@ class OrderedProcess:
     def __init__(self, simulated: SimulatedTime, number: int) -> None:
         self._simulated = simulated
         self._number = number
+        self._appends = False
         self._writes = False
 
     @property
@@ -58,12 +64,19 @@ class OrderedProcess:
 
     # --- calls of a driver in a thread ------------------------------------------------------------------------------
 
+    def note_append(self) -> None:
+        """Notes that the next transaction of the thread that writes will append."""
+        self._appends = True
+
     def before_call(self, what: str, sql: str) -> None:
         if what != "execute":
             return
         if sql.startswith("BEGIN IMMEDIATE"):
             self._writes = False
             self.reach(_BEFORE)
+            if self._appends:
+                self._appends = False
+                self.reach(_APPEND)
         elif sql == "COMMIT" and self._writes:
             self.reach(_COMMIT)
         elif sql.startswith("INSERT INTO outage"):
@@ -83,6 +96,13 @@ class OrderedProcess:
 
 def watch_sqlite(process: OrderedProcess) -> None:
     """Carries out the orders at the calls to SQLite from now on."""
+    write_of = append.write_of
+
+    def noted(*given: Any) -> Any:
+        process.note_append()
+        return write_of(*given)
+
+    patch.object(store, "write_of", noted).start()
     _WATCHED.enter_context(driver_watched(process))
 
 
@@ -92,22 +112,36 @@ def watch_postgres(process: OrderedProcess) -> None:
     from hkoji_server.store.postgres import statements
 
     pipeline, execute = psycopg.AsyncConnection.pipeline, psycopg.AsyncConnection.execute
-    execute_in_thread = psycopg.Cursor.execute
+    execute_in_thread, append_statement = psycopg.Cursor.execute, statements.append_statement
+    to_append = ContextVar("to_append", default=False)
+    write: set[Any] = set()
 
     @asynccontextmanager
     async def slow(connection: Any) -> AsyncIterator[None]:
         """A pipeline whose statements are sent one by one: then the transaction is open while it waits."""
         await process.reach_in_task(_BEFORE)
+        if to_append.get():
+            to_append.set(False)
+            await process.reach_in_task(_APPEND)
+        write.discard(connection)
         async with connection.transaction():
             yield
-            await process.reach_in_task(_COMMIT)
-        await process.reach_in_task(_AFTER)
+            if connection in write:
+                await process.reach_in_task(_COMMIT)
+        if connection in write:
+            await process.reach_in_task(_AFTER)
 
     def opened(connection: Any) -> Any:
         return slow(connection) if process.ordered else pipeline(connection)
 
+    def noted(append: Any) -> str:
+        to_append.set(True)
+        return append_statement(append)
+
     async def executed(connection: Any, sql: Any, *given: Any, **named: Any) -> Any:
         done = await execute(connection, sql, *given, **named)
+        if sql in (statements.HOLD, statements.ADD_GAME):
+            write.add(connection)
         if sql == statements.HOLD:
             await process.reach_in_task(_IN)
         return done
@@ -118,6 +152,7 @@ def watch_postgres(process: OrderedProcess) -> None:
         process.after_call("execute", str(sql))
         return done
 
+    patch.object(statements, "append_statement", noted).start()
     patch.object(psycopg.AsyncConnection, "pipeline", opened).start()
     patch.object(psycopg.AsyncConnection, "execute", executed).start()
     patch.object(psycopg.Cursor, "execute", executed_in_thread).start()

@@ -19,6 +19,7 @@ SPEED: Final = 90.0
 """How many seconds pass in a real one: two minutes are 1.3 s."""
 POINTS: Final = (
     "before a transaction",
+    "before an append",
     "in a transaction",
     "before a commit",
     "after a commit",

@@ -17,6 +17,8 @@ _MINUTES: Final = (20, 300)
 _OUTAGE: Final = (OUTAGE_AFTER + 20, OUTAGE_AFTER + 150)
 _LONG: Final = 250
 _REACHED: Final = 3.0
+_LONG_REACHED: Final = 8.0
+"""Longer than a player waits for an answer of a process that stands still, before they ask the other one."""
 _TO_RECORD: Final = 150
 """The seconds in which a process that goes on can record an outage, also on a machine with much else to do."""
 _QUIET: Final = (0.3, 1.0)
@@ -46,9 +48,10 @@ class Tormentor:
             "one waits in a transaction": lambda: self._wait("in a transaction"),
             "one waits before its commit": lambda: self._wait("before a commit"),
             "one waits after its commit": lambda: self._wait("after a commit"),
-            "one waits long before a transaction": lambda: self._wait("before a transaction", _LONG),
+            "one waits long before an append": lambda: self._wait("before an append", _LONG),
             "one waits long before its commit": lambda: self._wait("before a commit", _LONG),
             "one stops within a transaction, then both": self._stop_within,
+            "one stops before its commit, and the other before that": self._stop_after_the_other,
             "one stops while it records": lambda: self._record("stop"),
             "one is killed while it records": lambda: self._record("kill"),
             "one waits while it records": lambda: self._record("wait"),
@@ -128,6 +131,18 @@ class Tormentor:
         self._pass(_TO_RECORD)
         one.go_on()
 
+    def _stop_after_the_other(self) -> None:
+        """The other stands still already when one stops before its commit: nobody notes a later time than its T."""
+        one, other = self._pair()
+        other.stand_still()
+        self._simulated.order(one.number, POINTS.index("before a commit"), ACTIONS.index("stop"), 0)
+        if not self._reached(one, _LONG_REACHED):
+            return
+        self._pass(self._rng.uniform(*_OUTAGE))
+        other.go_on()
+        self._pass(_TO_RECORD)
+        one.go_on()
+
     def _record(self, action: str) -> None:
         """One stops, ends or waits when it is to record an outage."""
         point = POINTS.index(self._rng.choice(("before recording", "while recording")))
@@ -142,9 +157,9 @@ class Tormentor:
         other.go_on()
         self._pass(self._rng.choice((60, 150)))
 
-    def _reached(self, process: TimedProcess) -> bool:
+    def _reached(self, process: TimedProcess, seconds: float = _REACHED) -> bool:
         """Waits until a process has carried out its order. Returns whether it has."""
-        end = time.monotonic() + _REACHED
+        end = time.monotonic() + seconds
         while self._simulated.has_order(process.number):
             if time.monotonic() > end:
                 self.counts["a point was not reached"] += 1
