@@ -1,4 +1,4 @@
-"""Both players see whose letters do not arrive, and not who has stopped them."""
+"""Letters that do not arrive, which both players see, and letters to a player whose held key has been revoked."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.mail.test_mail_orders import Table
-from tests.support.mail.list_world import list_world
-from tests.support.mail.post_office import letters
+from tests.support.mail.list_world import list_world, unread
+from tests.support.mail.post_office import Letter, letters
+from tests.support.mail.reading import offered
 
 SINCE = "2026-12-03T08:00:00Z"
 
@@ -45,3 +46,60 @@ def test_a_player_who_has_written_not_me_is_shown_until_yes(table: Table) -> Non
 def test_a_player_who_has_stopped_letters_is_not_given_away(table: Table) -> None:
     table.send("stop")
     assert silent(table) == {}
+
+
+# --- a held key that is revoked ---------------------------------------------------------------------------------------
+
+
+def is_notice(letter: Letter) -> bool:
+    """Whether a letter says what is so for a player whose held key is revoked, and offers nothing to send."""
+    text = " ".join(letter.text.split())
+    said = "has been revoked: what you write here moves nothing, and your clock runs on" in text
+    how = "Answer this mail: your move" in text or "legal move" in text or "The service signs for you." in text
+    return said and not how and offered(letter) == []
+
+
+def test_letters_go_on_as_notices_when_the_held_key_is_revoked(table: Table) -> None:
+    world = table.world
+    line, head = table.line, table.head()
+    assert offered(table.letter)
+    assert world.run(world.players.revoke("bob"))
+    for order in (line, "resign", "call off"):
+        assert table.send(order) == "not done"
+        world.deliver(61)
+        (answer,) = unread(table.bob)
+        assert is_notice(answer), answer.text
+        assert "The service can no longer sign for you in this game." in " ".join(answer.text.split())
+    for order in ("show", "moves", "what?"):
+        table.send(order, to=table.letter.answered_to)
+    for letter in (world.deliver(61), unread(table.bob))[1]:
+        assert is_notice(letter), letter.text
+    assert table.head() == head
+
+
+def test_the_turn_letter_of_a_player_whose_key_is_revoked_shows_the_hand(table: Table) -> None:
+    world = table.world
+    table.send(table.line)
+    world.deliver(61)
+    unread(table.bob)
+    assert world.run(world.players.revoke("bob"))
+    before = table.head()
+    table.move()
+    assert table.head() != before
+    world.deliver(61)
+    letter = next(each for each in unread(table.bob) if each.id.startswith("<turn."))
+    assert is_notice(letter), letter.text
+    assert "You hold" in letter.text
+    # A move that came by another address is not asked back: there would be nothing to answer.
+    assert table.send("resign", sender="other@example.org", to=letter.answered_to) == "not done"
+
+
+def test_a_player_whose_key_is_revoked_makes_no_game(table: Table) -> None:
+    world = table.world
+    table.send("new address")
+    world.deliver(61)
+    commands = next(line.strip() for line in unread(table.bob)[-1].lines if line.startswith("  play+"))
+    world.run(world.players.revoke("bob"))
+    assert table.send("new hanamikoji carol carol@example.com", to=commands) == "not done"
+    assert world.run(world.store.mailbox_at("carol@example.com")) is None
+    assert world.games_of("bob") == [table.game]

@@ -214,7 +214,7 @@ def turn_over(facts: TurnOverFacts, say: Speaker) -> LetterDraft:
     if facts.action and facts.seat.cards:
         move = game.brief.written(facts.action)
         told = paragraph(say(tell("Entry {seq} is {move}.", seq=facts.seq, move=move)))
-    if game.mine:
+    if game.due:
         draft = turn(TurnFacts(facts.seat), say)
         return draft._replace(first=(*first, *draft.first), blocks=(told, *draft.blocks))
     return LetterDraft((*first, _now(game)), (told, game.signed()))
@@ -265,5 +265,5 @@ def called_off(facts: CalledOffFacts, say: Speaker) -> LetterDraft:
     """The reader wishes to call the game off."""
     game = GameWords(facts.seat, say)
     first = say(tell("You wish to call the game off. {name} can agree until the next move.", name=game.opponent))
-    blocks = turn_blocks(game) if game.mine else (game.signed(),)
+    blocks = turn_blocks(game) if game.due else (game.signed(),)
     return LetterDraft((first, game.turn()), blocks, how_to_answer(game))

@@ -181,7 +181,7 @@ def joined(facts: JoinedFacts, say: Speaker) -> LetterDraft:
     """Somebody has joined."""
     game = GameWords(facts.seat, say)
     first = say(tell("{name} has joined your game of {game}.", name=game.opponent, game=game.board.game))
-    if game.mine:
+    if game.due:
         return _with_turn(first, game)
     wait = say(tell("You get a letter when it is your turn.")) if not game.position.mine else ""
     return LetterDraft((first, wait), (game.signed(),))
@@ -205,7 +205,7 @@ def given(facts: GivenFacts, say: Speaker) -> LetterDraft:
     first = say(
         tell("{name} has given you {length} for this turn.", name=game.opponent, length=length(facts.seconds, say))
     )
-    return _with_turn(first, game) if game.mine else LetterDraft((first, game.turn()), (game.signed(),))
+    return _with_turn(first, game) if game.due else LetterDraft((first, game.turn()), (game.signed(),))
 
 
 def annul(facts: AnnulFacts, say: Speaker) -> LetterDraft:
@@ -216,7 +216,7 @@ def annul(facts: AnnulFacts, say: Speaker) -> LetterDraft:
         agree = (*sentences(say(tell("To agree, before the next move, answer:"))), *typed(say(tell("call off"))))
     else:
         agree = paragraph(say(tell("This service cannot take your consent by mail. If you play on, the game goes on.")))
-    if game.mine:
+    if game.due:
         draft = _with_turn(first, game)
         return draft._replace(blocks=(agree, *draft.blocks))
     return LetterDraft((first, game.turn()), (agree, game.signed()))

@@ -22,7 +22,8 @@ class SeatFacts(NamedTuple):
     `position` is that of the reader's seat (`read_position`), and `clock` that of the game's last entry (`read_clock`).
     With `cards` False the letter shows no cards. `held` says that the service signs for the reader, `opponent_held`
     that it signs for the other seat. `silent` and `opponent_silent` are the times since which letters to the reader
-    and to the other player do not arrive, None if they do.
+    and to the other player do not arrive, None if they do. With `signs` False the service can sign nothing for the
+    reader's seat: the key that it holds is revoked if `held`, or else the reader's own key is the only one.
     """
 
     position: Position
@@ -33,6 +34,7 @@ class SeatFacts(NamedTuple):
     opponent_held: bool = False
     silent: str | None = None
     opponent_silent: str | None = None
+    signs: bool = True
 
 
 # --- events -----------------------------------------------------------------------------------------------------------

@@ -51,7 +51,12 @@ class GameWords:
 
     @property
     def mine(self) -> bool:
-        """Whether the reader can move now."""
+        """Whether the reader can move now, by mail."""
+        return self.due and self.seat.signs
+
+    @property
+    def due(self) -> bool:
+        """Whether a move of the reader is due."""
         return bool(self.position.legal)
 
     # --- time ---------------------------------------------------------------------------------------------------------
@@ -166,13 +171,13 @@ class GameWords:
                 )
             )
             return paragraph(shown, *self.brief.left())
-        offer = self.brief.offer() if self.mine else ()
+        offer = self.brief.offer() if self.due else ()
         return (*sentences(*offer), *paragraph(*self.brief.hand(), *self.brief.left(), self.number()))
 
     def number(self) -> str:
         """A sentence on how many moves the reader has, if they are not few."""
         legal = len(self.position.legal)
-        if not self.seat.cards or legal <= _MANY:
+        if not self.seat.cards or not self.seat.signs or legal <= _MANY:
             return ""
         word = f"{TIE}{self.say(tell('moves'))}"
         return self.say(
@@ -231,12 +236,43 @@ class GameWords:
         held = ""
         if self.position.seat is None:
             held = ""
+        elif not seat.signs:
+            # It stands at the top of a letter that would otherwise say how to answer.
+            held = "" if self.position.mine else self.own_key()
         elif seat.held and seat.opponent_held:
             held = say(tell("The service signs for you, and for {name}.", name=self.opponent))
         elif seat.held:
             held = say(tell("The service signs for you."))
         entry = say(tell("Entry {seq} has the head {head}.", seq=self.course.seq, head=f"{head[:4]}\u2026{head[-4:]}"))
         return paragraph(held, entry, *self.silence())
+
+    def own_key(self) -> str:
+        """Sentences on a seat for which the service can sign no more: what to do to play on."""
+        say = self.say
+        if not self.seat.held:
+            return say(
+                tell(
+                    "You have a key of your own in this game: play on with the program hkoji. What you write here "
+                    "moves nothing."
+                )
+            )
+        return " ".join(
+            (
+                say(
+                    tell(
+                        "The key with which the service signs for you has been revoked: what you write here moves "
+                        "nothing, and your clock runs on."
+                    )
+                ),
+                say(
+                    tell(
+                        "To play on you need a key of your own: ask the operator of the service for a code, and give "
+                        "it to the program hkoji with {recover}.",
+                        recover=command("hkoji recover"),
+                    )
+                ),
+            )
+        )
 
     def proof(self) -> Block:
         """What the log proves about each seat, a sentence for each player who has come."""

@@ -56,6 +56,8 @@ def show(facts: ShowFacts, say: Speaker) -> LetterDraft:
 def moves(facts: MovesFacts, say: Speaker) -> LetterDraft:
     """All legal moves."""
     game = GameWords(facts.seat, say)
+    if not game.mine and game.due:
+        return LetterDraft((game.turn(),), (game.hand(), game.signed()), how_to_answer(game))
     if not game.mine:
         return LetterDraft((say(tell("You have no move to choose now.")), game.turn()), (game.signed(),))
     if not game.seat.cards:

@@ -36,7 +36,9 @@ def reminder(facts: ReminderFacts, say: Speaker) -> LetterDraft:
 
 
 def how_to_answer(game: GameWords) -> str:
-    """How to answer a letter with a move; empty if no move is due."""
+    """How to answer a letter with a move, or why that cannot be done; empty if no move is due."""
+    if game.position.mine and not game.seat.signs:
+        return game.own_key()
     if not game.mine:
         return ""
     return game.say(tell("Answer this mail: your move on the first line, then an empty line."))
@@ -44,8 +46,10 @@ def how_to_answer(game: GameWords) -> str:
 
 def turn_blocks(game: GameWords) -> tuple[Block, ...]:
     """What is under the rule of a letter to the player whose turn it is."""
-    if not game.mine:  # A seed is due, which no mail can bring.
+    if not game.due:  # A seed is due, which no mail can bring.
         return (paragraph(game.board.turn()), game.signed())
+    if not game.mine:
+        return ((*game.lately(), *game.table()), game.hand(), game.signed())
     return (
         (*game.lately(), *game.table()),
         game.hand(),

@@ -266,7 +266,7 @@ class LetterFacts:
         return GivenFacts(await self._seats.of(mailbox, game, await self._time.now()), seconds)
 
     async def _annul(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        return AnnulFacts(await self._seats.of(mailbox, game, await self._time.now()), by_mail=True)
+        return AnnulFacts(await self._seats.of(mailbox, game, await self._time.now()), by_mail=game.signs)
 
 
 def _fields_of(mailbox: Mailbox, game: SeatGame) -> TokenFields:

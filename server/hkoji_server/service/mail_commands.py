@@ -218,6 +218,9 @@ class MailCommands:
         if work.mailbox.state not in ("active", "stopped"):
             # Before anything is made for it, or they would take a name and a mailbox without playing.
             raise NotDoneError(tell("you are invited only: accept the invitation first"))
+        retired = await self._store.retired(work.mailbox.held_key)
+        if retired is not None and retired.revoked:
+            raise NotDoneError(tell("the key with which the service signs for you has been revoked"))
         try:
             control = parse_time_control(rest[0] if rest else DEFAULT_CLOCK)
         except UsageError as error:

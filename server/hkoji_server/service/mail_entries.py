@@ -36,6 +36,7 @@ from hkoji_server.service.mail_cases import DraftText, MailCase, read_draft
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_contract import MailDraft, MailEvidence
 
+SIGNS_NO_MORE: Final = tell("the service can no longer sign for you in this game")
 _ENTROPY_BYTES: Final = 32
 
 
@@ -234,8 +235,5 @@ def _held_key(course: Course, seat: Seat) -> str:
     """Returns the key that the service holds for a seat. Raises `IllegalError` if the player has one of their own."""
     held_key = course.setup.held_key(seat)
     if held_key is None:
-        raise IllegalError(
-            tell("the service holds no key of yours in this game any more"),
-            hint=tell("nothing was changed; play on with your own key"),
-        )
+        raise IllegalError(SIGNS_NO_MORE, hint=tell("nothing was changed; play on with your own key"))
     return held_key.gateway.key.text

@@ -28,7 +28,7 @@ from hkoji.mail.paragraph import order_paragraph
 from hkoji.messages.text import Text, quoted, tell
 from hkoji_server.service.mail_cases import STOP_WORDS, MailCase, MailOutcome
 from hkoji_server.service.mail_commands import MailCommands, stop_fields
-from hkoji_server.service.mail_entries import MailEntries
+from hkoji_server.service.mail_entries import SIGNS_NO_MORE, MailEntries
 from hkoji_server.service.mail_results import SILENT, AnswerKind, mark_last, part, shown_line, write_result
 from hkoji_server.service.mail_tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.mail_verdicts import (
@@ -55,6 +55,8 @@ _NEEDED: Final = (
     AnswerKind.CALLED_OFF,
     AnswerKind.ASKED_BACK,
 )
+_SIGNED: Final = (OrderKind.MOVE, OrderKind.RESIGN, OrderKind.CANCEL, OrderKind.CALL_OFF)
+"""The orders in a game that the service signs for a seat."""
 _ANSWERED: Final = "n"
 _DAY: Final = "day"
 _OTHERS: Final = "others"
@@ -202,6 +204,9 @@ class MailOrders:
         wrong = next((each for each in read if not may_order(each.kind, case.fields)), None)
         if wrong is not None:
             return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(wrong.line), reason=_WRONG_LETTER)])
+        signed = next((each for each in read if each.kind in _SIGNED), None)
+        if signed is not None and case.game is not None and not case.game.signs:
+            return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(signed.line), reason=SIGNS_NO_MORE)])
         if verdict.treatment is Treatment.ASKED_BACK:
             assert verdict.why is not None
             return await self._ask_back(case, read, verdict.why)

@@ -32,6 +32,7 @@ class SeatFactsReader:
             opponent_held=seat is not None and game.course.setup.held(1 - seat),
             silent=mailbox.paused,
             opponent_silent=None if other is None else other.paused,
+            signs=game.signs,
         )
 
     async def rows(self, name: str) -> tuple[GameRow, ...]:

@@ -37,6 +37,8 @@ class SeatGame(NamedTuple):
     position: Position
     clock: ClockReading
     place: TokenPlace
+    signs: bool = True
+    """Whether the service can sign for the seat: it holds a key of it that is not revoked."""
 
     @property
     def course(self) -> Course:
@@ -72,7 +74,17 @@ class SeatGames:
             if not lines:
                 raise NotFoundError(tell("game"), game)
             if lines[-1].entry.head == held.refereed.course.head:
-                return self._seat_game(held, lines, name)
+                found = self._seat_game(held, lines, name)
+                return found._replace(signs=await self._signs(found))
+
+    async def _signs(self, game: SeatGame) -> bool:
+        if game.seat is None:
+            return True
+        key = game.course.setup.held_key(game.seat)
+        if key is None:
+            return False
+        retired = await self._store.retired(key.gateway.key.text)
+        return retired is None or not retired.revoked
 
     def _seat_game(self, held: HeldGame, lines: tuple[Line, ...], name: str) -> SeatGame:
         refereed = held.refereed
