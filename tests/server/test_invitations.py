@@ -27,6 +27,7 @@ from hkoji.log.line import parse_line, read_line
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.server.waiting_room import Ear, Room
 from tests.support.conditions import PATIENCE, until, until_seen
+from tests.support.load import Wire
 from tests.support.service import Answer, Player, Service, begin, offer_of, play, serving, two_players
 
 QUICK = LookIntervals(games=0.1, lists=0.2, suspected=0.1, share=0.9)
@@ -39,7 +40,8 @@ def invite(host: Player, name: str | None) -> Answer:
     line = read_line(offer.json["line"])
     invited = entry_kinds.Invite(name) if name else None
     opened = entry_kinds.Open(entropy_commit(line.entry.game, 0, host.entropy), host.key.public, invited)
-    return host.send(host.entry(line.entry.game, (0, line.entry.head), opened))
+    assert line.receipt
+    return host.send(host.entry(line.entry.game, (0, line.entry.head), opened, seen=line.receipt.receipt.at))
 
 
 class Stream:
@@ -92,10 +94,12 @@ def test_five_hundred_invitations_hide_neither_a_move_nor_a_new_game_nor_the_nex
         old = begin(alice, bob)
         before = Stream(alice)
         opened.append(before)
-        hosts = [Player(service, f"host-{number}").register() for number in range(MANY // MOST_OF_ONE_HOST)]
-        for host in hosts:
+        wire = Wire(lambda: service.port)
+        for number in range(MANY // MOST_OF_ONE_HOST):
+            host = Player(wire, f"host-{number}").register()
             for _ in range(MOST_OF_ONE_HOST):
                 assert invite(host, "alice").status == 201
+        wire.close()
         after = Stream(alice)  # of a client that connects only now
         opened.append(after)
         played = play(alice, bob, old, 1)

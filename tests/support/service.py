@@ -268,7 +268,10 @@ class Player:
         assert own.course is not None
         return own.course
 
-    def entry(self, game: str, head: tuple[int, str], content: entry_kinds.EntryBody) -> Submission:
+    def entry(
+        self, game: str, head: tuple[int, str], content: entry_kinds.EntryBody, seen: str | None = None
+    ) -> Submission:
+        """An entry for the place after `head`, whose time of record is `seen`: by default the service is asked."""
         entry = make_entry(
             at="2026-11-20T12:00:00Z",
             body=content.to_json(),
@@ -276,7 +279,7 @@ class Player:
             game=game,
             kind=content.KIND,
             prev=head[1],
-            seen=self.time_of_record(game, head[0]),
+            seen=seen or self.time_of_record(game, head[0]),
             seq=head[0] + 1,
         )
         return Submission(entry, sign_entry(entry, self.key))
