@@ -21,7 +21,7 @@ from hkoji.game.agreement import Agreement, read_agreement
 from hkoji.game.clock import Outage, outages_between
 from hkoji.game.clock_reading import SLACK_SECONDS, ClockReading, read_clock
 from hkoji.game.course import Course
-from hkoji.game.entry_kinds import GivenTime
+from hkoji.game.entry_kinds import GivenTime, Invite
 from hkoji.game.entry_kinds.time import credited_seconds, largest_gift
 from hkoji.game.position import Position
 from hkoji.game.summary import time_of_record
@@ -87,6 +87,12 @@ def listed_time(summary: dict[str, Any]) -> GameTime:  # Any: JSON
     return GameTime(agreement, reading, utc_now(), SLACK_SECONDS if not clock["overdue"] else 0)
 
 
+def _waits_for_mail(course: Course) -> bool:
+    """Whether a game waits for somebody to join who was invited by the key that the service holds for them."""
+    invite = course.setup.invite
+    return course.joinable and isinstance(invite, Invite) and invite.key is not None
+
+
 class TimeKeeper:
     """The time of the game of `record` at `service`. `sender` knows the player and the keys; `say` gets warnings."""
 
@@ -113,7 +119,7 @@ class TimeKeeper:
         if (found.reading.left(found.now) or 0) < 0:
             found = found._replace(slack=self.slack())
         course = self._record.require().position.course
-        if course.actor is None or course.finished:
+        if course.finished or (course.actor is None and not _waits_for_mail(course)):
             return found
         try:
             said = self._service.clock(self._record.vault.game)

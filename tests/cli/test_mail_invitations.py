@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -230,6 +231,31 @@ def test_a_command_that_broke_off_is_continued_with_the_same_key(homes: Homes) -
     # That invitation has opened its game. Another one is refused, and nothing is opened.
     assert homes("alice", *NEW).code != 0
     assert opened(homes) == [done.json["game"]]
+
+
+def test_whose_letters_do_not_arrive_is_shown_before_and_after_the_game_is_joined(homes: Homes) -> None:
+    game = homes("alice", *NEW, "--json").json["game"]
+    store = SqliteStore(homes.service.data / "hkoji.sqlite3")
+    try:
+        box = loops.run(store.mailbox_at("bob@example.org"))
+        assert box is not None
+        for command in ("show", "clock"):
+            assert homes("alice", command, game, "--json").json["silent"] == {}
+            assert "not arriving" not in homes("alice", command, game).out
+        loops.run(store.change_mailbox(replace(box, paused="2026-12-03T08:00:00Z")))
+    finally:
+        store.close()
+    for command in ("show", "clock"):
+        assert homes("alice", command, game, "--json").json["silent"] == {"bob": "2026-12-03T08:00:00Z"}
+        assert "bob: mail is not arriving since" in " ".join(homes("alice", command, game).out.split())
+    # What the service was not asked about is not known.
+    assert homes("alice", "show", game, "--offline", "--json").json["silent"] == {}
+
+
+def test_no_more_is_asked_about_a_game_that_waits_for_somebody_with_an_own_key(homes: Homes) -> None:
+    game = homes.new("alice", "--invite", "carol")
+    with patch.object(ClientService, "clock", side_effect=AssertionError):
+        assert homes("alice", "show", game).code == 0
 
 
 def test_a_service_without_mail_says_so(tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ def time_json(position: Position, time: GameTime) -> dict[str, Any]:  # Any: JSO
         ],
         "outages": [each.to_json() for each in time.outages],
         "annul": list(time.annul),
+        "silent": dict(time.silent),
     }
 
 

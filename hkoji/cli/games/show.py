@@ -136,13 +136,13 @@ _encoded: dict[str, _Encoded] = {}
 
 
 def position_json(position: Position, time: GameTime, place: SeriesPlace | None = None) -> EncodedResult:
-    """Returns a position for programs, with its clock, and who has asked to call the game off. docs/json.md.
+    """Returns a position for programs, with its clock, and what else the service says of it. docs/json.md.
 
     A game of a series has its place there too, where the caller gives it.
     """
     # A batch often shows a game in which nothing has happened: then the client returns the same object again.
     game = position.course.setup.game
-    said: dict[str, Any] = {"clock": time.to_json(), "annul": list(time.annul)}
+    said: dict[str, Any] = {"clock": time.to_json(), "annul": list(time.annul), "silent": dict(time.silent)}
     if place is not None:
         said["series"] = place.to_json()
     if position.course.setup.held_keys:
