@@ -48,5 +48,5 @@ def test_a_letter_by_mail_that_shows_a_little_of_the_other_hand_is_found(
 
     monkeypatch.setattr(SeatGames, "_seat_game", reading)
     monkeypatch.setattr(brief, "left", leaking)
-    tally = worlds.sample(60)
-    assert any(leak.place.startswith("letter") for leak in tally.leaks)
+    # Which stories come depends on the tests before this one, and not every story has such a letter.
+    assert any(leak.place.startswith("letter") for _ in range(8) for leak in worlds.sample(40).leaks)
