@@ -62,15 +62,15 @@ def why_not() -> str | None:
     return None
 
 
-def run_inside(words: Sequence[str]) -> int:
-    """Runs `python -m tests.lab.mail WORDS` in namespaces of its own, and returns its exit code."""
+def run_inside(words: Sequence[str], module: str = "tests.lab.mail") -> int:
+    """Runs `python -m MODULE WORDS` in namespaces of its own, and returns its exit code."""
     if reason := why_not():
         print(f"lab: {reason}", file=sys.stderr)
         return CANNOT
     folder = Path(tempfile.mkdtemp(prefix="hkoji-mail-"))
     folder.chmod(0o755)  # the mail servers run as users of their own
     environment = {**os.environ, FOLDER: str(folder), "PATH": f"{os.environ['PATH']}:{PATH}"}
-    command = ["setpriv", "--pdeathsig", "KILL", *_UNSHARE, sys.executable, "-m", "tests.lab.mail", *words]
+    command = ["setpriv", "--pdeathsig", "KILL", *_UNSHARE, sys.executable, "-m", module, *words]
     try:
         process = subprocess.Popen(command, env=environment)
 

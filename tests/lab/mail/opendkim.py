@@ -28,15 +28,17 @@ PidFile /run/opendkim/players.pid
 """
 
 
-def start(service: str, players: str, names: NameServer) -> None:
-    """Makes keys for both domains, publishes them, and starts both programs."""
-    Path("/run/opendkim").mkdir()
-    subprocess.run(["chown", "opendkim", "/run/opendkim"], check=True)
-    guide = (EXAMPLES / "opendkim.conf").read_text().replace("hanamikoji.example", service)
-    _key(service, "hkoji", Path("/etc/dkimkeys/hkoji.private"), names)
+def start_beside_the_service(domain: str, names: NameServer) -> None:
+    """Makes a key, publishes it, and starts the program with the guide's file."""
+    guide = (EXAMPLES / "opendkim.conf").read_text().replace("hanamikoji.example", domain)
+    _key(domain, "hkoji", Path("/etc/dkimkeys/hkoji.private"), names)
     _start("service", guide)
-    key = _key(players, "post", Path("/etc/dkimkeys/post.private"), names)
-    _start("players", _PROVIDER.format(domain=players, selector="post", key=key))
+
+
+def start_of_the_players(domain: str, names: NameServer) -> None:
+    """Makes a key, publishes it, and starts the provider's program, which also verifies."""
+    key = _key(domain, "post", Path("/etc/dkimkeys/post.private"), names)
+    _start("players", _PROVIDER.format(domain=domain, selector="post", key=key))
 
 
 def _key(domain: str, selector: str, path: Path, names: NameServer) -> Path:
@@ -51,6 +53,8 @@ def _key(domain: str, selector: str, path: Path, names: NameServer) -> Path:
 
 
 def _start(name: str, settings: str) -> None:
+    Path("/run/opendkim").mkdir(exist_ok=True)
+    subprocess.run(["chown", "opendkim", "/run/opendkim"], check=True)
     path = Path(f"/etc/opendkim-{name}.conf")
     path.write_text(f"{settings}\nNameservers 127.0.0.1\n")
     done = subprocess.run(["opendkim", "-x", str(path)], capture_output=True, text=True, check=False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import imaplib
 import smtplib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,40 +54,28 @@ class ImapMailbox:
         return list(self._messages)
 
 
-class RealPostOffice:
-    """All mail servers, from their start until the namespaces end."""
+class Provider:
+    """The players' provider: Postfix, Dovecot, OpenDKIM, and a DNS that the whole machine uses."""
 
-    def __init__(self, local: str = "play") -> None:
-        began = time.monotonic()
+    def __init__(self) -> None:
         Path("/etc/resolv.conf").unlink(missing_ok=True)
         Path("/etc/resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:2 attempts:2\n")
         self.names = NameServer()
-        for domain, host, address in ((SERVICE, "mail", "127.0.0.1"), (PLAYERS, "mx", _PROVIDER)):
-            self.names.add(domain, "MX", f"10 {host}.{domain}.")
-            self.names.add(f"{host}.{domain}", "A", address)
-        self.service = beside_the_service(SERVICE, local)
+        self.names.add(PLAYERS, "MX", f"10 mx.{PLAYERS}.")
+        self.names.add(f"mx.{PLAYERS}", "A", _PROVIDER)
         self.players = of_the_players(PLAYERS, f"inet:{_PROVIDER}:8892")
         self._names: set[str] = set()
-        self.service.write()
         self.players.write()
         there = f"if !/^nobody/\n/@{PLAYERS}$/ here\nendif\n"
         (self.players.folder / "mailboxes").write_text(there)
-        base = Path("/etc/postfix/main.cf")
-        base.write_text(
-            f"compatibility_level = 3.6\nalternate_config_directories = {self.service.folder} {self.players.folder}\n"
-        )
         dovecot.write()
+
+    def start(self, *others: Callable[[], None]) -> None:
+        """Starts all servers, and others at the same time."""
+        ours = (lambda: opendkim.start_of_the_players(PLAYERS, self.names), dovecot.start, self.players.start)
         with ThreadPoolExecutor() as pool:
-            starts = [
-                pool.submit(opendkim.start, SERVICE, PLAYERS, self.names),
-                pool.submit(dovecot.start),
-                pool.submit(self.service.start),
-                pool.submit(self.players.start),
-            ]
-            for each in starts:
+            for each in [pool.submit(start) for start in (*ours, *others)]:
                 each.result()
-        self.seconds = time.monotonic() - began
-        """How long the start took."""
 
     def open(self, name: str) -> ImapMailbox:
         """The mailbox with this local part; it is made if need be."""
@@ -95,6 +83,25 @@ class RealPostOffice:
             self._names.add(name)
             dovecot.add(name)
         return ImapMailbox(f"{name}@{PLAYERS}")
+
+
+class RealPostOffice(Provider):
+    """All mail servers, from their start until the namespaces end."""
+
+    def __init__(self, local: str = "play") -> None:
+        began = time.monotonic()
+        super().__init__()
+        self.names.add(SERVICE, "MX", f"10 mail.{SERVICE}.")
+        self.names.add(f"mail.{SERVICE}", "A", "127.0.0.1")
+        self.service = beside_the_service(SERVICE, local)
+        self.service.write()
+        base = Path("/etc/postfix/main.cf")
+        base.write_text(
+            f"compatibility_level = 3.6\nalternate_config_directories = {self.service.folder} {self.players.folder}\n"
+        )
+        self.start(lambda: opendkim.start_beside_the_service(SERVICE, self.names), self.service.start)
+        self.seconds = time.monotonic() - began
+        """How long the start took."""
 
     @property
     def log(self) -> str:
