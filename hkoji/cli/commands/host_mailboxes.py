@@ -15,7 +15,7 @@ mailboxes = typer.Typer()
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the player.", show_default=False)]
 
 
-@mailboxes.command(epilog="Example: hkoji admin mail add bob bob@example.org --data /var/lib/hkoji --lang it")
+@mailboxes.command(epilog="Example: hkoji admin mail add bob bob@example.org --config /etc/hkoji/service.toml")
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name to play under.", show_default=False)],
     address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The mailbox.", show_default=False)],

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from hkoji_server.settings import PREFIX, Settings, load
 
+from tests.lab.hosting import guide_page
+
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "hosting"
 GUIDE = (ROOT / "docs" / "hosting.md").read_text()
@@ -75,6 +77,33 @@ def test_the_unit_of_mail_is_bounded_and_starts_after_the_service() -> None:
     assert {name: mail[name] for name in mail if name not in bounds} == {
         name: service[name] for name in service if name not in bounds
     }
+
+
+def main_cf() -> dict[str, str]:
+    lines = re.sub(r"^#.*\n", "", (EXAMPLES / "postfix-main.cf").read_text(), flags=re.MULTILINE)
+    return dict(re.findall(r"^(\w+) = (.*)$", lines, re.MULTILINE))
+
+
+def test_postfix_gives_the_mail_of_the_domain_to_the_service_and_letters_to_opendkim() -> None:
+    lines = main_cf()
+    assert "hanamikoji.example" not in lines["mydestination"].split(",")  # else it looks for mailboxes of its own
+    assert lines["relay_domains"] == lines["myhostname"].removeprefix("mail.") == "hanamikoji.example"
+    assert lines["relay_transport"] == f"lmtp:inet:{Settings.model_fields['mail_lmtp'].default}"
+    host, port = lines["smtpd_milters"].removeprefix("inet:").split(":")
+    assert re.search(rf"^Socket +inet:{port}@{host}$", (EXAMPLES / "opendkim.conf").read_text(), re.MULTILINE)
+
+
+def test_the_laboratory_reads_the_part_about_mail() -> None:
+    mail = guide_page.section("Mail")
+    commands = guide_page.commands(mail)
+    assert [
+        each for each in re.findall(r"^ *((?:sudo|hkoji admin) .*)$", mail, re.MULTILINE) if each not in commands
+    ] == []
+    assert "0 letters wait to be sent" in guide_page.printed(mail)
+    assert [row[1] for row in guide_page.rows(mail)] == ["A", "MX", "TXT", "TXT", "TXT"]
+    assert guide_page.packages(commands[0]) == ["postfix", "opendkim", "opendkim-tools"]
+    with pytest.raises(LookupError):
+        guide_page.section("No such heading")
 
 
 @pytest.mark.skipif(shutil.which("find") is None, reason="needs find")

@@ -21,7 +21,7 @@ _TTL: Final = 5
 class NameServer:
     """Answers from `records`: texts of records by lower-case name (without a final dot) and type.
 
-    A name without any record does not exist. Names in `silent` get no answer at all.
+    A name does not exist if neither it nor a name below it has a record. Names in `silent` get no answer at all.
     """
 
     def __init__(self, address: str = "127.0.0.1", port: int = PORT) -> None:
@@ -60,7 +60,7 @@ class NameServer:
         if texts := self.records.get((name, kind)):
             where = dns.name.from_text(name)
             answer.answer.append(dns.rrset.from_text(where, _TTL, dns.rdataclass.IN, kind, *texts))
-        elif not any(known == name for known, _ in self.records):
+        elif not any(f".{known}".endswith(f".{name}") for known, _ in self.records):
             answer.set_rcode(dns.rcode.NXDOMAIN)
         return answer.to_wire(max_size=4096)
 

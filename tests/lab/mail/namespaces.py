@@ -91,13 +91,13 @@ def enter() -> Path:
     """Makes the namespaces ready: own `/etc`, `/var` and `/run`, loopback up. Returns the laboratory's folder."""
     folder = Path(os.environ[FOLDER])
     for name in ("etc", "var"):
-        _overlay(Path("/", name), folder / "over")
+        overlay(Path("/", name), folder / "over")
     _mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
     _loopback_up()
     return folder
 
 
-def _overlay(place: Path, over: Path) -> None:
+def overlay(place: Path, over: Path) -> None:
     """Lets what is written below `place` go to the folder `over`, or to memory where that cannot hold an overlay."""
     try:
         _mount_overlay(place, over)
