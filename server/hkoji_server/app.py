@@ -57,7 +57,7 @@ from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.guarded_post import GuardedPoster
 from hkoji_server.service.held_games import HeldGames
-from hkoji_server.service.held_players import HeldPlayers, MailLimits, own_address
+from hkoji_server.service.held_players import HeldPlayers, MailLimits
 from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
 from hkoji_server.service.identity import identify
 from hkoji_server.service.invitation_answers import InvitationAnswers
@@ -75,7 +75,7 @@ from hkoji_server.service.talk import Talk
 from hkoji_server.service.tidying import tidy_at_intervals
 from hkoji_server.service.waiting_hub import WaitingHub
 from hkoji_server.service.webhook import WebhookCourier
-from hkoji_server.settings import Settings, cap_of_address, load, parse_bind, parse_rate
+from hkoji_server.settings import Settings, cap_of_address, load, own_address, parse_bind, parse_rate
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.open_store import location_of, open_rates, open_store
 from hkoji_server.store.rates import Rate

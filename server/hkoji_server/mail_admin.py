@@ -6,8 +6,9 @@ A pipe is started for each mail, so nothing is imported here that only other com
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from hkoji.errors import NotFoundError, UsageError
 from hkoji.extras import install_command
@@ -16,6 +17,9 @@ from hkoji_server.process.stderr_log import configure_logging_later
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings, load
 from hkoji_server.store.open_store import location_of, open_store
+
+if TYPE_CHECKING:
+    from hkoji_server.mail.receiving import Received
 
 _TAKEN: Final = 0
 _NOT_OURS: Final = 67
@@ -58,19 +62,23 @@ def receive(
     `sender` is that of the envelope; empty: null; None: not known. Whatever it raises, the mail has to come again.
     """
     from hkoji_server.mail.pipe import receive_once
+    from hkoji_server.store.sqlite.one_mail import SeldomError, open_for_one_mail
 
     raw = _read(file)
     settings = _settings(data, database, config)
     configure_logging_later(settings.log_level, settings.log_format)
     _existing(settings)
 
-    async def work() -> int:
-        sources = ClockAndEntropy()
-        async with open_store(location_of(settings), sources.clock) as store:
-            result = await receive_once(store, sources, settings, recipient, raw, sender)
-        return _TAKEN if result.taken else _NOT_OURS if result.not_ours else _TRY_AGAIN
+    async def work() -> Received:
+        sources, location = ClockAndEntropy(), location_of(settings)
+        if isinstance(location, Path):
+            with suppress(SeldomError), open_for_one_mail(location, sources.clock) as quick:
+                return await receive_once(quick, sources, settings, recipient, raw, sender)
+        async with open_store(location, sources.clock) as store:
+            return await receive_once(store, sources, settings, recipient, raw, sender)
 
-    return asyncio.run(work())
+    result = asyncio.run(work())
+    return _TAKEN if result.taken else _NOT_OURS if result.not_ours else _TRY_AGAIN
 
 
 def queue(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON

@@ -36,7 +36,7 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.games import Games
 from hkoji_server.service.held_games import HeldGames
-from hkoji_server.service.held_players import HeldPlayers, MailLimits, own_address
+from hkoji_server.service.held_players import HeldPlayers, MailLimits
 from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
 from hkoji_server.service.identity import identify
 from hkoji_server.service.invitation_answers import InvitationAnswers
@@ -48,7 +48,7 @@ from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
 from hkoji_server.service.tidying import tidy_at_intervals
-from hkoji_server.settings import Settings, parse_rate
+from hkoji_server.settings import Settings, own_address, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_contract import MAIL_KIND

@@ -15,8 +15,8 @@ from hkoji.errors import ForbiddenError, IllegalError, NotFoundError
 from hkoji.log.private_key import PrivateKey
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_players import HeldPlayers, own_address
-from hkoji_server.settings import Settings, load
+from hkoji_server.service.held_players import HeldPlayers
+from hkoji_server.settings import Settings, load, own_address
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_contract import SHUT, Mailbox, MailboxState
 from hkoji_server.store.open_store import location_of, open_store

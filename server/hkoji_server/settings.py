@@ -18,6 +18,7 @@ from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from hkoji.errors import StorageError, UsageError
 from hkoji.log.canonical import is_origin
+from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import shorten, tell
 from hkoji.processors import processors
 from hkoji_server.mail_settings import MailDelimiter, read_lmtp, read_own_address, read_smtp
@@ -276,3 +277,11 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
         ) from None
     except ValueError as error:  # the file is not TOML
         raise UsageError(tell("{file} is not TOML: {reason}", file=file, reason=shorten(str(error), 120))) from error
+
+
+def own_address(settings: Settings) -> OwnAddress | None:
+    """Returns the service's mail address and its delimiter; None if it sends no mail."""
+    if settings.mail is None:
+        return None
+    delimiter = settings.mail_delimiter
+    return OwnAddress(settings.mail, "" if delimiter is MailDelimiter.NONE else delimiter.value)

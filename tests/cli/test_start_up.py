@@ -15,7 +15,10 @@ from typer.exceptions import TyperException
 
 from hkoji import __version__
 from hkoji.cli import app
+from tests.mail.test_receiving import TO, Office, a_mail
+from tests.support.loops import run
 from tests.support.new_database import copy_new_database
+from tests.support.stores import sqlite_at
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,14 +41,15 @@ print("", *sorted(sys.modules), sep="\\n")
 """
 
 
-def _loaded(*words: str, home: Path) -> set[str]:
-    """The modules that a command loads."""
+def _loaded(*words: str, home: Path, given: str = "", **environment: str) -> set[str]:
+    """The modules that a command loads, which gets that input."""
     done = subprocess.run(
         [sys.executable, "-c", _LOADED, *words],
         capture_output=True,
         text=True,
         check=True,
-        env={"HKOJI_HOME": str(home), "PYTHONPATH": ":".join(sys.path)},
+        input=given,
+        env={"HKOJI_HOME": str(home), "PYTHONPATH": ":".join(sys.path), **environment},
     )
     return set(done.stdout.splitlines())
 
@@ -96,6 +100,29 @@ def test_a_service_with_a_file_loads_nothing_to_migrate_it_and_no_other_database
     names = set(_names("import hkoji_server.app, hkoji_server.mail_app"))
     assert {"sqlalchemy", "hkoji_server.store.tables"} <= names
     assert (MIGRATING | OTHER_DATABASES) & names == set()
+
+
+def test_a_mail_is_kept_without_what_only_the_service_needs(tmp_path: Path) -> None:
+    """A mail server starts a process for each mail."""
+    path = tmp_path / "data" / "hkoji.sqlite3"
+    copy_new_database(path)
+    with sqlite_at(path) as store:
+        office = Office(store)
+        run(office.time.beat())
+    words = ("admin", "mail", "receive", "--recipient", TO, "--data", str(path.parent))
+    names = _loaded(*words, home=tmp_path, given=a_mail().decode(), HKOJI_SERVER_MAIL="play@hkoji.example")
+    assert "hkoji_server.store.sqlite.one_mail" in names
+    assert {
+        "sqlalchemy",
+        "sqlmodel",
+        "structlog",
+        "rich",
+        "cryptography",
+        "typer._adapters",
+        *MIGRATING,
+    } & names == set()
+    with sqlite_at(path) as store:
+        assert run(store.incoming(1)) is not None
 
 
 def test_the_program_for_a_line_has_only_its_command() -> None:

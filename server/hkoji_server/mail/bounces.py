@@ -15,7 +15,7 @@ from hkoji.mail.bounce import class_of_status
 from hkoji.mail.mail_types import BounceClass
 from hkoji_server.log import log
 from hkoji_server.service.service_time import ServiceTime
-from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_contract import ArrivalStore
 
 _WITHIN: Final = 7 * DAY
 _ENOUGH: Final = {BounceClass.PERMANENT: 1, BounceClass.FAILED: 3}
@@ -32,7 +32,7 @@ def class_of(code: int, status: str) -> BounceClass:
 class Bounces:
     """Notes bounces of letters to mailboxes."""
 
-    def __init__(self, store: Store, time: ServiceTime) -> None:
+    def __init__(self, store: ArrivalStore, time: ServiceTime) -> None:
         self._store = store
         self._time = time
 

@@ -8,10 +8,9 @@ from hkoji.game.way import Way
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.mail.receiving import Received, Receiving
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_players import own_address
 from hkoji_server.service.service_time import ServiceTime
-from hkoji_server.settings import Settings
-from hkoji_server.store.contract import Store
+from hkoji_server.settings import Settings, own_address
+from hkoji_server.store.mail_contract import ArrivalStore
 
 _NULL_PATH = re.compile(rb"(?:From [^\n]*\n)?return-path[ \t]*:[ \t]*<>[ \t]*\r?\n", re.IGNORECASE)
 
@@ -20,7 +19,7 @@ _NOBODY = ("", "<>", "mailer-daemon")
 
 
 async def receive_once(
-    store: Store, sources: ClockAndEntropy, settings: Settings, recipient: str, raw: bytes, sender: str | None
+    store: ArrivalStore, sources: ClockAndEntropy, settings: Settings, recipient: str, raw: bytes, sender: str | None
 ) -> Received:
     """Keeps or drops a mail. `sender` is that of the envelope, None if the mail server has not said it.
 

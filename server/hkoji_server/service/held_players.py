@@ -30,10 +30,9 @@ from hkoji.mail.addresses import OwnAddress, is_mailbox
 from hkoji.mail.mail_commitment import address_hash
 from hkoji.messages.language import LANGUAGES
 from hkoji.messages.text import Text, tell
-from hkoji_server.mail_settings import MailDelimiter
 from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.settings import Registration, Settings
+from hkoji_server.settings import Registration
 from hkoji_server.store.contract import RetiredKey, Store
 from hkoji_server.store.mail_contract import (
     HeldRegistration,
@@ -256,14 +255,6 @@ def _verify_unrated(agreement: Agreement) -> None:
             tell("a game of two players who play by mail cannot be rated: the service draws all cards"),
             hint=tell("the game was not opened; open it unrated"),
         )
-
-
-def own_address(settings: Settings) -> OwnAddress | None:
-    """Returns the service's mail address and its delimiter; None if it sends no mail."""
-    if settings.mail is None:
-        return None
-    delimiter = settings.mail_delimiter
-    return OwnAddress(settings.mail, "" if delimiter is MailDelimiter.NONE else delimiter.value)
 
 
 def verify_address(address: str, own: OwnAddress) -> None:

@@ -23,8 +23,7 @@ from hkoji.game.way import Way
 from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy, log_time
-from hkoji_server.store.contract import Store
-from hkoji_server.store.time_contract import StaleDecisionError
+from hkoji_server.store.time_contract import BeatStore, StaleDecisionError
 
 JUMP: Final = 30.0
 """By how many seconds the clock must change against the one that nobody sets, to have jumped."""
@@ -56,7 +55,7 @@ class ServiceTime:
 
     def __init__(
         self,
-        store: Store,
+        store: BeatStore,
         sources: ClockAndEntropy,
         *,
         outage_after: int,

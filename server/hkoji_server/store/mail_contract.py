@@ -23,6 +23,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from hkoji.errors import HkojiError
 from hkoji.messages.text import tell
+from hkoji_server.store.time_contract import BeatStore
 
 MAIL_KIND: Final = "mail"
 """The kind of the channel of each mailbox."""
@@ -307,7 +308,30 @@ class MailEvidence:
     reader: int
 
 
-class MailStore(Protocol):
+class ArrivalStore(BeatStore, Protocol):
+    """The methods of a store by which a mail comes in."""
+
+    async def reply(self, digest: str) -> ReplyToken | None:
+        """Returns what is known of a token."""
+
+    async def mailbox_at(self, address: str) -> Mailbox | None:
+        """Returns the mailbox with an address, in any case of its letters."""
+
+    async def add_incoming(self, new: NewMail) -> KeptMail:
+        """Keeps a mail, once. Raises `StaleDecisionError` if it was received too long ago, or another outage is known.
+
+        Then nothing has changed, and the caller reads clock and outages again.
+        """
+
+    async def note_bounce(self, channel: str, digest: str, at: str, *, since: str, enough: int) -> bool:
+        """Notes that a letter to a mailbox did not arrive, once for each `digest`.
+
+        If that makes `enough` since that time, the letters of the mailbox are `paused` from `at` on, and earlier ones
+        no longer count. Returns whether this has paused them.
+        """
+
+
+class MailStore(ArrivalStore, Protocol):
     """The methods of a store that are about play by mail."""
 
     async def mail_secret(self) -> str:
@@ -331,9 +355,6 @@ class MailStore(Protocol):
 
     async def mailbox_of(self, name: str, now: str) -> Mailbox | None:
         """Returns the mailbox of a mail player, or of whoever is invited under that name now."""
-
-    async def mailbox_at(self, address: str) -> Mailbox | None:
-        """Returns the mailbox with an address, in any case of its letters."""
 
     async def mailbox_of_key(self, key: str) -> Mailbox | None:
         """Returns the mailbox for whose letters a held key is used, also an earlier key of it."""
@@ -381,9 +402,6 @@ class MailStore(Protocol):
     async def add_reply(self, reply: ReplyToken) -> None:
         """Keeps a token that goes out with a letter. One with the same digest stays as it is."""
 
-    async def reply(self, digest: str) -> ReplyToken | None:
-        """Returns what is known of a token."""
-
     async def change_reply(self, reply: ReplyToken, was: str | None = None) -> bool:
         """Replaces `expires`, `spent` and `answers` of a token. Returns False if it is not known.
 
@@ -394,12 +412,6 @@ class MailStore(Protocol):
         """Notes that the tokens of a game that went to a mailbox are no longer good, because the game is over."""
 
     # --- mails that have come -------------------------------------------------------------------------------------
-
-    async def add_incoming(self, new: NewMail) -> KeptMail:
-        """Keeps a mail, once. Raises `StaleDecisionError` if it was received too long ago, or another outage is known.
-
-        Then nothing has changed, and the caller reads clock and outages again.
-        """
 
     async def incoming(self, number: int) -> IncomingMail | None:
         """Returns a mail by its number."""
@@ -457,13 +469,6 @@ class MailStore(Protocol):
         """Counts a letter to a mailbox; counts nothing if that would be one too many of the day or the hour.
 
         `per_day` letters a UTC day go to one mailbox, and `per_hour` an hour to all together. Returns which it is.
-        """
-
-    async def note_bounce(self, channel: str, digest: str, at: str, *, since: str, enough: int) -> bool:
-        """Notes that a letter to a mailbox did not arrive, once for each `digest`.
-
-        If that makes `enough` since that time, the letters of the mailbox are `paused` from `at` on, and earlier ones
-        no longer count. Returns whether this has paused them.
         """
 
     async def mail_queue(self, now: str) -> MailQueue:

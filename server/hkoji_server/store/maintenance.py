@@ -89,7 +89,7 @@ class Maintenance:
         self._location = location
         self._engine = _engine(location)
         with self._reading() as connection:
-            found = connection.execute(SCHEMA).scalar()
+            found = connection.exec_driver_sql(SCHEMA).scalar()
         if found != newest_schema():
             raise StorageError(
                 tell(

@@ -1,6 +1,7 @@
 """The schema of a database: its number, and the migration to the schema of this program, forwards only.
 
 Alembic takes longer to load than a service to open its database, so it is loaded only where something is to migrate.
+Whoever only asks for the number does not load SQLAlchemy either.
 """
 
 from __future__ import annotations
@@ -9,20 +10,18 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Connection, inspect, text
-from sqlalchemy.exc import IntegrityError, ProgrammingError
-
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from alembic.config import Config
     from alembic.script import ScriptDirectory
+    from sqlalchemy import Connection
 
 _SCRIPTS: Final = Path(__file__).parent / "migrations"
 _TABLE: Final = "alembic_version"
 _TRIES: Final = 10
-SCHEMA: Final = text("SELECT version_num FROM alembic_version")
+SCHEMA: Final = "SELECT version_num FROM alembic_version"
 _VERSION: Final = """
     CREATE TABLE IF NOT EXISTS alembic_version (
         version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -38,7 +37,7 @@ def newest_schema() -> str:
 
 def verify_schema(connection: Connection) -> None:
     """Raises `StorageError` for another schema, and the error of the database if there is no schema."""
-    found = connection.execute(SCHEMA).scalar()
+    found = connection.exec_driver_sql(SCHEMA).scalar()
     if found != newest_schema():
         raise StorageError(
             tell(
@@ -75,6 +74,8 @@ def migrate_together(connection: Connection) -> None:
     them makes it, in the transaction in which it migrates. Others that try to make it wait for the end of that
     transaction, fail, and look again. A database that is up to date is only read.
     """
+    from sqlalchemy.exc import IntegrityError, ProgrammingError
+
     for left in reversed(range(_TRIES)):
         if _current(connection) == newest_schema():
             connection.rollback()
@@ -95,7 +96,9 @@ def migrate_together(connection: Connection) -> None:
 
 def _current(connection: Connection) -> str | None:
     """Returns the number of the database's schema, None if it has none."""
-    return connection.execute(SCHEMA).scalar() if inspect(connection).has_table(_TABLE) else None
+    from sqlalchemy import inspect
+
+    return connection.exec_driver_sql(SCHEMA).scalar() if inspect(connection).has_table(_TABLE) else None
 
 
 def _scripts(connection: Connection) -> tuple[Config, ScriptDirectory]:

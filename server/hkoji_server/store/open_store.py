@@ -12,10 +12,10 @@ from hkoji.extras import install_command
 from hkoji.messages.text import tell
 from hkoji_server.settings import Settings
 from hkoji_server.store.age import UTC_CLOCK, Clock
-from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location, parse_location
 
 if TYPE_CHECKING:
+    from hkoji_server.store.contract import Store
     from hkoji_server.store.rates import Rates
 
 

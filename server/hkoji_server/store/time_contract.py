@@ -78,8 +78,8 @@ class Beat(NamedTuple):
     clock: str | None
 
 
-class TimeStore(Protocol):
-    """The methods of a store that are about time."""
+class BeatStore(Protocol):
+    """The methods of a store by which a process knows the time in which it can decide."""
 
     async def drained(self) -> None:
         """Returns when no write that began before the call is under way.
@@ -87,6 +87,34 @@ class TimeStore(Protocol):
         So what is written after the call is at most `OLDEST` seconds older than the call, by the clock that judges its
         age. Raises `StorageError` if that takes too long.
         """
+
+    async def beat(self, way: Way, at: str) -> Beat:
+        """Notes that a process takes entries that come that way at the time `at`, unless a later time is noted.
+
+        Returns what is noted.
+        """
+
+    async def clock(self) -> str | None:
+        """Returns the time of the database; None if it has no clock of its own."""
+
+    async def last_beat(self, way: Way) -> str | None:
+        """Returns the newest time that was noted for that way; None if there is none."""
+
+    async def outages(self) -> tuple[Outage, ...]:
+        """Returns all outages of both ways, in the order in which they ended. None is ever changed or removed."""
+
+    async def close_gap(self, way: Way, beat: str | None, now: str) -> Outage | None:
+        """Records the outage of a way from `beat`, which `last_beat` has returned, until `now`, and notes `now`.
+
+        The outage begins one second after the newest of `beat`, the T of all entries that came that way, and the ends
+        of all its outages. If it would be empty, or nothing was ever noted, none is recorded, and None is returned.
+        Appends wait meanwhile. Changes nothing if it raises `StaleDecisionError`: the newest time noted is no longer
+        `beat`.
+        """
+
+
+class TimeStore(BeatStore, Protocol):
+    """The methods of a store that are about time."""
 
     # --- deadlines ------------------------------------------------------------------------------------------------
 
@@ -134,31 +162,7 @@ class TimeStore(Protocol):
     async def remove_statement(self, game: str, head: str, kind: str, name: str) -> bool:
         """Forgets a statement. Returns False if there is none."""
 
-    # --- beats and outages ----------------------------------------------------------------------------------------
-
-    async def beat(self, way: Way, at: str) -> Beat:
-        """Notes that a process takes entries that come that way at the time `at`, unless a later time is noted.
-
-        Returns what is noted.
-        """
-
-    async def clock(self) -> str | None:
-        """Returns the time of the database; None if it has no clock of its own."""
-
-    async def last_beat(self, way: Way) -> str | None:
-        """Returns the newest time that was noted for that way; None if there is none."""
-
-    async def outages(self) -> tuple[Outage, ...]:
-        """Returns all outages of both ways, in the order in which they ended. None is ever changed or removed."""
-
-    async def close_gap(self, way: Way, beat: str | None, now: str) -> Outage | None:
-        """Records the outage of a way from `beat`, which `last_beat` has returned, until `now`, and notes `now`.
-
-        The outage begins one second after the newest of `beat`, the T of all entries that came that way, and the ends
-        of all its outages. If it would be empty, or nothing was ever noted, none is recorded, and None is returned.
-        Appends wait meanwhile. Changes nothing if it raises `StaleDecisionError`: the newest time noted is no longer
-        `beat`.
-        """
+    # --- outages ------------------------------------------------------------------------------------------------------
 
     async def add_outage(self, outage: Outage, now: str) -> None:
         """Records an outage that the operator states. Appends wait meanwhile.

@@ -158,12 +158,12 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
         _serve_doomed_on_postgres(database, point, count)
         return
     from hkoji_server import app as module
-    from hkoji_server.store.sqlite import connections
+    from hkoji_server.store.sqlite import durable
     from hkoji_server.store.sqlite.store import SqliteStore
 
     doom = Doom(point, count)
     if "checkpoint" in point:
-        connections._PRAGMAS["wal_autocheckpoint"] = 60  # by default they would be too rare for a short life
+        durable.PRAGMAS["wal_autocheckpoint"] = 60  # by default they would be too rare for a short life
     create, close = module.create_app, SqliteStore.close
     closes = 0
 

@@ -41,7 +41,7 @@ from unittest.mock import patch
 from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.store.contract import Append
-from hkoji_server.store.sqlite import connections
+from hkoji_server.store.sqlite import durable
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
@@ -86,7 +86,7 @@ def planted(synchronous: str | None) -> Iterator[None]:
         yield
         return
     level = {"OFF": 0, "NORMAL": 1}[synchronous]
-    with patch.dict(connections._PRAGMAS, {"synchronous": level}):
+    with patch.dict(durable.PRAGMAS, {"synchronous": level}):
         yield
 
 

@@ -41,8 +41,8 @@ _UNFINISHED: Final = " <unfinished ...>"
 _RESUMED: Final = re.compile(r"^<\.\.\. (\w+) resumed>")
 _CARELESS: Final = """
 import sys
-from hkoji_server.store.sqlite import connections
-connections._PRAGMAS["synchronous"] = 1
+from hkoji_server.store.sqlite import durable
+durable.PRAGMAS["synchronous"] = 1
 from hkoji.cli.main import main
 sys.argv[0] = "hkoji"
 main()

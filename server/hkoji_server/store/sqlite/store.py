@@ -22,7 +22,8 @@ from hkoji_server.store.contract import Append, Decide, NewGame, OnHint
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite.append import write_of
-from hkoji_server.store.sqlite.connections import DIALECT, MAIL_READS, READS, check_settings, open_engine
+from hkoji_server.store.sqlite.connections import DIALECT, MAIL_READS, READS, driver, open_engine
+from hkoji_server.store.sqlite.durable import verify_durable
 from hkoji_server.store.sqlite.hints import SqliteHints
 from hkoji_server.store.sqlite.reader import SqliteReader
 from hkoji_server.store.sqlite.writer import SqliteWriter
@@ -60,7 +61,7 @@ class SqliteStore(SqlStore):
         self._engine = open_engine(path)
         try:
             with self._engine.connect() as connection:
-                check_settings(connection)
+                verify_durable(driver(connection))
                 # The write lock is taken before the schema is read: of several processes that start at once, one
                 # migrates and the others find the schema up to date.
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
