@@ -245,7 +245,8 @@ class Application:
                 make_mail_invitations_router(players, games, held_players),
                 make_stop_router(MailStops(store, sources)),
             ):
-                self.api.include_router(router)
+                # `include_router` would build each route a second time; there is nothing to add to them.
+                self.api.router.routes.extend(router.routes)
             self._outermost = self._with_middleware(limits)
             _tune_garbage_collection()
             log.debug(
