@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from typing import Final
 
 import pytest
@@ -212,6 +212,7 @@ def secret_of(ruleset: Ruleset, events: list[Event], seat: Seat) -> str:
     raise AssertionError("no face-down card counts")
 
 
+@cache  # or Hypothesis would validate it anew for each example
 def played(game: Game) -> st.SearchStrategy[Played]:
     """Complete games under any options."""
     return st.builds(random_game, st.sampled_from(game.rulesets), st.integers(0, 2**32 - 1))
@@ -220,9 +221,14 @@ def played(game: Game) -> st.SearchStrategy[Played]:
 ENDS: Final = ("none", "resign", "timeout", "cancel")
 
 
-@st.composite
-def partly_played(draw: st.DrawFn, game: Game) -> Played:
+@cache
+def partly_played(game: Game) -> st.SearchStrategy[Played]:
     """Games stopped anywhere: unfinished, ended by a player, or (often) played to the end."""
+    return _partly_played(game)
+
+
+@st.composite
+def _partly_played(draw: st.DrawFn, game: Game) -> Played:
     whole = draw(played(game))
     length = draw(st.one_of(st.just(len(whole.events)), st.integers(0, len(whole.events))))
     part = whole.until(length)
