@@ -13,26 +13,29 @@ from typing import IO
 
 import pytest
 from hkoji_server import mail_admin
+from hkoji_server.store.contract import Store
 
 from hkoji.errors import NotFoundError, StorageError, UsageError
 from hkoji.log.private_key import PrivateKey
-from tests.mail.test_receiving import TO, Office, a_mail
+from tests.mail.test_receiving import TO, a_mail, with_mailbox_and_token
 from tests.support.loops import run
+from tests.support.new_database import copy_new_database
 from tests.support.stores import sqlite_at
 
 HKOJI = (sys.executable, "-m", "hkoji")
 
 
+def with_identity(store: Store) -> None:
+    """A store with the key of the service too."""
+    run(store.add_identity(PrivateKey.from_seed(bytes(32)).to_openssh().decode(), "http://service"))
+    with_mailbox_and_token(store)
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """The folder of a service with bob's mailbox and one token, whose game is unknown."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    with sqlite_at(folder / "hkoji.sqlite3") as store:
-        key = PrivateKey.from_seed(bytes(32)).to_openssh().decode()
-        run(store.add_identity(key, "http://service"))
-        Office(store)
-    return folder
+    copy_new_database(tmp_path / "data" / "hkoji.sqlite3", with_identity)
+    return tmp_path / "data"
 
 
 @pytest.fixture

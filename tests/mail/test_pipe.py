@@ -13,8 +13,10 @@ import pytest
 from hkoji_server import mail_admin
 from hkoji_server.store.mail_contract import MOST_WAITING
 
-from tests.mail.test_receiving import BOUNCES, GAME, TO, TOKEN, Office, a_mail, report
+from tests.mail.test_receiving import BOUNCES, GAME, TO, TOKEN, a_mail, report, with_mailbox_and_token
+from tests.support.forked import run_forked
 from tests.support.loops import run
+from tests.support.new_database import copy_new_database
 from tests.support.stores import sqlite_at
 
 BOMBS = sorted((Path(__file__).parents[1] / "data" / "bombs").iterdir())
@@ -25,11 +27,18 @@ HKOJI = (sys.executable, "-m", "hkoji")
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a service with bob's mailbox and one token."""
     monkeypatch.setenv("HKOJI_SERVER_MAIL", "play@hkoji.example")
-    folder = tmp_path / "data"
-    folder.mkdir()
-    with sqlite_at(folder / "hkoji.sqlite3") as store:
-        Office(store)
-    return folder
+    copy_new_database(tmp_path / "data" / "hkoji.sqlite3", with_mailbox_and_token)
+    return tmp_path / "data"
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A mail has been taken in this process, so nothing is left to import."""
+    folder = tmp_path_factory.mktemp("warm") / "data"
+    copy_new_database(folder / "hkoji.sqlite3", with_mailbox_and_token)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HKOJI_SERVER_MAIL", "play@hkoji.example")
+        assert pipe(folder, a_mail()) == 0
 
 
 def pipe(data: Path, raw: bytes, to: str = TO, sender: str | None = None) -> int:
@@ -38,7 +47,7 @@ def pipe(data: Path, raw: bytes, to: str = TO, sender: str | None = None) -> int
 
 
 def program(data: Path, raw: bytes, *words: str, to: str = TO) -> subprocess.CompletedProcess[bytes]:
-    """Takes a mail as a mail server has it taken."""
+    """Takes a mail as a mail server has it taken, in a new process."""
     return subprocess.run(
         [*HKOJI, "admin", "mail", "receive", "--recipient", to, "--data", str(data), *words],
         input=raw,
@@ -46,6 +55,12 @@ def program(data: Path, raw: bytes, *words: str, to: str = TO) -> subprocess.Com
         check=False,
         env={**os.environ, "HKOJI_LANG": "en"},
     )
+
+
+def forked(data: Path, raw: bytes, *words: str, to: str = TO) -> subprocess.CompletedProcess[str]:
+    """Takes a mail by the command, in a forked process: for what does not depend on how it starts."""
+    line = ["admin", "mail", "receive", "--recipient", to, "--data", str(data), *words]
+    return run_forked(line, env={**os.environ, "HKOJI_LANG": "en"}, stdin=raw.decode())
 
 
 def kept(data: Path) -> list[tuple[str, str, str, bytes]]:
@@ -62,7 +77,7 @@ def test_a_mail_is_kept_before_the_program_ends_with_0(data: Path) -> None:
     done = program(data, raw)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert kept(data) == [("pipe", "bob", GAME, raw)]
-    assert program(data, raw).returncode == 0  # the mail server has not heard of it, and tries again
+    assert forked(data, raw).returncode == 0  # the mail server has not heard of it, and tries again
     assert len(kept(data)) == 1
 
 
@@ -74,14 +89,14 @@ def test_exit_codes(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert not (tmp_path / "none").exists()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "hkoji.sqlite3").write_bytes(b"no database at all" * 1000)
-    assert program(tmp_path / "broken", a_mail()).returncode == 75
+    assert forked(tmp_path / "broken", a_mail()).returncode == 75
     monkeypatch.setenv("HKOJI_SERVER_MAIL_DELIMITER", "?")
-    assert program(data, a_mail()).returncode == 75  # a mistake in the settings must not make mails bounce
+    assert forked(data, a_mail()).returncode == 75  # a mistake in the settings must not make mails bounce
     monkeypatch.delenv("HKOJI_SERVER_MAIL_DELIMITER")
     monkeypatch.delenv("HKOJI_SERVER_MAIL")
-    unset = program(data, a_mail())
+    unset = forked(data, a_mail())
     assert unset.returncode == 75
-    assert b"this service has no mail address" in unset.stderr
+    assert "this service has no mail address" in unset.stderr
     assert kept(data) == []
 
 
@@ -89,7 +104,7 @@ def test_while_five_mails_of_a_player_wait_another_has_to_come_again(data: Path)
     for number in range(MOST_WAITING):
         assert pipe(data, a_mail(Message_ID=f"<{number}@x>")) == 0
     assert pipe(data, a_mail(Message_ID="<6@x>")) == 75
-    assert program(data, a_mail(Message_ID="<6@x>")).returncode == 75
+    assert forked(data, a_mail(Message_ID="<6@x>")).returncode == 75
     assert len(kept(data)) == MOST_WAITING
 
 
@@ -121,9 +136,8 @@ def test_a_bounce_through_the_pipe_pauses_letters(data: Path) -> None:
 
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda path: path.stem)
 @pytest.mark.parametrize("to", [TO, BOUNCES, "play+x@hkoji.example"])
-def test_a_mail_that_is_made_to_take_long_does_not(data: Path, bomb: Path, to: str) -> None:
+def test_a_mail_that_is_made_to_take_long_does_not(warm: None, data: Path, bomb: Path, to: str) -> None:
     raw = bomb.read_bytes()
-    pipe(data, a_mail())  # what is imported once
     began = time.process_time()
     assert pipe(data, raw, to) == 0
     assert time.process_time() - began < 0.25
@@ -131,7 +145,7 @@ def test_a_mail_that_is_made_to_take_long_does_not(data: Path, bomb: Path, to: s
 
 def test_more_than_is_ever_read_is_taken_to_its_end(data: Path) -> None:
     raw = a_mail(b"x" * 2_000_000)
-    assert program(data, raw).returncode == 0
+    assert forked(data, raw).returncode == 0
     ((_, _, _, row),) = kept(data)
     assert row == raw[: 256 * 1024 + 1]
 
@@ -142,13 +156,9 @@ def test_the_queue_says_what_waits(data: Path) -> None:
     found = mail_admin.queue(data)
     assert found["mails"] == 1
     assert found["mails_since"] is not None
-    shown = subprocess.run(
-        [*HKOJI, "admin", "mail", "queue", "--data", str(data)],
-        capture_output=True,
-        check=True,
-        text=True,
-        env={**os.environ, "HKOJI_LANG": "en"},
-    )
+    line = ["admin", "mail", "queue", "--data", str(data)]
+    shown = run_forked(line, env={**os.environ, "HKOJI_LANG": "en"})
+    assert shown.returncode == 0
     assert shown.stdout.splitlines()[0] == f"1 mail waits to be processed, the oldest since {found['mails_since']}"
     assert shown.stdout.splitlines()[1] == "0 letters wait to be sent"
 
@@ -156,6 +166,7 @@ def test_the_queue_says_what_waits(data: Path) -> None:
 def test_no_secret_of_a_mail_is_printed_or_logged(data: Path) -> None:
     done = program(data, a_mail(b"the hidden word"), "--sender", "bob@example.org")
     assert done.stdout + done.stderr == b""
-    failed = program(data / "none", a_mail(b"the hidden word"))
+    failed = forked(data / "none", a_mail(b"the hidden word"))
+    assert failed.returncode == 75
     said = failed.stdout + failed.stderr
-    assert all(each not in said for each in (b"hidden", TOKEN.encode(), b"bob"))
+    assert all(each not in said for each in ("hidden", TOKEN, "bob"))

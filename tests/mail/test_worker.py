@@ -18,6 +18,7 @@ from hkoji.errors import ClockError, StorageError
 from hkoji.game.way import Way
 from tests.support.loops import run
 from tests.support.mail_contract import mail, outbox, with_mailbox
+from tests.support.new_database import copy_new_database
 from tests.support.stores import sqlite_at
 
 Deed = Callable[[int], Awaitable[None]]
@@ -28,7 +29,9 @@ class Desk:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.bob = with_mailbox(store)
+        bob = run(store.mailbox_at("bob@example.org"))
+        assert bob is not None
+        self.bob = bob
         self.passed = 0.0
         real = ClockAndEntropy()
         sources = ClockAndEntropy(
@@ -74,7 +77,9 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    with sqlite_at(tmp_path / "hkoji.sqlite3") as store:
+    path = tmp_path / "hkoji.sqlite3"
+    copy_new_database(path, with_mailbox)
+    with sqlite_at(path) as store:
         yield Desk(store)
 
 
