@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pty
 import random
@@ -21,6 +20,7 @@ from hkoji.audit.log_audit import audit
 from hkoji.local.local_games import LocalGames
 from tests.support.commands import current
 from tests.support.conditions import until
+from tests.support.home_shell import arrive, my_move, open_and_join
 from tests.support.keyboard import MORE, PROMPT, games, home
 from tests.support.processes import process_state
 from tests.support.service import HKOJI, serving
@@ -188,26 +188,17 @@ def test_keys_that_leave(key: bytes, code: int, home: Path) -> None:
 
 def test_waiting_for_the_other_player_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against a running service: the board returns when the other player has moved, and q leaves while they think."""
-
-    def shell(name: str, *words: str) -> str:
-        monkeypatch.setenv("HKOJI_HOME", str(tmp_path / name))
-        done = subprocess.run([str(HKOJI), *words], capture_output=True, text=True, check=True, timeout=300)
-        return done.stdout
-
     with serving(tmp_path / "data", forked=True) as service:
-        for name in ("alice", "bob"):
-            shell(name, "init", name)
-            shell(name, "register", "--server", service.url)
-        game = json.loads(shell("alice", "new", "--json"))["game"]
-        shell("bob", "join", game)
-        monkeypatch.setenv("HKOJI_HOME", str(tmp_path / "alice"))
+        alice, bob = (arrive(service, tmp_path / name, name) for name in ("alice", "bob"))
+        game = open_and_join(alice, bob)
+        monkeypatch.setenv("HKOJI_HOME", str(alice.home))
         with terminal(game[:8]) as (pid, screen):
             read(screen, PROMPT)
             os.write(screen, b"moves\n")
             os.write(screen, f"{legal(read(screen, PROMPT))[0]}\n".encode())
             assert "bob's turn" in read(screen, "you can go on later.\n")
-            move = json.loads(shell("bob", "show", game, "--json"))["legal"][0]  # a secret: no answer is due
-            shell("bob", "move", game, move)
+            move = my_move(bob, game)  # a secret: no answer is due
+            bob.run("move", game, move)
             assert f"bob played a secret   {move[0]}X" in read(screen, PROMPT)
             os.write(screen, b"moves\n")
             os.write(screen, f"{legal(read(screen, PROMPT))[0]}\n".encode())
@@ -215,4 +206,4 @@ def test_waiting_for_the_other_player_in_a_terminal(tmp_path: Path, monkeypatch:
             os.write(screen, b"q\n")
             assert f"The game waits for you: hkoji play {game[:8]}" in read(screen, f"play {game[:8]}\n")
             assert ended(pid, screen) == 0
-        assert json.loads(shell("alice", "show", game, "--json"))["status"] == "playing"
+        assert alice.json("show", game)["status"] == "playing"
