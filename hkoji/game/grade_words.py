@@ -37,7 +37,8 @@ _OF_YOU: Final = {
 def _of(name: str) -> dict[SeatGrade, Text]:
     return {
         SeatGrade.OWN: tell(
-            "{name} plays with an own key: the log proves that it has signed all that {name} has decided.", name=name
+            "{name} has a key of their own: the log proves that this key has signed all that {name} has decided.",
+            name=name,
         ),
         SeatGrade.CHECKED: tell(
             "{name} plays by mail, checked: {name}'s mails, signed by their mail provider, have been looked at.",

@@ -389,7 +389,7 @@ def test_a_turn_letter_says_the_clock_the_hand_and_one_move() -> None:
     assert "There are 30 legal moves (answer:  moves)." in letter.text.replace("\n", " ")
     assert len(offered(letter.text, "en")) == 1
     head = table.course.head
-    assert f"The service signs for you. Entry 9 has the head {head[:4]}\u2026{head[-4:]}." in letter.text
+    assert f"The service signs for you. Log: entry 9, head {head[:4]}\u2026{head[-4:]}." in letter.text
 
 
 @pytest.mark.parametrize(
@@ -469,9 +469,9 @@ def test_the_last_order_of_a_game_is_answered_with_the_log_unless_cards_are_not_
 @pytest.mark.parametrize(
     ("held", "grade", "of_alice", "of_bob"),
     [
-        ((), MailGrade.TOKEN, "alice plays with an own key", "You play with your own key"),
-        ((1,), MailGrade.TOKEN, "alice plays with an own key", "You play by mail, on the service's word"),
-        ((1,), MailGrade.DKIM, "alice plays with an own key", "You play by mail, as the service claims"),
+        ((), MailGrade.TOKEN, "alice has a key of their own", "You play with your own key"),
+        ((1,), MailGrade.TOKEN, "alice has a key of their own", "You play by mail, on the service's word"),
+        ((1,), MailGrade.DKIM, "alice has a key of their own", "You play by mail, as the service claims"),
         (
             (0, 1),
             MailGrade.TOKEN,

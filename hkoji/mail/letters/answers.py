@@ -29,8 +29,10 @@ from hkoji.messages.text import tell
 
 _ASKED: Final = {
     AskedWhy.SENDER: tell("Nothing was done yet: a mail for you came from another address than yours."),
-    AskedWhy.SIGNATURE: tell("Nothing was done yet: your mail came without your provider's signature."),
-    AskedWhy.REQUIRED: tell("Nothing was done yet: your mail came without the signature that we need."),
+    AskedWhy.SIGNATURE: tell("Nothing was done yet: your mail provider has signed your mails, but not this one."),
+    AskedWhy.REQUIRED: tell(
+        "Nothing was done yet: your mail provider has not signed your mail, as this service demands."
+    ),
     AskedWhy.FINAL: tell("Nothing was done yet: this cannot be taken back, so you are asked again."),
 }
 
@@ -57,8 +59,8 @@ def welcome(facts: WelcomeFacts, say: Speaker) -> LetterDraft:
         *sentences(
             say(
                 tell(
-                    "This is your address for all that belongs to no game, such as {help} or {games}. Keep it, and "
-                    "keep it for yourself; with {new} you get another one:",
+                    "This is your command address. Write to it what belongs to no game, such as {help} or {games}. "
+                    "Keep it, and show it to nobody; with {new} you get another one:",
                     help=command(say(tell("help"))),
                     games=command(say(tell("games"))),
                     new=command(say(tell("new address"))),
@@ -72,12 +74,12 @@ def welcome(facts: WelcomeFacts, say: Speaker) -> LetterDraft:
             tell(
                 "The service keeps your name, your mailbox, and the key that signs for you, and your mails for some "
                 "months, as a proof of what you played. Other players see your name, but not your mailbox: the log of "
-                "a game, which is public, has only a hash of it."
+                "a game, which is public, has only a hash of it, from which nobody can read it."
             )
         )
     )
     salt = (
-        *sentences(say(tell("To prove one day that it is your mailbox, you need this number. Keep it:"))),
+        *sentences(say(tell("To prove one day that a log means your mailbox, you need this number. Keep it:"))),
         *typed(facts.salt),
     )
     stop = paragraph(say(tell("To get no more letters, answer {stop}.", stop=command(say(tell("stop"))))))

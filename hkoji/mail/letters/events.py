@@ -143,8 +143,8 @@ def _terms(facts: InvitationFacts, say: Speaker) -> Block:
                 ),
                 say(
                     tell(
-                        "The service signs for you: it holds the key of your seat, and takes as yours what comes from "
-                        "this mailbox."
+                        "Every move is signed with a key. The service keeps one for you and signs for you: it takes as "
+                        "yours what comes from this mailbox."
                     )
                 ),
                 say(tell("Whoever can read your mail, such as the provider of your mailbox, can read your cards.")),
@@ -158,9 +158,9 @@ def _terms(facts: InvitationFacts, say: Speaker) -> Block:
 def _both_held(facts: InvitationFacts, say: Speaker) -> str:
     if not facts.host_held:
         return ""
-    signs = say(tell("The service signs for {name} too.", name=facts.host))
     if not facts.held:
-        return signs
+        return say(tell("{name} plays by mail: the service signs for {name}.", name=facts.host))
+    signs = say(tell("The service signs for {name} too.", name=facts.host))
     return f"{signs} {say(tell('Nobody can show that the service did not choose these cards.'))}"
 
 

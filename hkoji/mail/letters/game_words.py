@@ -243,7 +243,8 @@ class GameWords:
             held = say(tell("The service signs for you, and for {name}.", name=self.opponent))
         elif seat.held:
             held = say(tell("The service signs for you."))
-        entry = say(tell("Entry {seq} has the head {head}.", seq=self.course.seq, head=f"{head[:4]}\u2026{head[-4:]}"))
+        short = f"{head[:4]}\u2026{head[-4:]}"
+        entry = say(tell("Log: entry {seq}, head {head}.", seq=self.course.seq, head=short))
         return paragraph(held, entry, *self.silence())
 
     def own_key(self) -> str:

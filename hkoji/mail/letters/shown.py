@@ -181,7 +181,7 @@ def log(facts: LogFacts, say: Speaker) -> LetterDraft:
 def setting(facts: SettingFacts, say: Speaker) -> LetterDraft:
     """A setting is changed."""
     if facts.name == "commands":
-        first = say(tell("You have a new address for what belongs to no game. The old one is good for nothing now."))
+        first = say(tell("You have a new command address. The old one works no more."))
         return LetterDraft((first,), (typed(facts.value),))
     told: Text
     match facts.name, facts.value:
