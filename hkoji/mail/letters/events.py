@@ -143,8 +143,8 @@ def _terms(facts: InvitationFacts, say: Speaker) -> Block:
                 ),
                 say(
                     tell(
-                        "Every move is signed with a key. The service keeps one for you and signs for you: it takes as "
-                        "yours what comes from this mailbox."
+                        "The service signs for you, with a key that it keeps for you: it takes as yours what comes "
+                        "from this mailbox."
                     )
                 ),
                 say(tell("Whoever can read your mail, such as the provider of your mailbox, can read your cards.")),
