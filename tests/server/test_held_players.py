@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +33,7 @@ from hkoji.mail.mail_commitment import address_hash
 from tests.support.loops import run
 from tests.support.service import Answer, Player, offer_of
 from tests.support.service_in_process import Inside, drawn, inside
+from tests.support.tidied import let_it_tidy
 
 BOB = "Bob@example.org"
 ORIGIN = "http://inside"
@@ -461,6 +461,6 @@ def test_the_service_forgets_spent_tokens(tmp_path: Path, mail: str | None) -> N
         with at_work(running) as (store, _):
             for digest, spent in (("1" * 64, old), ("2" * 64, late), ("3" * 64, None)):
                 run(store.add_reply(ReplyToken(digest, "c", "bob", "", "", "turn", "", old, spent=spent)))
-            running.runner.run(asyncio.sleep(0.5))
+            let_it_tidy(running)
             kept = [run(store.reply(each * 64)) is not None for each in "123"]
     assert kept == [mail is None, True, True]

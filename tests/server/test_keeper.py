@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from unittest.mock import patch
 
 from hkoji_server.store.sql import SqlStore
 
 from tests.support.service import begin, two_players
-from tests.support.timed_games import AN_HOUR, HOUR, SLACK, inside_with_keeper, kinds, log_of
+from tests.support.timed_games import AN_HOUR, HOUR, SLACK, inside_with_keeper, kinds, let_keepers_look, log_of
 
 
 def test_a_deadline_that_was_moved_since_the_look_has_its_slack(tmp_path: Path) -> None:
@@ -23,8 +22,8 @@ def test_a_deadline_that_was_moved_since_the_look_has_its_slack(tmp_path: Path) 
             return (game,)  # as when another process moved the deadline on after the look, for an outage
 
         with patch.object(SqlStore, "overdue", seen):
-            service.runner.run(asyncio.sleep(0.3))
+            let_keepers_look(service)
         assert log_of(players[0], game) == before
         service.clock.pass_by(SLACK)
-        service.runner.run(asyncio.sleep(0.3))
+        let_keepers_look(service)
         assert kinds(players[0], game)[-2:] == ["timeout", "end"]

@@ -351,7 +351,7 @@ def test_a_service_that_does_not_know_the_time_takes_nothing_and_answers_what_on
             assert int(answer.headers["retry-after"]) == answer.json["retry_after"] > 0
             assert "connection" not in answer.headers
         refused(mover.send(accepted), 409, "conflict")  # it says nothing new
-        service.runner.run(asyncio.sleep(0.3))  # the keeper writes no timeout
+        let_keepers_look(service)  # the keeper writes no timeout
         assert [service.ask("GET", f"/v1/games/{game}{path}").status for path in reads] == [200] * len(reads)
         assert service.ask("GET", "/v1/outages").json == {"outages": []}
         assert log_of(mover, game) == before

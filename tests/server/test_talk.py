@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.talk import NOTHING_SEEN, hash_of, parse_talk
 from tests.support.service import AT, Answer, Player, begin
 from tests.support.service_in_process import Inside, inside
+from tests.support.tidied import let_it_tidy
 from tests.support.timed_games import AN_HOUR, let_keepers_look, log_of, refused, service, timed
 
 __all__ = ["service"]
@@ -186,11 +186,11 @@ def test_a_week_after_the_end_nothing_more_is_written_and_after_ninety_days_noth
         assert delete(alice, game, 1).status == 204
         service.clock.pass_by(83 * DAY - 2)
         bob.login()
-        service.runner.run(asyncio.sleep(0.3))
+        let_it_tidy(service)
         assert said(bob, game) == [(1, "alice", None), (2, "bob", "well played")]
         service.clock.pass_by(2)
         bob.login()
-        service.runner.run(asyncio.sleep(0.3))
+        let_it_tidy(service)
         assert said(bob, game) == []
         assert said(bob, going) == [(1, "alice", "hi")]
         assert len(bob.lines(game)) > 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from pathlib import Path
 from unittest.mock import patch
@@ -13,7 +12,8 @@ from hkoji_server.service import tidying
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit
 from tests.support.service import Player, offer_of
-from tests.support.service_in_process import Clock, Inside, inside
+from tests.support.service_in_process import Clock, inside
+from tests.support.tidied import let_it_tidy
 
 DAY = 86_400
 
@@ -28,10 +28,6 @@ def opened(player: Player, game: str, head: tuple[int, str]) -> int:
     """The status of the answer to an opening."""
     content = entry_kinds.Open(entropy_commit(game, 0, player.entropy), player.key.public, None)
     return player.send(player.entry(game, head, content)).status
-
-
-def let_it_tidy(service: Inside) -> None:
-    service.runner.run(asyncio.sleep(0.5))
 
 
 def test_an_offer_that_was_not_opened_is_gone_after_a_day_and_opening_it_finds_no_game(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.game_statements import make_annul
 from hkoji.log.line import format_log
 from hkoji.log.public_key import parse_public_key
+from tests.support.conditions import PATIENCE
 from tests.support.service import Answer, Player, begin
 from tests.support.service_in_process import Inside, inside
 
@@ -43,8 +44,21 @@ def inside_with_keeper(data: Path, **settings: Any) -> Iterator[Inside]:  # Any:
 
 
 def let_keepers_look(service: Inside) -> None:
-    """Gives the keeper the time to end games."""
-    service.runner.run(asyncio.sleep(0.5))
+    """Waits until the keeper has looked once, from beginning to end."""
+    look, looked = keeper.Keeper.look, asyncio.Event()
+
+    async def looking(self: keeper.Keeper) -> int:
+        try:
+            return await look(self)
+        finally:
+            looked.set()
+
+    async def work() -> None:
+        async with asyncio.timeout(PATIENCE):
+            await looked.wait()
+
+    with patch.object(keeper.Keeper, "look", looking):
+        service.runner.run(work())
 
 
 @pytest.fixture

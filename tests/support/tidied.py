@@ -1,0 +1,24 @@
+"""Waits for the tidying of a service in this process; its pace is the test's to set (`tidying.PACE`)."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+from hkoji_server.service import tidying
+from hkoji_server.store.contract import Removed, Store
+
+from tests.support.conditions import until_seen
+from tests.support.service_in_process import Inside
+
+
+def let_it_tidy(service: Inside) -> None:
+    """Waits until the service has tidied once, from beginning to end."""
+    remove, begun = tidying.remove_in_steps, 0
+
+    async def removing(store: Store, now: str, offered_before: str) -> Removed:
+        nonlocal begun
+        begun += 1
+        return await remove(store, now, offered_before)
+
+    with patch.object(tidying, "remove_in_steps", removing):
+        service.runner.run(until_seen(lambda: begun == 2))  # the first one has ended
