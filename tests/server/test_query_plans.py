@@ -145,9 +145,9 @@ async def every_method_of_notices(store: Store) -> None:
     """Calls every method of the contract that is about notices."""
     table = Table(seed=7).begin()
     await store.add_game(game_of(table))
-    for name in ("a", "b", "c", "d"):
+    for name, target in (("a", "a"), ("b", "b"), ("d", "c"), ("c", "c")):
         events = ("turn", "given", "failing")
-        await store.add_channel(Channel(name, "bob", "webhook", "https://x", events, "{}", AT, code="code"))
+        await store.add_channel(Channel(name, "bob", "webhook", f"https://{target}", events, "{}", AT, code="code"))
     await store.confirm_channel("bob", "a", "code", AT)
     await store.confirm_channel("bob", "b", "code", AT)
     told = tuple(NewNotice(table.game, seq, "turn", "bob", AT) for seq in range(4))

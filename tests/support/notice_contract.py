@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from hkoji_server.store.contract import Append, Player, RetiredKey, Store
 from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, LeasedNotice, NewNotice
 from hkoji_server.store.time_contract import StaleDecisionError
 
-from hkoji.errors import ConflictError
+from hkoji.errors import ConflictError, ExistsError
 from tests.support.loops import run
 from tests.support.table import AT, Table
 from tests.support.time_contract import FIRST, SECOND, THIRD, gift
@@ -90,6 +91,35 @@ class NoticeContract:
 
         assert sum(run(race())) == MOST_CHANNELS
         assert len(run(store.channels("bob"))) == MOST_CHANNELS
+
+    def test_an_address_has_one_channel_also_of_those_that_are_added_at_once(
+        self, store: Store, opened: Callable[[], AbstractContextManager[Store]]
+    ) -> None:
+        with_channels(store, channel("other"))
+        waiting = [channel(f"c{number}", target="https://a.example", confirmed=None, code="x") for number in range(6)]
+
+        with opened() as further:
+
+            async def race() -> list[bool]:
+                adds = (each.add_channel(one) for each, one in zip((store, further) * 3, waiting, strict=True))
+                return await asyncio.gather(*adds)
+
+            assert all(run(race()))
+        (kept,) = (each for each in run(store.channels("bob")) if each.id != "other")
+        assert kept in waiting
+        # Also a player who has as many as there may be adds it again.
+        assert run(store.add_channel(channel("third")))
+        again = replace(kept, id="again", code="y")
+        assert run(store.add_channel(again))
+        assert {each.id for each in run(store.channels("bob"))} == {"other", "third", "again"}
+        # One that is confirmed stays, and so does everything else.
+        assert run(store.confirm_channel("bob", "again", "y", SECOND))
+        before = run(store.channels("bob"))
+        with pytest.raises(ExistsError):
+            run(store.add_channel(replace(again, id="more")))
+        assert run(store.channels("bob")) == before
+        # Another player may be told at that address too.
+        assert run(store.add_channel(replace(again, id="more", player="alice")))
 
     def test_only_its_code_confirms_a_channel_and_only_once(self, store: Store) -> None:
         made = channel("a", confirmed=None, code="one")

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from hkoji.errors import (
-    ExistsError,
     ForbiddenError,
     HkojiError,
     IllegalError,
@@ -29,7 +28,7 @@ from hkoji_server.service.notice import EVENTS, Courier
 from hkoji_server.service.operator_codes import digest_of
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.store.contract import Store
-from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel
+from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, channel_exists
 
 CODE_LIFETIME: Final = DAY
 """Seconds in which a code must be typed."""
@@ -189,16 +188,12 @@ class Channels:
         return found
 
     async def _make_way(self, player: str, kind: str, address: str) -> None:
-        """Removes channels that wait for a code in vain. Raises `ExistsError` for one with this address."""
+        """Removes channels that wait for a code in vain. Raises `ExistsError` for a confirmed one with this address."""
         for each in await self._store.channels(player):
             same = (each.kind, each.target) == (kind, address)
             if same and each.confirmed is not None:
-                raise ExistsError(
-                    tell("channel"),
-                    each.id,
-                    hint=tell("nothing was changed; to change what it is told, remove it and add it again"),
-                )
-            if each.confirmed is None and (same or self._is_stale(each)):
+                raise channel_exists(each.id)
+            if each.confirmed is None and self._is_stale(each):
                 await self._store.remove_channel(player, each.id)
 
     def _is_stale(self, channel: Channel) -> bool:

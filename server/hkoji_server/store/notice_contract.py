@@ -19,8 +19,20 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from hkoji.errors import ExistsError
+from hkoji.messages.text import tell
+
 MOST_CHANNELS: Final = 3
 """How many channels a player may have."""
+
+
+def channel_exists(channel: str) -> ExistsError:
+    """Returns the error about an address for which the player has a channel, with its id."""
+    return ExistsError(
+        tell("channel"),
+        channel,
+        hint=tell("nothing was changed; to change what it is told, remove it and add it again"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +98,11 @@ class NoticeStore(Protocol):
     # --- channels -------------------------------------------------------------------------------------------------
 
     async def add_channel(self, channel: Channel) -> bool:
-        """Adds a channel of a registered player. Returns False if the player has `MOST_CHANNELS`; nothing changes."""
+        """Adds a channel of a registered player. Returns False if the player has `MOST_CHANNELS`; nothing changes.
+
+        One of the player with the same kind and target that was not confirmed makes way for it. Raises `ExistsError`,
+        and changes nothing, if there is one that was. Of several calls at once the last one counts.
+        """
 
     async def channel(self, channel: str) -> Channel | None:
         """Returns a channel."""

@@ -24,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, LeasedNotice, NewNotice
+from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, LeasedNotice, NewNotice, channel_exists
 from hkoji_server.store.tables import CHANNEL, OUTBOX, PLAYER
 
 Row = Sequence[Any]  # Any: a row has the columns that the statement selects
@@ -53,6 +53,11 @@ def add_channel(connection: Connection, new: Channel) -> bool:
     """Adds a channel: see `NoticeStore.add_channel`."""
     # Of two that are added at once on PostgreSQL, each holds the row of the player in turn.
     connection.execute(select(PLAYER.c.name).where(PLAYER.c.name == new.player).with_for_update(key_share=True)).all()
+    same = (CHANNEL.c.player == new.player, CHANNEL.c.kind == new.kind, CHANNEL.c.target == new.target)
+    for name, confirmed in connection.execute(select(CHANNEL.c.id, CHANNEL.c.confirmed).where(*same)).all():
+        if confirmed is not None:
+            raise channel_exists(name)
+        remove_channel(connection, new.player, name)
     count = select(func.count()).select_from(CHANNEL).where(CHANNEL.c.player == new.player)
     if connection.execute(count).scalar_one() >= MOST_CHANNELS:
         return False
