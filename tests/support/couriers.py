@@ -72,7 +72,7 @@ class Told:
 
     def add(self, player: str, name: str = "", **changes: Any) -> Channel:  # Any: fields of the channel
         """Gives a player a channel that works and wants to tell of everything."""
-        fields = {"kind": "noting", "target": "x", "events": EVENTS, "settings": NO_SETTINGS, "created": AT}
+        fields = {"kind": "noting", "target": name or "x", "events": EVENTS, "settings": NO_SETTINGS, "created": AT}
         channel = Channel(**{"id": name or f"of-{player}", "player": player, "confirmed": AT, **fields, **changes})
         assert self.run(self.store.add_channel(channel))
         return channel
