@@ -17,7 +17,7 @@ from hkoji.cli.log_files import LogBytes, split
 from hkoji.log.public_key import PublicKey
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "spec" / "audit.sh"
-TOOLS = ("bash", "jq", "openssl", "ssh-keygen", "sha256sum", "base64", "od")
+TOOLS = ("bash", "jq", "openssl", "ssh-keygen", "sha256sum")
 
 _FOUND = re.compile(r"([1-7]) \w+ +(FINDING|NOT UNDERSTOOD) at entry ([0-9]+): .+")
 

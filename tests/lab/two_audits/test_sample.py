@@ -228,7 +228,7 @@ def test_usage(tmp_path: Path) -> None:
 def test_a_tool_that_fails_is_no_audit_and_no_finding(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(tables()[0].text.encode())
-    for tool in ("jq", "openssl", "ssh-keygen", "sha256sum", "od"):
+    for tool in ("jq", "openssl", "ssh-keygen", "sha256sum", "cut", "paste", "head", "sort"):
         broken = tmp_path / tool
         broken.mkdir()
         (broken / tool).write_text("#!/bin/sh\necho a reason >&2\nexit 1\n")
@@ -242,7 +242,7 @@ def test_a_tool_that_fails_is_no_audit_and_no_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
-@pytest.mark.parametrize("name", ["sig", "key"])
+@pytest.mark.parametrize("name", ["sig", "key", "0", "sums", "hashed", "found", "A1"])
 def test_a_temporary_folder_that_is_full_is_no_audit_and_no_finding(tmp_path: Path, name: str) -> None:
     log = tmp_path / "log"
     log.write_bytes(tables()[0].text.encode())

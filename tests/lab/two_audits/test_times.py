@@ -73,10 +73,10 @@ Judged = tuple[set[int], tuple[int, int]]
 
 def judged(given: Sequence[str]) -> list[Judged]:
     """What the script's clock says of each of these games. One process reads them all, for the start of jq is long."""
-    program = SCRIPT.with_suffix(".jq").read_text(encoding="utf-8")
+    program = SCRIPT.with_name("audit-entries.jq").read_text(encoding="utf-8")
     each = f"def audited($lines): def inputs: $lines[];\n{program};\ninputs | fromjson | [audited(.)] | tojson"
     done = subprocess.run(
-        ["jq", "-nRr", "--arg", "step", "5", each],
+        ["jq", "-nRr", each],
         input="".join(json.dumps(rows.splitlines()) + "\n" for rows in given),
         capture_output=True,
         encoding="utf-8",
@@ -89,7 +89,7 @@ def judged(given: Sequence[str]) -> list[Judged]:
 
 
 def read_judged(lines: Sequence[str]) -> Judged:
-    found = [line.split("\t") for line in lines]
+    found = [fields for step, *fields in (line.split("\t") for line in lines) if step == "5"]
     left = re.search(r"alice (\d+) s, bob (\d+) s", found[-1][3])
     assert left, found[-1]
     return {int(row[1]) for row in found if row[0] == "3"}, (int(left[1]), int(left[2]))
