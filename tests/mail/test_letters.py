@@ -14,6 +14,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hkoji.game.agreement import Agreement
 from hkoji.game.course import Stage
@@ -40,7 +42,7 @@ from hkoji.mail.letters.facts import (
     TurnFacts,
     TurnOverFacts,
 )
-from hkoji.mail.letters.page import RULE, WIDTH, harmless
+from hkoji.mail.letters.page import RULE, TIE, WIDTH, fold, harmless, wrapped
 from hkoji.mail.letters.writing import WRITERS
 from hkoji.mail.order_types import OrderFault, OrderKind
 from hkoji.mail.orders import read_orders
@@ -576,6 +578,16 @@ def test_several_letters_of_a_game_are_one_and_of_several_games_have_no_cards() 
 )
 def test_a_line_of_a_mail_is_shown_without_what_could_mislead(line: str, shown: str) -> None:
     assert harmless(line) == shown
+
+
+@given(
+    st.text(st.sampled_from(f"ab.,;-\u00e8 \t\n\u00a0\u2028{TIE}"), max_size=100),
+    st.sampled_from([("", ""), ("  ", "     "), ("- ", "  ")]),
+)
+def test_a_text_that_fits_on_a_line_is_folded_as_any_other(text: str, margin: tuple[str, str]) -> None:
+    indent, hanging = margin
+    joined = re.sub(f"{TIE}(?=[.,;:)])", "", text).replace(f" {TIE}", TIE * 2)
+    assert fold(text, indent, hanging) == wrapped(joined, indent, hanging)
 
 
 # Every letter that can be written is in one of the tables above, so none is written without being read back here.

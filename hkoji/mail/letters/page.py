@@ -93,9 +93,21 @@ def tied(text: str) -> str:
 
 
 def fold(text: str, indent: str = "", hanging: str = "") -> list[str]:
-    """The lines of a text, broken at spaces only."""
+    """The lines of a text, broken at spaces only.
+
+    A text that fits on a line is not given to `wrapped`, which takes twelve times as long for it.
+    """
+    joined = _BEFORE_STOP.sub("", text).replace(f" {TIE}", TIE * 2)
+    if len(indent) + len(joined) > WIDTH or not joined.isprintable():
+        return wrapped(joined, indent, hanging)
+    said = joined.rstrip(" ")
+    return [f"{indent}{said}".replace(TIE, " ").rstrip()] if said else []
+
+
+def wrapped(text: str, indent: str, hanging: str) -> list[str]:
+    """The lines of any text in which the spaces that are not to be broken are ties."""
     lines = wrap(
-        _BEFORE_STOP.sub("", text).replace(f" {TIE}", TIE * 2),
+        text,
         WIDTH,
         initial_indent=indent,
         subsequent_indent=hanging,
