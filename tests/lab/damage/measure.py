@@ -29,7 +29,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import cache
 from itertools import groupby, islice
@@ -38,7 +38,7 @@ from typing import Final, NamedTuple
 
 from tests.lab.damage.held_logs import flips, undetected
 from tests.lab.damage.pieces import SAME, complaint, pieces
-from tests.lab.damage.single_bytes import SORTS, Auditor, Damage, all_damages, some_damages, sound_logs
+from tests.lab.damage.single_bytes import SORTS, Auditor, Damage, Sound, all_damages, some_damages, sound_logs
 from tests.lab.two_audits.damaged_logs import Case
 from tests.lab.two_audits.measure import compare
 from tests.support.shell_audit import missing_tools
@@ -108,11 +108,19 @@ def _mail(tries: int, seed: int, jobs: int) -> int:
     started = time.monotonic()
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
-        for each in undetected(islice(flips(random.Random(seed)), tries), Path(folder), max(jobs, 2)):
+        for each in undetected(_counted(islice(flips(random.Random(seed)), tries)), Path(folder), max(jobs, 2)):
             wrong += 1
             print(f"{each.name}: the script exits with {each.script}, hkoji with {each.hkoji}", flush=True)
     print(f"{tries:,} flipped bits in {time.monotonic() - started:.0f} s, {wrong} not detected by both")
     return int(wrong > 0)
+
+
+def _counted(tried: Iterable[tuple[Sound, Damage]]) -> Iterator[tuple[Sound, Damage]]:
+    """Those `tried`; prints how many have been taken, because all take more than an hour."""
+    for number, each in enumerate(tried):
+        if number % 1000 == 0:
+            print(f"{number:,} flipped bits begun", flush=True)
+        yield each
 
 
 def _logs(given: argparse.Namespace) -> tuple[int, list[str], list[tuple[int, Damage]]]:
