@@ -1,7 +1,8 @@
 """Games in memory, with everything that an append is compared with: head, deadline, gifts of time.
 
-A held game may be behind: another process may have appended, or kept a gift. The store's compare-and-swap notices that,
-and the game is read again. So nothing here needs a lock, and any number of processes may hold the same game.
+A game is *held* here while it is kept in memory; that has nothing to do with held keys. A held game may be behind:
+another process may have appended, or kept a gift. The store's compare-and-swap notices that, and the game is read
+again. So nothing here needs a lock, and any number of processes may hold the same game.
 """
 
 from __future__ import annotations

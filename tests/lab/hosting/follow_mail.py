@@ -170,7 +170,7 @@ def follow(guide: FollowedGuide, provider: Provider) -> None:
     servers, rest = mail.split("2. **Records", 1)
     records, rest = rest.split("3. **The process", 1)
     process, trial = rest.split("4. **A trial", 1)
-    trial, later = trial.split("\nEach line on", 1)
+    trial, later = trial.split("\nThe journal of", 1)
     for command in guide_page.commands(servers):
         if " apt-get " in command:
             missing = [name for name in guide_page.packages(command) if not _is_installed(name)]
