@@ -32,7 +32,7 @@ from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
 from tests.support.metrics import free_port, read
 from tests.support.processes import alive
 from tests.support.service import HKOJI, Service, begin, serving, start, two_players
-from tests.support.sockets import WHOLE, connected, everything, healthy
+from tests.support.sockets import WHOLE, connected, everything, healthy, served
 
 
 def workers(service: Service) -> set[int]:
@@ -266,9 +266,7 @@ def test_a_request_that_does_not_come_whole_is_ended_and_a_quiet_connection_is_k
 
 def test_one_connection_too_many_is_refused_and_no_other(strict: Service) -> None:
     with ExitStack() as stack:
-        kept = [stack.enter_context(connected(strict)) for _ in range(8)]
-        for sock in kept:
-            assert healthy(sock)
+        kept = [stack.enter_context(served(strict)) for _ in range(8)]
         answer = raw(strict)
         assert answer.startswith(b"HTTP/1.1 503 ")
         assert b"retry-after: 5\r\n" in answer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 
 from tests.support.service import Service
 
@@ -22,6 +23,21 @@ def healthy(sock: socket.socket) -> bool:
     while b'{"status":"ok"}' not in said and (part := sock.recv(65536)):
         said += part
     return said.startswith(b"HTTP/1.1 200 ")
+
+
+def served(service: Service, source: str = "127.0.0.1") -> socket.socket:
+    """A connection with a place, which a connection that was closed just now may have to leave first."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        sock = connected(service, source)
+        try:
+            if healthy(sock):
+                return sock
+        except OSError:  # the service has closed it
+            pass
+        sock.close()
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def everything(sock: socket.socket) -> bytes:
