@@ -1,5 +1,7 @@
 """Measures how commands start against an empty Typer app and a bare interpreter; `hkoji batch` against bare requests.
 
+`hkoji admin mail receive` takes one mail again and again. So after its first time it does all but write the mail's row.
+
 A batch is measured while it runs: it has answered before the clock starts, and continues afterwards. Its floor is the
 standard library's HTTP client on one persistent connection, asking the same service for the same bytes with the same
 headers, or sending moves that were signed before. Both take turns; the printed figures are medians over the rounds.
@@ -22,7 +24,10 @@ from typing import Any, NamedTuple
 from hkoji.client.transport import request_headers
 from hkoji.game.submission import Submission, format_submission
 from scripts.bench.timing import Contender, report, speeds
+from tests.mail.test_receiving import TO, Office, a_mail
+from tests.support.loops import run as run_now
 from tests.support.service import HKOJI, Player, Service, begin, serving
+from tests.support.stores import sqlite_at
 
 _EMPTY = """
 import typer
@@ -110,14 +115,20 @@ def shell(home: Path, *words: str) -> str:
 
 def _starts(folder: Path, game: str) -> None:
     (folder / "empty.py").write_text(_EMPTY)
+    post = folder / "post"
+    post.mkdir()
+    with sqlite_at(post / "hkoji.sqlite3") as store:
+        run_now(Office(store).time.beat())
 
-    def starts(*command: str, **more: str) -> Contender:
+    def starts(*command: str, given: bytes = b"", **more: str) -> Contender:
         def work() -> int:
             environment = {**os.environ, "HKOJI_HOME": str(folder / "alice"), **more}
-            subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(command, env=environment, input=given, stdout=subprocess.DEVNULL, check=True)
             return 1
 
         return work
+
+    receive = ("admin", "mail", "receive", "--recipient", TO, "--data", str(post))
 
     found = speeds(
         {
@@ -126,6 +137,9 @@ def _starts(folder: Path, game: str) -> None:
             "hkoji --help": starts(str(HKOJI), "--help"),
             "hkoji show": starts(str(HKOJI), "show", game),
             "hkoji replay FILE --at N": starts(str(HKOJI), "replay", str(folder / "game.jsonl"), "--at", "3"),
+            "hkoji admin mail receive": starts(
+                str(HKOJI), *receive, given=a_mail(), HKOJI_SERVER_MAIL="play@hkoji.example"
+            ),
             "hkoji config": starts(str(HKOJI), "config"),
             "completion of a game": starts(
                 str(HKOJI), _HKOJI_COMPLETE="complete_bash", COMP_WORDS="hkoji\nshow\n", COMP_CWORD="2"

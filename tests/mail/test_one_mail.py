@@ -17,7 +17,7 @@ from hkoji_server import mail_admin
 from hkoji_server.store.mail_contract import KeptMail, NewMail
 from hkoji_server.store.sqlite.one_mail import OneMailStore, SeldomError, open_for_one_mail
 from hkoji_server.store.sqlite.store import SqliteStore
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hkoji.errors import HkojiError
@@ -67,7 +67,13 @@ _MAILS = st.builds(
 )
 
 
+_FIVE = [(number, number + 1, 0, 2, True, True) for number in range(5)]
+"""As many mails as may wait."""
+
+
 @settings(deadline=None, max_examples=60)
+@example([*_FIVE, (6, 6, 0, 2, True, True), (4, 5, 0, 2, True, True), 3, (6, 6, 0, 2, True, True)])
+@example([*_FIVE, (6, 3, 0, 2, True, True)])
 @given(st.lists(st.one_of(_MAILS, st.integers(1, 5)), min_size=1, max_size=12))
 def test_both_ways_keep_the_same_mails(office_file: Path, steps: list[Any]) -> None:
     """A step is a mail, or the number of a mail that is closed."""
