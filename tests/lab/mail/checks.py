@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from hkoji.game.clock import parse_time
 from tests.lab.mail.mail_world import ADDRESS, UNHURRIED, MailWorld
 from tests.support.mail.in_process import MemoryPostOffice
 from tests.support.mail.mailbox_player import MailboxPlayer
@@ -54,23 +55,36 @@ class Scene:
 
     def begin(self, clock: str) -> None:
         """Alice invites bob, who accepts. Waits for the letter about bob's first turn, or alice's turn."""
-        self.alice("init", "alice")
-        self.alice("register", "--server", self.world.service.url)
-        opened = self.alice("new", "--invite", "bob", "--mail", self.bob.mailbox.address, "--clock", clock, "--json")
-        self.game = str(json.loads(opened)["game"])
+        self.open(clock)
         self.bob.answer(self.bob.next_letter(), ACCEPT["en"])
         self.until(lambda: any(entry["kind"] == "seed" and entry["by"] == "bob" for entry in self.entries))
         self.alice("show", self.game)
+
+    def open(self, clock: str, *options: str) -> None:
+        """Alice invites bob."""
+        self.alice("init", "alice")
+        self.alice("register", "--server", self.world.service.url)
+        words = ("--mail", self.bob.mailbox.address, "--clock", clock, *options, "--json")
+        self.game = str(json.loads(self.alice("new", "--invite", "bob", *words))["game"])
 
     def alice(self, *words: object) -> str:
         """A command of alice's that must succeed."""
         return self.world.hkoji(*words, home="alice")
 
     @property
+    def lines(self) -> list[Any]:  # Any: JSON
+        """The lines of the log so far."""
+        answer = self.world.service.ask("GET", f"/v1/games/{self.game}/log")
+        return [json.loads(line) for line in answer.body.splitlines()]
+
+    @property
     def entries(self) -> list[Any]:  # Any: JSON
         """The entries so far."""
-        answer = self.world.service.ask("GET", f"/v1/games/{self.game}/log")
-        return [json.loads(json.loads(line)["entry"]) for line in answer.body.splitlines()]
+        return [json.loads(line["entry"]) for line in self.lines]
+
+    def times(self) -> list[int]:
+        """When the entries so far were received, in seconds."""
+        return [parse_time(json.loads(line["receipt"]["text"])["at"]) for line in self.lines]
 
     def kinds(self) -> list[str]:
         """The kinds of the entries so far."""
@@ -202,14 +216,20 @@ def bombs_at_the_pipe(folder: Path) -> list[str]:
 def a_mailbox_that_bounces(folder: Path) -> list[str]:
     """A bounce changes nothing about the clock, and both see it. Short clocks are refused by default."""
     with scene(folder / "quick", _QUICK) as it:
-        it.begin("6s")
+        # From the answer to the invitation on nothing arrives, so the clock may be as short as commands allow.
+        it.open("2s", "--first", "guest")
+        invitation = it.bob.next_letter()
         it.office.refused[it.bob.mailbox.address] = "5.1.1 no such mailbox here"
-        while it.shown()["to_move"] == "alice":
-            it.alice("move", it.game, it.shown()["legal"][0])
+        it.bob.answer(invitation, ACCEPT["en"])
+        it.until(lambda: "join" in it.kinds())
         told = it.until(lambda: "not arriving" in it.alice("show", it.game))
         it.see("alice sees that letters do not arrive", told, it.alice("show", it.game))
         it.see("the game ends by one timeout", it.until(lambda: "end" in it.kinds(), _KEEPER), it.kinds())
         it.see("one", it.kinds().count("timeout") == 1, it.kinds())
+        if "timeout" in (kinds := it.kinds()):
+            over, times = kinds.index("timeout"), it.times()
+            began = max(at for at, kind in zip(times[:over], kinds, strict=False) if kind != "credit")
+            it.see("after the deadline", times[over] > began + 2, [*zip(kinds, times, strict=True)])
         it.audit()
         wrong = it.wrong
     with scene(folder / "default") as it:
