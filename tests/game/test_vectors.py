@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hkoji.audit.log_audit import audit
+from hkoji.audit.log_audit import Finding, audit
 from hkoji.game.commitments import duplicate_seed_commit, entropy_commit, hidden_commit, seed_commit
 from hkoji.game.course import OVER
 from hkoji.game.dealer import DuplicateDealer, ServerDealer
@@ -92,12 +93,18 @@ def test_logs_that_hold_up_to_an_entry(vector: dict[str, Any]) -> None:  # Any: 
     assert found == ([expected] if wanted else [])
 
 
+@cache
+def _findings(log: str) -> tuple[Finding, ...]:
+    """Those of the audit of `log`. Most logs here begin as others do: 1,029 beginnings are 106 different ones."""
+    keys = {name: tuple(map(parse_public_key, keys)) for name, keys in LOGS["keys"].items()}
+    return audit(log, keys).findings
+
+
 @pytest.mark.parametrize("vector", LOGS["logs"], ids=lambda vector: vector["what"])
 def test_each_beginning_of_what_holds_holds(vector: dict[str, Any]) -> None:  # Any: JSON
-    keys = {name: tuple(map(parse_public_key, keys)) for name, keys in LOGS["keys"].items()}
     lines = vector["log"].splitlines(keepends=True)
     for count in range(1, vector["holds"]):
-        assert audit("".join(lines[:count]), keys).findings == ()
+        assert _findings("".join(lines[:count])) == ()
 
 
 BY_BOTH = (
