@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ class Spell(NamedTuple):
 
     begin: str
     until: str
+    way: str
 
 
 class TimedEntry(NamedTuple):
@@ -68,7 +70,7 @@ def stored(where: Path | str) -> Stored:
         rows = database.execute(f"SELECT {columns} FROM entry ORDER BY game, seq").fetchall()
         for game, *row in rows:
             games.setdefault(game, []).append(_entry(*row))
-        found = database.execute('SELECT "from", until FROM outage ORDER BY "from"').fetchall()
+        found = database.execute('SELECT "from", until, way FROM outage ORDER BY "from"').fetchall()
     return Stored(games, [Spell(*each) for each in found])
 
 
@@ -116,9 +118,9 @@ def clock_faults(
             heads.append(entries[place - 2].head)
         taken = max((gift.seconds for gift in gifts if gift.taken and gift.head in heads), default=0)
         if entry.kind in PLAYED:
-            lost = _within(clock, outages, entry.at)
+            lost = _within(clock, _helping(outages, entries, entry.by), entry.at)
             found = entries[place + 1].body if entries[place + 1 : place + 2] and _credits(entries, place) else {}
-            gift, named = found.get("gift"), [Spell(each["from"], each["until"]) for each in found.get("outages", [])]
+            gift, named = found.get("gift"), _named(found)
             given = gift["seconds"] if gift else 0
             if given < taken or (given and not any(each.seconds == given for each in gifts if each.head in heads)):
                 yield f"entry {entry.seq} was credited {given} s, and {taken} s were given and acknowledged"
@@ -129,7 +131,11 @@ def clock_faults(
         elif entry.kind == "timeout":
             if entry.at <= clock.deadline():
                 yield f"the timeout of {entry.at} is not after {clock.deadline()}, the deadline of the log"
-            credits = taken + _seconds(clock, _within(clock, outages, entry.at))
+            loser = next(name for name, seat in seats.items() if seat == entry.body["seat"])
+            helping = _helping(outages, entries, loser)
+            if around := [each for each in helping if each.begin <= entry.at < each.until]:
+                yield f"the timeout of {entry.at} came while its seat could not answer: {around}"
+            credits = taken + _seconds(clock, _within(clock, helping, entry.at))
             due = clock.deadline(credits)
             if entry.at <= later(due, slack):
                 yield f"the timeout of {entry.at} is not {slack} s after {due}, with {credits} s more"
@@ -157,7 +163,18 @@ def _owes(following: Iterable[TimedEntry], seats: Mapping[str, int]) -> int | No
 
 def _within(clock: NaiveClock, outages: Sequence[Spell], at: str) -> list[Spell]:
     since = to_moment(clock.since).strftime(_FORM)
-    return [each for each in outages if since <= each.begin and each.until <= at]
+    cut = [each._replace(begin=max(since, each.begin)) for each in outages if each.until <= at]
+    return [each for each in cut if each.begin < each.until]
+
+
+def _named(body: Any) -> list[Spell]:  # Any: JSON
+    return [Spell(each["from"], each["until"], each["way"]) for each in body.get("outages", [])]
+
+
+def _helping(outages: Iterable[Spell], entries: Iterable[TimedEntry], name: str) -> list[Spell]:
+    """The outages of the way that is open to a player: by mail if each of their entries came so."""
+    way = "mail" if all("mail" in each.body for each in entries if each.by == name) else "http"
+    return [each for each in outages if each.way == way]
 
 
 def _seconds(clock: NaiveClock, outages: Iterable[Spell]) -> int:
@@ -165,19 +182,37 @@ def _seconds(clock: NaiveClock, outages: Iterable[Spell]) -> int:
 
 
 def outage_faults(kept: Stored) -> Iterator[str]:
-    """What is wrong with the outages: a time of record within one, or one that logs and table do not both have."""
-    for before, after in zip(kept.outages, kept.outages[1:], strict=False):
-        if after.begin <= before.until:
-            yield f"the outages {before} and {after} touch"
+    """What is wrong with the outages: a time of record within one, or one that logs and table do not both have.
+
+    Only an entry that came by mail contradicts an outage of mail. The service's own are judged by those of HTTP. A
+    credit may name the part of an outage that lies in its turn.
+    """
+    for way in ("http", "mail"):
+        ordered = [each for each in kept.outages if each.way == way]
+        for before, after in pairwise(ordered):
+            if after.begin <= before.until:
+                yield f"the outages {before} and {after} touch"
     for game, entries in kept.games.items():
         for entry in entries:
-            for outage in kept.outages:
+            match entry.body.get("mail"):
+                case None:
+                    way = "http"
+                case {"grade": "none"}:  # nobody sent it
+                    continue
+                case _:
+                    way = "mail"
+            for outage in (each for each in kept.outages if each.way == way):
                 if outage.begin <= entry.at < outage.until:
                     yield f"{game}: entry {entry.seq} of {entry.at} lies in the outage {outage}"
             if entry.kind in ("credit", "annul"):
-                named = {Spell(each["from"], each["until"]) for each in entry.body["outages"]}
-                if strange := named - set(kept.outages):
-                    yield f"{game}: entry {entry.seq} names outages that nobody has recorded: {sorted(strange)}"
+                strange = [each for each in _named(entry.body) if not any(_part(each, of) for of in kept.outages)]
+                if strange:
+                    yield f"{game}: entry {entry.seq} names outages that nobody has recorded: {strange}"
+
+
+def _part(one: Spell, of: Spell) -> bool:
+    """Whether an outage is another one, or the last part of it."""
+    return of.begin <= one.begin and (one.until, one.way) == (of.until, of.way)
 
 
 def archive_faults(games: Mapping[str, Sequence[TimedEntry]], server: str) -> Iterator[str]:

@@ -134,6 +134,7 @@ class ListWorld:
     """Whether a mail is processed as soon as it is kept."""
     taken: list[int] = field(default_factory=list)
     """The numbers of the mails that were kept."""
+    outage_after: int = NEVER_OUT
     after_letter: Callable[[], None] = lambda: None
     """Called when the mail server has taken a letter."""
 
@@ -161,7 +162,7 @@ class ListWorld:
 
     def restart(self, store: Store) -> None:
         """Puts another mail process in the place of this one: nothing that was in its memory is left."""
-        new = self.run(_make(self.service, store, MailGrade.TOKEN, 20, 500))
+        new = self.run(_make(self.service, store, MailGrade.TOKEN, 20, 500, self.outage_after))
         new.delivery.couriers["mail"] = self.courier
         self.delivery, self.time, self.held = new.delivery, new.time, new.held
         self.players, self.seeds, self.keeper, self.parts = new.players, new.seeds, new.keeper, new.parts
@@ -172,7 +173,7 @@ class ListWorld:
         opened = self.service.store()
         store = self.run(opened.__aenter__())
         try:
-            other = self.run(_make(self.service, store, MailGrade.TOKEN, 20, 500))
+            other = self.run(_make(self.service, store, MailGrade.TOKEN, 20, 500, self.outage_after))
             other.lists, other.delivery.couriers["mail"] = self.lists, ListCourier(other)
             yield other
         finally:
@@ -295,6 +296,7 @@ def list_world(
     per_day: int = 20,
     per_hour: int = 500,
     seeds_at_once: bool = False,
+    outage_after: int = NEVER_OUT,
     **settings: Any,  # Any: settings by name
 ) -> Iterator[ListWorld]:
     """A world for the duration of a block. The service's own tasks do nothing by themselves.
@@ -306,23 +308,27 @@ def list_world(
         patch("hkoji_server.app.keep_at_intervals", _never),
         patch("hkoji_server.app.tidy_at_intervals", _never),
         nullcontext() if seeds_at_once else patch("hkoji_server.app.send_seeds_at_intervals", _never),
-        inside(data, outage_after=NEVER_OUT, **settings) as service,
+        inside(data, outage_after=outage_after, **settings) as service,
     ):
         service.ask("GET", "/v1/service")
         opened = service.store()
         store = service.runner.run(opened.__aenter__())
         try:
-            world = service.runner.run(_make(service, store, require, per_day, per_hour))
+            world = service.runner.run(_make(service, store, require, per_day, per_hour, outage_after))
             world.delivery.couriers["mail"] = ListCourier(world)
             yield world
         finally:
             service.runner.run(opened.__aexit__(None, None, None))
 
 
-async def _make(service: Inside, store: Store, require: MailGrade, per_day: int, per_hour: int) -> ListWorld:
+async def _make(
+    service: Inside, store: Store, require: MailGrade, per_day: int, per_hour: int, outage_after: int
+) -> ListWorld:
     sources = ClockAndEntropy(service.clock, drawn(f"mail {next(_PROCESSES)}"), service.clock.elapsed)
     key, origin = await identify(store, sources, None, "http://inside")
-    time = ServiceTime(store, sources, outage_after=NEVER_OUT, way=Way.MAIL, unprocessed=store.oldest_unprocessed_mail)
+    time = ServiceTime(
+        store, sources, outage_after=outage_after, way=Way.MAIL, unprocessed=store.oldest_unprocessed_mail
+    )
     await time.beat()
     held = HeldGames(store, 100)
     players = HeldPlayers(store, sources, key, origin=origin, own=OWN)
@@ -358,7 +364,9 @@ async def _make(service: Inside, store: Store, require: MailGrade, per_day: int,
     delivery = NoticeDelivery(store, held, time, sources, {}, origin=origin)
     seeds = HeldSeeds(store, held, games, sources)
     keeper = Keeper(store, held, time, sources, key, slack=120, ways=(Way.MAIL,))
-    return ListWorld(service, store, delivery, time, held, players, seeds, seed_due, keeper, parts)
+    return ListWorld(
+        service, store, delivery, time, held, players, seeds, seed_due, keeper, parts, outage_after=outage_after
+    )
 
 
 def _never(*_: Any) -> Coroutine[Any, Any, object]:  # Any: as the service calls it
