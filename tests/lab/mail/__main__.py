@@ -4,13 +4,15 @@
     python -m tests.lab.mail play --game hanamikoji --lang en --seats mail,cli --in-process
     python -m tests.lab.mail play --game geishas-road --lang it --seats mail,mail
     python -m tests.lab.mail checks         the clock, the pipe, a mail process that is away; with mailboxes in memory
+    python -m tests.lab.mail letters 1000 FOLDER    many letters of random games as files, with what is wrong with them
     python -m tests.lab.mail loops          what answers by itself, forwards or comes back
     python -m tests.lab.mail raise          mails that cannot be kept
     python -m tests.lab.mail kill 500       the mail process is killed while players play
     python -m tests.lab.mail load 10000     many mails at once
 
 `play` plays a whole game and audits it; it writes the log to g.jsonl. With --in-process the players' mailboxes are in
-memory, and it runs on any machine, as `checks` does. Everything else needs Linux, root, Postfix, Dovecot and OpenDKIM.
+memory, and it runs on any machine, as `checks` and `letters` do. Everything else needs Linux,
+root, Postfix, Dovecot and OpenDKIM.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from tests.lab.mail.namespaces import FOLDER, enter, run_inside
 from tests.lab.mail.play import WantedGame, judge, play_by_mail
 from tests.lab.mail.post import check_post
 from tests.lab.mail.real_post_office import DOOR, SMTP, RealPostOffice
+from tests.lab.mail.written import write_letters
 from tests.support.mail.in_process import MemoryPostOffice
 from tests.support.mail.post_office import PostOffice
 from tests.support.metrics import free_port
@@ -48,6 +51,8 @@ def main(words: list[str]) -> int:
         return _play_in_process(given)
     if given.command == "checks":
         return _check(given.name)
+    if given.command == "letters":
+        return _told(write_letters(given.letters, given.folder, given.seed))
     if FOLDER not in os.environ:
         return run_inside(words)
     folder = enter()
@@ -116,6 +121,10 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("post", help="the mail servers themselves")
     checks = commands.add_parser("checks", help="around the clock")
     checks.add_argument("name", nargs="*", help=f"default: all of {', '.join(CHECKS)}")
+    written = commands.add_parser("letters", help="many letters as files")
+    written.add_argument("letters", type=int)
+    written.add_argument("folder", type=Path)
+    written.add_argument("--seed", type=int, default=1)
     commands.add_parser("loops", help="what answers by itself")
     commands.add_parser("raise", help="mails that cannot be kept")
     kill = commands.add_parser("kill", help="a mail process that is killed")
