@@ -24,10 +24,9 @@ from typing import Any, NamedTuple
 from hkoji.client.transport import request_headers
 from hkoji.game.submission import Submission, format_submission
 from scripts.bench.timing import Contender, report, speeds
-from tests.mail.test_receiving import TO, Office, a_mail
+from tests.mail.test_receiving import TO, a_mail, office_at
 from tests.support.loops import run as run_now
 from tests.support.service import HKOJI, Player, Service, begin, serving
-from tests.support.stores import sqlite_at
 
 _EMPTY = """
 import typer
@@ -116,9 +115,8 @@ def shell(home: Path, *words: str) -> str:
 def _starts(folder: Path, game: str) -> None:
     (folder / "empty.py").write_text(_EMPTY)
     post = folder / "post"
-    post.mkdir()
-    with sqlite_at(post / "hkoji.sqlite3") as store:
-        run_now(Office(store).time.beat())
+    with office_at(post / "hkoji.sqlite3") as office:
+        run_now(office.time.beat())
 
     def starts(*command: str, given: bytes = b"", **more: str) -> Contender:
         def work() -> int:

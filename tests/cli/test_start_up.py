@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 
 from hkoji import __version__
 from hkoji.cli import app
-from tests.mail.test_receiving import TO, Office, a_mail
+from tests.mail.test_receiving import TO, a_mail, office_at
 from tests.support.loops import run
 from tests.support.new_database import copy_new_database
 from tests.support.stores import sqlite_at
@@ -105,9 +105,7 @@ def test_a_service_with_a_file_loads_nothing_to_migrate_it_and_no_other_database
 def test_a_mail_is_kept_without_what_only_the_service_needs(tmp_path: Path) -> None:
     """A mail server starts a process for each mail."""
     path = tmp_path / "data" / "hkoji.sqlite3"
-    copy_new_database(path)
-    with sqlite_at(path) as store:
-        office = Office(store)
+    with office_at(path) as office:
         run(office.time.beat())
     words = ("admin", "mail", "receive", "--recipient", TO, "--data", str(path.parent))
     names = _loaded(*words, home=tmp_path, given=a_mail().decode(), HKOJI_SERVER_MAIL="play@hkoji.example")

@@ -24,7 +24,7 @@ from hkoji.errors import HkojiError
 from hkoji.game.clock import Outage
 from hkoji.game.way import Way
 from tests.mail.test_pipe import data, kept, pipe
-from tests.mail.test_receiving import GAME, Office, a_mail
+from tests.mail.test_receiving import GAME, a_mail, with_mailbox_and_token
 from tests.support.loops import run
 from tests.support.stores import sqlite_at
 
@@ -49,7 +49,7 @@ def office_file() -> Iterator[Path]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "hkoji.sqlite3"
         with sqlite_at(path) as store:
-            Office(store)
+            with_mailbox_and_token(store)
             run(store.beat(Way.MAIL, _at(-5)))
             run(store.add_outage(Outage(_at(-9000), _at(-8000), Way.MAIL), _at(0)))
             run(store.add_outage(Outage(_at(-9500), _at(-7900), Way.HTTP), _at(0)))
