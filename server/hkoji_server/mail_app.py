@@ -51,7 +51,7 @@ from hkoji_server.service.tidying import tidy_at_intervals
 from hkoji_server.settings import Settings, own_address, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
-from hkoji_server.store.mail_contract import MAIL_KIND
+from hkoji_server.store.mail_values import MAIL_KIND
 from hkoji_server.store.open_store import location_of, open_rates, open_store
 from hkoji_server.store.rates import Rate
 

@@ -18,7 +18,7 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.held_players import HeldPlayers
 from hkoji_server.settings import Settings, load, own_address
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import SHUT, Mailbox, MailboxState
+from hkoji_server.store.mail_values import SHUT, Mailbox, MailboxState
 from hkoji_server.store.open_store import location_of, open_store
 
 T = TypeVar("T")

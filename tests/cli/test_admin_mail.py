@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.store.mail_contract import EVENTS_OF
+from hkoji_server.store.mail_values import EVENTS_OF
 
 from hkoji.cli.exits import Exit
 from hkoji.game.held_keys import read_gateway, require_strong_gateway, verify_gateway

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.store.mail_contract import MailDraft
+from hkoji_server.store.mail_values import MailDraft
 
 from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from hkoji_server import mail_admin
-from hkoji_server.store.mail_contract import KeptMail, NewMail
+from hkoji_server.store.mail_values import KeptMail, NewMail
 from hkoji_server.store.sqlite.one_mail import OneMailStore, SeldomError, open_for_one_mail
 from hkoji_server.store.sqlite.store import SqliteStore
 from hypothesis import example, given, settings

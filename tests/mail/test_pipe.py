@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from hkoji_server import mail_admin
-from hkoji_server.store.mail_contract import MOST_WAITING
+from hkoji_server.store.mail_values import MOST_WAITING
 
 from tests.mail.test_receiving import BOUNCES, GAME, TO, TOKEN, a_mail, report, with_mailbox_and_token
 from tests.support.forked import run_forked

@@ -16,7 +16,7 @@ from hkoji_server.mail.receiving import Received, Receiving, digest_of
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import MOST_WAITING, IncomingMail, ReplyToken
+from hkoji_server.store.mail_values import MOST_WAITING, IncomingMail, ReplyToken
 
 from hkoji.errors import StorageError
 from hkoji.game.way import Way

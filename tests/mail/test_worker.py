@@ -12,7 +12,7 @@ from hkoji_server.mail.worker import MailWorker, work_at_intervals
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import SET_ASIDE, IncomingMail, Mailbox
+from hkoji_server.store.mail_values import SET_ASIDE, IncomingMail, Mailbox
 
 from hkoji.errors import ClockError, StorageError
 from hkoji.game.way import Way

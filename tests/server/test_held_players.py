@@ -13,7 +13,7 @@ import pytest
 from hkoji_server.service import tidying
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.held_players import HeldPlayers, MailLimits
-from hkoji_server.store.mail_contract import MOST_INVITED_A_DAY, RESERVED_SECONDS, ReplyToken
+from hkoji_server.store.mail_values import MOST_INVITED_A_DAY, RESERVED_SECONDS, ReplyToken
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.errors import HkojiError

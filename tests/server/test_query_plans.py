@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from hkoji_server.store.contract import OfferQuota, OpenFilter, OperatorCode, Player, Query, RetiredKey, Speed, Store
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.mail_contract import HeldRegistration, MailDraft, NewAnswer
+from hkoji_server.store.mail_values import HeldRegistration, MailDraft, NewAnswer
 from hkoji_server.store.notice_contract import Channel, NewNotice
 from hkoji_server.store.postgres.store import open_postgres
 from hkoji_server.store.sqlite import connections as module

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hkoji_server.service.letter_threads import LetterIds, LetterThreads
 from hkoji_server.store.contract import Append, NewGame, Player, RetiredKey, Store
-from hkoji_server.store.mail_contract import (
+from hkoji_server.store.mail_values import (
     EVENTS_OF,
     MOST_INVITED_A_DAY,
     MOST_TRIES,

@@ -24,7 +24,8 @@ from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.service.service_time import ServiceTime
-from hkoji_server.store.mail_contract import NO_GAME, ArrivalStore, MailVia, NewMail
+from hkoji_server.store.mail_contract import ArrivalStore
+from hkoji_server.store.mail_values import NO_GAME, MailVia, NewMail
 from hkoji_server.store.time_contract import StaleDecisionError
 
 _TRIES: Final = 5

@@ -18,7 +18,7 @@ from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import LONGEST_TRIED, MOST_TRIES, SET_ASIDE, NewAnswer, WaitingMail
+from hkoji_server.store.mail_values import LONGEST_TRIED, MOST_TRIES, SET_ASIDE, NewAnswer, WaitingMail
 
 PACE: Final = 1.0
 """The seconds between two looks for mails that other processes have kept."""

@@ -46,7 +46,7 @@ from hkoji_server.service.mail_tokens import MailTokens, answered_by
 from hkoji_server.service.seat_facts import SeatFactsReader
 from hkoji_server.service.seat_games import SeatGame, SeatGames
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import IncomingMail, Mailbox
+from hkoji_server.store.mail_values import IncomingMail, Mailbox
 
 _WIDTH: Final = 72
 _IN_VAIN: Final = tell("it could not be processed; the operator of the service knows")

@@ -30,7 +30,7 @@ from hkoji_server.service.notice_rules import notice_of_annul, notices_of_gift
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import SHUT
+from hkoji_server.store.mail_values import SHUT
 from hkoji_server.store.player_keys import verify_not_revoked
 from hkoji_server.store.time_contract import KeptStatement, StaleDecisionError
 

@@ -34,13 +34,7 @@ from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Registration
 from hkoji_server.store.contract import RetiredKey, Store
-from hkoji_server.store.mail_contract import (
-    HeldRegistration,
-    KeptCertificate,
-    KeptHeldKey,
-    Mailbox,
-    NewMailbox,
-)
+from hkoji_server.store.mail_values import HeldRegistration, KeptCertificate, KeptHeldKey, Mailbox, NewMailbox
 
 UNCHANGED: Final = tell("nothing was changed")
 

@@ -26,7 +26,7 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
 from hkoji_server.service.held_games import HeldGames
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import MailDraft
+from hkoji_server.store.mail_values import MailDraft
 
 PACE: Final = 5.0
 """The seconds between two looks, on average."""

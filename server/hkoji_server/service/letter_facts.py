@@ -42,7 +42,7 @@ from hkoji_server.service.seat_facts import SeatFactsReader
 from hkoji_server.service.seat_games import SeatGame, SeatGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import UNASKED_DAYS, IncomingMail, Mailbox
+from hkoji_server.store.mail_values import UNASKED_DAYS, IncomingMail, Mailbox
 from hkoji_server.store.notice_contract import Channel
 
 LetterOfEvent = Callable[[Mailbox, SeatGame], Awaitable[OneLetter | None]]

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.mail_commitment import Purpose, token_digest
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import Mailbox, ReplyToken
+from hkoji_server.store.mail_values import Mailbox, ReplyToken
 
 _REMEMBERED: Final = 20
 """How many letters of a game to a mailbox are remembered."""

@@ -32,7 +32,7 @@ from hkoji_server.service.mail_entries import Entered, MailEntries
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart, part, shown_line
 from hkoji_server.service.mail_tokens import MailTokens, kept_token
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import NO_GAME, Mailbox
+from hkoji_server.store.mail_values import NO_GAME, Mailbox
 from hkoji_server.store.time_contract import StaleDecisionError
 
 INVITATION_SECONDS: Final = 7 * DAY

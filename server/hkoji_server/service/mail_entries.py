@@ -34,7 +34,7 @@ from hkoji_server.service.games import Games, MailArrival
 from hkoji_server.service.held_games import HeldGame, HeldGames
 from hkoji_server.service.mail_cases import DraftText, MailCase, read_draft
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import MailDraft, MailEvidence
+from hkoji_server.store.mail_values import MailDraft, MailEvidence
 
 SIGNS_NO_MORE: Final = tell("the service can no longer sign for you in this game")
 _ENTROPY_BYTES: Final = 32

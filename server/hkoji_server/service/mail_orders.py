@@ -42,7 +42,7 @@ from hkoji_server.service.mail_verdicts import (
 from hkoji_server.service.seat_games import SeatGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Query, Store
-from hkoji_server.store.mail_contract import NO_GAME, SHUT, IncomingMail, Mailbox, NewAnswer, ReplyToken
+from hkoji_server.store.mail_values import NO_GAME, SHUT, IncomingMail, Mailbox, NewAnswer, ReplyToken
 
 ANSWERS_A_DAY: Final = 3
 """How many answers a token gets in a UTC day, beside those that nobody can do without (`_is_needed`)."""

@@ -50,9 +50,9 @@ class AnswerKind(StrEnum):
     CURRENT = "current"
     """The current letter of a game, for a mail to the bare address."""
     OTHER_BYTES = "other bytes"
-    """Another mail of the player has the same Message-ID: `mail_contract.OTHER_BYTES`."""
+    """Another mail of the player has the same Message-ID: `mail_values.OTHER_BYTES`."""
     SET_ASIDE = "set aside"
-    """The mail was tried in vain: `mail_contract.SET_ASIDE`."""
+    """The mail was tried in vain: `mail_values.SET_ASIDE`."""
 
 
 class AnswerPart(NamedTuple):

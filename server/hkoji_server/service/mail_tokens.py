@@ -18,7 +18,7 @@ from hkoji.log.line import Line
 from hkoji.mail.mail_commitment import Purpose, TokenFields, make_nonce, make_token, token_digest
 from hkoji.mail.order_purposes import is_resign_again
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_contract import Mailbox, ReplyToken
+from hkoji_server.store.mail_values import Mailbox, ReplyToken
 
 LEAVES_TURN: Final = frozenset({"rekey", "revoke", "delegate", "credit"})
 """The kinds of entry that a token of a turn does not name."""

@@ -8,7 +8,7 @@ from typing import Final
 from hkoji.mail.letters.facts import GameRow, SeatFacts
 from hkoji_server.service.seat_games import SeatGame
 from hkoji_server.store.contract import GameSummary, Query, Store
-from hkoji_server.store.mail_contract import Mailbox
+from hkoji_server.store.mail_values import Mailbox
 
 _MOST_ROWS: Final = 50
 

@@ -18,7 +18,7 @@ from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.talk import KEPT, WRITTEN
 from hkoji_server.store.contract import Removed, Store
-from hkoji_server.store.mail_contract import SPENT_DAYS
+from hkoji_server.store.mail_values import SPENT_DAYS
 
 PACE: Final = 600.0
 """The seconds between two looks."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, delete, func, insert, literal_column, select, update
 
-from hkoji_server.store.mail_contract import MAIL_KIND, MailQueue, WaitingSum
 from hkoji_server.store.mail_tables import BOUNCE, INCOMING, MAILBOX
+from hkoji_server.store.mail_values import MAIL_KIND, MailQueue, WaitingSum
 from hkoji_server.store.tables import OUTBOX
 
 

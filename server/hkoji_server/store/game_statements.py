@@ -16,7 +16,7 @@ from hkoji.errors import ConflictError, NotFoundError
 from hkoji.messages.text import tell
 from hkoji_server.store.age import latest
 from hkoji_server.store.incoming import hold_new
-from hkoji_server.store.mail_contract import ClosedMailError
+from hkoji_server.store.mail_values import ClosedMailError
 from hkoji_server.store.notice_contract import NewNotice
 from hkoji_server.store.notices import add_notices
 from hkoji_server.store.statements import Row, outage_number

@@ -27,7 +27,8 @@ from sqlalchemy import (
 from hkoji.errors import NotFoundError
 from hkoji.messages.text import tell
 from hkoji_server.store.age import latest
-from hkoji_server.store.mail_contract import (
+from hkoji_server.store.mail_tables import INCOMING, MAILBOX
+from hkoji_server.store.mail_values import (
     ANSWER_EVENT,
     MOST_WAITING,
     OTHER_BYTES,
@@ -37,7 +38,6 @@ from hkoji_server.store.mail_contract import (
     NewMail,
     WaitingMail,
 )
-from hkoji_server.store.mail_tables import INCOMING, MAILBOX
 from hkoji_server.store.mailboxes import add_letter
 from hkoji_server.store.statements import outage_number
 from hkoji_server.store.time_contract import StaleDecisionError

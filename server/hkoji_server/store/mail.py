@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, exists, func, i
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.mail_contract import MailDraft, MailEvidence, ReplyToken
 from hkoji_server.store.mail_tables import DRAFT, EVIDENCE, LETTER_COUNT, REPLY
+from hkoji_server.store.mail_values import MailDraft, MailEvidence, ReplyToken
 from hkoji_server.store.tables import GAME, OUTBOX, SERVICE
 
 _DAY: Final = len("2026-01-01")

@@ -18,8 +18,8 @@ from sqlalchemy import (
 )
 
 from hkoji_server.store import incoming
-from hkoji_server.store.mail_contract import SHUT
 from hkoji_server.store.mail_tables import CERTIFICATE, DRAFT, EVIDENCE, HELD_KEY, MAILBOX, REPLY
+from hkoji_server.store.mail_values import SHUT
 from hkoji_server.store.mailboxes import COLUMNS, JOINED
 from hkoji_server.store.reservations import standing, times, used
 from hkoji_server.store.statements import Values, compiled

@@ -1,4 +1,4 @@
-"""The tables of play by mail, for both backends. `mail_contract` explains what the columns mean."""
+"""The tables of play by mail, for both backends. `mail_values` explains what the columns mean."""
 
 from __future__ import annotations
 

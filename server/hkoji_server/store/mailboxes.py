@@ -15,7 +15,17 @@ from hkoji.game.time_control import DAY
 from hkoji.messages.text import tell
 from hkoji_server.store import player_keys
 from hkoji_server.store.contract import Player
-from hkoji_server.store.mail_contract import (
+from hkoji_server.store.mail_tables import (
+    BOUNCE,
+    CERTIFICATE,
+    EVIDENCE,
+    HELD_KEY,
+    INCOMING,
+    MAIL_INVITATION,
+    MAILBOX,
+    REPLY,
+)
+from hkoji_server.store.mail_values import (
     EVENTS_OF,
     MAIL_KIND,
     MOST_INVITED_A_DAY,
@@ -26,16 +36,6 @@ from hkoji_server.store.mail_contract import (
     KeptHeldKey,
     Mailbox,
     NewMailbox,
-)
-from hkoji_server.store.mail_tables import (
-    BOUNCE,
-    CERTIFICATE,
-    EVIDENCE,
-    HELD_KEY,
-    INCOMING,
-    MAIL_INVITATION,
-    MAILBOX,
-    REPLY,
 )
 from hkoji_server.store.notices import outbox_row, writing
 from hkoji_server.store.reservations import standing_at, used, verify_not_reserved

@@ -14,8 +14,8 @@ from hkoji.errors import ExistsError
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
 from hkoji.messages.text import tell
-from hkoji_server.store.mail_contract import RESERVED_SECONDS, UNASKED_DAYS
 from hkoji_server.store.mail_tables import MAILBOX
+from hkoji_server.store.mail_values import RESERVED_SECONDS, UNASKED_DAYS
 from hkoji_server.store.tables import GAME
 
 Time: TypeAlias = ColumnElement[str] | str

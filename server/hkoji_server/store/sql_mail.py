@@ -8,7 +8,9 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from hkoji_server.store import bounces, incoming, mail, mailboxes
-from hkoji_server.store.mail_contract import (
+from hkoji_server.store.mail_contract import MailStore
+from hkoji_server.store.mail_reads import MailReads, reserved_values
+from hkoji_server.store.mail_values import (
     CONFIRM_EVENT,
     NO_GAME,
     SET_ASIDE,
@@ -21,14 +23,12 @@ from hkoji_server.store.mail_contract import (
     MailDraft,
     MailEvidence,
     MailQueue,
-    MailStore,
     NewAnswer,
     NewMail,
     NewMailbox,
     ReplyToken,
     WaitingMail,
 )
-from hkoji_server.store.mail_reads import MailReads, reserved_values
 from hkoji_server.store.mailboxes import newest_first, read_mailbox
 from hkoji_server.store.sql_steps import SqlSteps
 from hkoji_server.store.statements import Values

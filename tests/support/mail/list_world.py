@@ -32,7 +32,7 @@ from hkoji_server.service.notice_delivery import NoticeDelivery
 from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Query, Store
-from hkoji_server.store.mail_contract import IncomingMail, Mailbox, NewMail
+from hkoji_server.store.mail_values import IncomingMail, Mailbox, NewMail
 from hkoji_server.store.notice_contract import Channel
 
 from hkoji.game import entry_kinds

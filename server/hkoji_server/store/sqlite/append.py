@@ -13,7 +13,7 @@ from hkoji_server.store import player_keys
 from hkoji_server.store.age import Clock, latest
 from hkoji_server.store.contract import Append, Hint, hint_of
 from hkoji_server.store.incoming import is_new
-from hkoji_server.store.mail_contract import ClosedMailError
+from hkoji_server.store.mail_values import ClosedMailError
 from hkoji_server.store.notices import outbox_rows, wanting_values, writing
 from hkoji_server.store.sqlite.connections import DIALECT, READS, driver
 from hkoji_server.store.sqlite.writer import Work

@@ -18,7 +18,7 @@ from typing import Any, Final
 from hkoji.game.clock import Outage
 from hkoji.game.way import Way
 from hkoji_server.store.age import Clock, latest
-from hkoji_server.store.mail_contract import MOST_WAITING, KeptMail, Mailbox, NewMail, ReplyToken
+from hkoji_server.store.mail_values import MOST_WAITING, KeptMail, Mailbox, NewMail, ReplyToken
 from hkoji_server.store.migrate import SCHEMA, newest_schema
 from hkoji_server.store.sqlite.durable import BUSY_SECONDS, make_durable, verify_durable
 from hkoji_server.store.time_contract import Beat

@@ -1,0 +1,297 @@
+"""What the store keeps of play by mail: mailboxes, held keys, tokens, mails, drafts and evidence as values; and limits.
+
+A *mailbox* is a channel of kind `mail` whose owner answers its letters. A *held key* is a key that the service keeps
+and uses for such a player. A *mail* is what a player sends, a *letter* what the service sends. `mail_contract` has the
+methods of the store that take and return these values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+from hkoji.errors import HkojiError
+from hkoji.messages.text import tell
+
+MAIL_KIND: Final = "mail"
+"""The kind of the channel of each mailbox."""
+ANSWER_EVENT: Final = "answer"
+"""The event of the letter that answers a mail. Its `seq` is the number of the mail, and its game may be empty."""
+CONFIRM_EVENT: Final = "confirm"
+"""The event of the letter that asks the owner of a mailbox to confirm it. Its `seq` is 0 and its game empty."""
+NO_GAME: Final = ""
+"""The game of what belongs to none."""
+MOST_WAITING: Final = 5
+"""How many mails of one name may wait unprocessed."""
+MOST_TRIES: Final = 3
+"""After how many failures a mail is set aside."""
+LONGEST_TRIED: Final = 3600
+"""After how many seconds since its first try a mail is set aside."""
+SPENT_DAYS: Final = 60
+"""For how many days a token that is no longer good is remembered."""
+RESERVED_SECONDS: Final = 3600
+"""For how long the name of an invited mailbox is reserved before a game with the invitation is opened."""
+UNASKED_DAYS: Final = 30
+"""For how many days the operator's invitation without a game stands."""
+MOST_INVITED_A_DAY: Final = 5
+"""How many mailboxes a player may invite in 24 hours. Invitations that are refused count too."""
+MOST_UNANSWERED: Final = 3
+"""How many invitations of one mailbox may stay unanswered in a year."""
+OTHER_BYTES: Final = '{"answer":"other bytes"}'
+"""The result of a mail that was not kept, because an earlier one has its Message-ID and other bytes."""
+SET_ASIDE: Final = '{"answer":"set aside"}'
+"""The result of a mail that was set aside."""
+
+MailVia = Literal["lmtp", "pipe", "imap"]
+"""How a mail has come in."""
+MailState = Literal["new", "done", "failed"]
+"""`failed`: set aside, with its bytes; the operator can have it processed again."""
+MailboxState = Literal["invited", "active", "stopped", "locked", "suspended", "blocked"]
+"""`invited`: the owner has not accepted yet. `stopped`: the owner wants no letters but answers. `locked`: the owner has
+said that it was somebody else. `suspended`: the operator has locked it, and nobody else can unlock it. `blocked`: the
+owner, who was only invited, wants no more invitations."""
+
+EVENTS_OF: Final[Mapping[MailboxState, tuple[str, ...]]] = {
+    "invited": ("invited",),
+    "active": ("turn", "remind1", "remind2", "over", "invited", "joined", "declined", "given", "annul"),
+    "stopped": (),
+    "locked": (),
+    "suspended": (),
+    "blocked": (),
+}
+"""The events of which the owner of a mailbox is told. Answers, and letters that ask to confirm, are sent in any
+state."""
+
+SHUT: Final = ("locked", "suspended")
+"""The states in which a mailbox gets no letters but answers, and its mails order nothing."""
+
+
+class ClosedMailError(HkojiError):
+    """Nothing was written: the mail that has led to it is closed, or was set aside."""
+
+    code = "closed"
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            tell("mail {number} is closed or was set aside", number=number), hint=tell("nothing was changed")
+        )
+        self.number = number
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """A mailbox of the player `name`, or of somebody who is invited under that name.
+
+    `channel` is the id of its channel. `address` is as it was written; the channel has it as its `target`. `held_key`
+    is the public text of the held key that new games get. With `orders` its mails are orders, else they only answer
+    letters that ask. With `cards` letters show the player's own cards. `dkim_seen` is 0 if no mail had grade `dkim`,
+    or else how many more answers without DKIM in a row clear that. `counter` numbers the command address. `paused` is
+    since when letters do not arrive. `heard` is when the last mail came that was from the owner.
+    """
+
+    channel: str
+    name: str
+    address: str
+    held_key: str
+    lang: str
+    state: MailboxState
+    since: str
+    """When it got this state."""
+    orders: bool = True
+    cards: bool = True
+    dkim_seen: int = 0
+    counter: int = 0
+    paused: str | None = None
+    heard: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptHeldKey:
+    """A key that the service holds for the player `name`: its public text, and its OpenSSH private key text."""
+
+    key: str
+    name: str
+    private: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCertificate:
+    """The certificate of a held key: its JSON object as canonical text, as the log has it under `gateway`.
+
+    `mailbox` is the address, in lower case, that its hash commits to with `salt`, 64 hex digits.
+    """
+
+    text: str
+    key: str
+    mailbox: str
+    salt: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewMailbox:
+    """An invitation to play by mail, at the time `at`: a mailbox to add, its held key, and the certificate.
+
+    `settings` is the text of those of its channel. `by` is the player who invites, None for the operator.
+    """
+
+    mailbox: Mailbox
+    settings: str
+    held: KeptHeldKey
+    certificate: KeptCertificate
+    by: str | None
+    at: str
+
+
+class HeldRegistration(NamedTuple):
+    """The registration of a mail player at the time `at`: its text, and the signature of the held key, in base64."""
+
+    name: str
+    key: str
+    at: str
+    text: str
+    sig: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyToken:
+    """What the service knows of a token: `digest` is the SHA-256 of its text in lower case, in hex.
+
+    `name`, `game`, `seq`, `purpose` and `about` are those from which the token is made; `seq` is empty or a number.
+    `channel` is the mailbox to which it was sent. It is good until `expires`, if that is not None, and not `spent`.
+    `answers` is what has been answered to it, as the text of a JSON object that belongs to the service.
+    """
+
+    digest: str
+    channel: str
+    name: str
+    game: str
+    seq: str
+    purpose: str
+    about: str
+    made: str
+    expires: str | None = None
+    spent: str | None = None
+    """Since when it is no longer good."""
+    answers: str = "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class NewMail:
+    """A mail to keep. `digest` is the SHA-256 of recipient, newline and `raw` without trace fields, in hex.
+
+    It was `received` while `outages` outages, of both ways, were known. `reply` is the digest of its token, None
+    without a token. `name`, `channel` and `game` are those of the token, or of the mailbox it is from.
+    """
+
+    digest: str
+    via: MailVia
+    raw: bytes
+    received: str
+    name: str
+    channel: str
+    game: str
+    message_id: str
+    reply: str | None
+    outages: int
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMail:
+    """A mail that has come. `raw` is empty once it is `done`. `tried` is when it was first tried.
+
+    `result` is what became of it, as the text of a JSON object that belongs to the service; empty while it is `new`.
+    `message_id` is empty of one whose Message-ID an earlier mail has.
+    """
+
+    number: int
+    digest: str
+    via: MailVia
+    raw: bytes
+    received: str
+    name: str
+    channel: str
+    game: str
+    message_id: str
+    reply: str | None
+    state: MailState
+    tries: int
+    tried: str | None
+    result: str
+
+
+class WaitingMail(NamedTuple):
+    """A mail that is still to be processed: the oldest one of its name."""
+
+    number: int
+    name: str
+    received: str
+    tries: int
+    tried: str | None
+
+
+class WaitingSum(NamedTuple):
+    """How many of something wait, and since when the oldest does."""
+
+    number: int
+    oldest: str | None
+
+
+class MailQueue(NamedTuple):
+    """What waits: mails to be processed, letters to be sent, and mails that were set aside."""
+
+    mails: WaitingSum
+    letters: WaitingSum
+    set_aside: WaitingSum
+
+
+class KeptMail(NamedTuple):
+    """What became of a mail that was to be kept, and its number, None if it was not.
+
+    `added`: it is kept now. `repeated`: it is kept already, under that number. `other bytes`: another mail of this name
+    has its Message-ID; the first time there is an answer, which says so. `full`: too many mails of this name wait.
+    """
+
+    outcome: Literal["added", "repeated", "other bytes", "full"]
+    number: int | None
+
+
+class NewAnswer(NamedTuple):
+    """The letter that answers a mail, in the outbox under the mail's number, for the game or `NO_GAME`."""
+
+    game: str
+    channel: str
+    not_before: str
+
+
+@dataclass(frozen=True, slots=True)
+class MailDraft:
+    """What the service is about to submit for a held seat of a game: kept before it is submitted, and then repeated.
+
+    `source` is the digest of the mail, or a word for what nobody has asked for. `submission` is canonical text, with
+    the signed entry and its openings. `entropy` is that of the player's seed, in hex, until the seed is on record.
+    """
+
+    game: str
+    source: str
+    name: str
+    submission: str
+    entropy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MailEvidence:
+    """A mail that an entry or a statement commits to, with all that opens the commitment: see docs/spec/log.md."""
+
+    commit: str
+    game: str
+    head: str
+    name: str
+    raw: bytes
+    dns: bytes
+    salt: str
+    nonce: str
+    purpose: str
+    about: str
+    grade: str
+    reader: int
