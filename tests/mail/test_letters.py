@@ -233,6 +233,8 @@ def test_every_word_that_a_letter_names_is_a_command(lang: str) -> None:
         if line.startswith("  ") and "(" in line and ":" in line:
             for part in re.split(r"[(),:]", line.partition(": ")[0]):
                 found |= {part.strip()} - {""}
+        elif line.startswith(("  new ", "  nuova ")):
+            found.add(line.partition(":")[0].strip())
     found |= {line.strip() for line in _under_answer(facts, lang)}
     kinds = set()
     for word in found:
@@ -241,6 +243,7 @@ def test_every_word_that_a_letter_names_is_a_command(lang: str) -> None:
         kinds.add(read[0].kind)
     assert kinds >= {OrderKind.SHOW, OrderKind.RULES, OrderKind.RESIGN, OrderKind.STOP, OrderKind.NOT_ME}
     assert kinds >= {OrderKind.LANG, OrderKind.CARDS, OrderKind.QUIET, OrderKind.START, OrderKind.CALL_OFF}
+    assert OrderKind.NEW in kinds
 
 
 # --- what is not shown ------------------------------------------------------------------------------------------------

@@ -384,6 +384,22 @@ def test_at_most_three_answers_a_token_and_day(table: Table) -> None:
     assert ENOUGH not in letter.text
 
 
+def test_what_changes_something_does_not_use_up_the_answers_of_the_day(table: Table) -> None:
+    for line in ("lang it", "lang en", "cards off", "cards on", "resign"):
+        table.send(line)
+    table.answers()
+    for _ in range(4):
+        table.send("show")
+    assert [ENOUGH in letter.text for letter in table.answers()] == [False, False, True]
+
+
+def test_new_in_answer_to_a_game_says_where_it_belongs(table: Table) -> None:
+    assert table.send("new hanamikoji carol carol@example.org") == "not done"
+    (letter,) = table.answers()
+    assert "at your command address" in " ".join(letter.text.split())
+    assert table.world.games_of("bob") == [table.game]
+
+
 def test_what_changes_something_is_answered_however_many_answers_there_were(table: Table) -> None:
     for _ in range(4):
         table.send("show")

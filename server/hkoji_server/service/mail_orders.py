@@ -203,7 +203,8 @@ class MailOrders:
             return self._over(case)
         wrong = next((each for each in read if not may_order(each.kind, case.fields)), None)
         if wrong is not None:
-            return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(wrong.line), reason=_WRONG_LETTER)])
+            reason = _COMMANDS_ONLY if wrong.kind is OrderKind.NEW else _WRONG_LETTER
+            return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(wrong.line), reason=reason)])
         signed = next((each for each in read if each.kind in _SIGNED), None)
         if signed is not None and case.game is not None and not case.game.signs:
             return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(signed.line), reason=SIGNS_NO_MORE)])
@@ -275,6 +276,7 @@ class MailOrders:
 
 
 _WRONG_LETTER: Final = tell("this cannot be ordered in answer to that letter")
+_COMMANDS_ONLY: Final = tell("games are begun at your command address; to get another one, write: new address")
 _NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
 
 
@@ -324,7 +326,7 @@ def _is_needed(outcome: MailOutcome, mailbox: Mailbox) -> bool:
 
 
 def _count(reply: ReplyToken, outcome: MailOutcome, now: str, *, needed: bool) -> tuple[bool, bool, ReplyToken]:
-    """Counts an answer to a token.
+    """Counts an answer to a token, unless it is `needed`: those are sent however many there were.
 
     Returns whether it may be sent, whether it is the last one of the day that is not `needed`, and the token with the
     new counts.
@@ -335,7 +337,7 @@ def _count(reply: ReplyToken, outcome: MailOutcome, now: str, *, needed: bool) -
     speaks = tuple(outcome.parts) != SILENT
     allowed = answered < ANSWERS_A_DAY or needed
     if speaks and allowed:
-        said |= {_DAY: today, _ANSWERED: answered + 1, **outcome.counts}
+        said |= {_DAY: today, _ANSWERED: answered + (not needed), **outcome.counts}
     last = speaks and not needed and answered + 1 == ANSWERS_A_DAY
     return allowed or not speaks, last, replace(reply, answers=json.dumps(said, sort_keys=True))
 
