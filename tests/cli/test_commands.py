@@ -60,6 +60,7 @@ POSITION = {
     "ruleset": str,
     "seat": (int, type(None)),
     "seq": int,
+    "silent": dict,
     "state": dict,
     "status": str,
     "to_move": (str, type(None)),
