@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from hkoji.rules.information import INFORMATION_VERSION, information_json
 from hkoji.rules.transcript import format_rounds
-from tests.support.rules import OBSERVERS, Game, every_game, fewer, partly_played
+from tests.support.plays import plays
+from tests.support.rules import OBSERVERS, Game, every_game, fewer
 
 
 @every_game
 @fewer
 @given(data=st.data())
 def test_it_says_what_the_view_says(game: Game, data: st.DataObject) -> None:
-    play = data.draw(partly_played(game))
+    play = data.draw(st.sampled_from(plays(game)))
     at = data.draw(st.integers(0, len(play.events)))
     for observer in OBSERVERS:
         events = play.seen_by(observer)[:at]

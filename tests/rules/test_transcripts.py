@@ -16,14 +16,13 @@ from hkoji.rules.events import Deal, Event, Reveal
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due
 from hkoji.rules.transcript import Transcript, format_outcome, format_rounds, format_transcript, parse_transcript
+from tests.support.plays import in_each, plays
 from tests.support.rules import (
     OBSERVERS,
     Game,
     Played,
     every_game,
     fold,
-    partly_played,
-    played,
     random_game,
     text_of,
 )
@@ -42,9 +41,8 @@ def in_order(play: Played, events: tuple[Event, ...]) -> tuple[Event, ...]:
 
 
 @every_game
-@given(data=st.data())
-def test_a_transcript_parses_back(game: Game, data: st.DataObject) -> None:
-    play = data.draw(partly_played(game))
+@in_each
+def test_a_transcript_parses_back(game: Game, play: Played) -> None:
     for observer in OBSERVERS:
         events = in_order(play, play.seen_by(observer))
         transcript = Transcript(play.ruleset, TAGS, events)
@@ -57,18 +55,16 @@ def test_a_transcript_parses_back(game: Game, data: st.DataObject) -> None:
 
 
 @every_game
-@given(data=st.data())
-def test_the_order_of_two_reveals_is_not_written(game: Game, data: st.DataObject) -> None:
-    play = data.draw(played(game))
+@in_each
+def test_the_order_of_two_reveals_is_not_written(game: Game, play: Played) -> None:
     text = "\n".join(format_rounds(play.ruleset, play.events))
     assert text == "\n".join(format_rounds(play.ruleset, in_order(play, play.events)))
     assert fold(play.ruleset, in_order(play, play.events)) == play.states[-1]
 
 
 @every_game
-@given(data=st.data())
-def test_a_round_is_a_line(game: Game, data: st.DataObject) -> None:
-    play = data.draw(partly_played(game))
+@in_each
+def test_a_round_is_a_line(game: Game, play: Played) -> None:
     lines = list(format_rounds(play.ruleset, play.events))
     outcome = play.states[-1].outcome
     if outcome is not None:
@@ -79,9 +75,8 @@ def test_a_round_is_a_line(game: Game, data: st.DataObject) -> None:
 
 
 @every_game
-@given(data=st.data())
-def test_spaces_and_line_ends_do_not_matter(game: Game, data: st.DataObject) -> None:
-    play = data.draw(partly_played(game))
+@in_each
+def test_spaces_and_line_ends_do_not_matter(game: Game, play: Played) -> None:
     transcript = Transcript(play.ruleset, (), in_order(play, play.events))
     tags, rounds = format_transcript(transcript).split("\n\n", 1)
     assert parse_transcript(f"\n  {tags}\r\n" + rounds.replace(" ", " \t ").replace("\n", "  \r\n\r\n")) == transcript
@@ -94,7 +89,7 @@ def test_spaces_and_line_ends_do_not_matter(game: Game, data: st.DataObject) -> 
 @given(data=st.data())
 def test_a_changed_transcript_is_another_game_or_none(game: Game, data: st.DataObject) -> None:
     """Any text gives a game that formats and parses to itself, or an `InvalidError`."""
-    play = data.draw(partly_played(game))
+    play = data.draw(st.sampled_from(plays(game)))
     text = format_transcript(Transcript(play.ruleset, TAGS, in_order(play, play.events)))
     at = data.draw(st.integers(0, len(text) - 1))
     new = data.draw(st.text('ABCDEFGX0123=+?*#-/>. \n[]"', max_size=3))
