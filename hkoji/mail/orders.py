@@ -21,6 +21,7 @@ from hkoji.rules.cards import Pack
 from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, State
 from hkoji.rules.registry import RULESETS
 
+MOST_COMMANDS: Final = 20
 _LONGEST_MOVE: Final = 60
 _MOST_NEAR: Final = 3
 _PAIR: Final = 2
@@ -29,6 +30,7 @@ _NO_COMMAND: Final = "?"
 
 _EMPTY: Final = tell("it orders nothing: its first paragraph, without what it quotes, is empty")
 _SECOND: Final = tell("a mail decides one thing, and a line before this one does so already")
+_TOO_MANY: Final = tell("a mail has {limit} commands at most", limit=MOST_COMMANDS)
 _NOT_A_MOVE: Final = tell("it is neither a move nor one of the words that are known here, such as show, moves or help")
 _NOT_A_COMMAND: Final = tell(
     "no move is due from you, and it is none of the words that are known here, such as show, games or help"
@@ -46,6 +48,8 @@ def read_orders(lines: Iterable[str], state: State | None = None) -> tuple[MailO
     orders: list[MailOrder] = []
     for number, each in enumerate(lines, 1):
         line = trim(clean(each))
+        if number > MOST_COMMANDS:
+            return OrderFault(number, line, _TOO_MANY)
         order = _read_line(line, number, state)
         if isinstance(order, OrderFault):
             return order

@@ -476,6 +476,40 @@ def test_quiet_hours(table: Table) -> None:
     assert table.send("quiet off") == "setting"
 
 
+@pytest.mark.parametrize("before", ["move", "quiet 1-2", "resign", "stop"])
+def test_a_setting_that_cannot_be_made_leaves_all_lines_undone(table: Table, before: str) -> None:
+    def state() -> list[object]:
+        channel = table.world.run(table.world.store.channel(table.world.box("bob").channel))
+        return [channel, table.world.box("bob").state, table.head()]
+
+    table.send("show")  # a mail was heard from bob
+    seen = state()
+    for long in ("quiet 0-23", "silenzio 7-22"):
+        assert table.send(table.line if before == "move" else before, long) == (
+            "asked back" if before == "resign" else "not done"
+        )
+        assert state() == seen
+
+
+def test_quiet_hours_can_be_set_with_the_move(table: Table) -> None:
+    seq, _ = table.head()
+    assert table.send(table.line, "quiet 22-7") == "several"
+    channel = table.world.run(table.world.store.channel(table.world.box("bob").channel))
+    assert channel is not None
+    assert json.loads(channel.settings)["quiet"] == {"from": "22:00", "until": "07:00"}
+    assert table.head()[0] == seq + 1
+
+
+@pytest.mark.parametrize(("line", "joins"), [("quiet 0-23", False), ("quiet 22-7", True)])
+def test_an_invited_player_accepts_and_sets_quiet_hours_in_one_mail(world: ListWorld, line: str, joins: bool) -> None:
+    alice, bob = Player(world.service, "alice").register(), world.player("bob@example.org")
+    game = world.invite(alice, "bob", "bob@example.org")
+    world.deliver()
+    seq, _ = alice.head(game)
+    bob.answer(bob.next_letter(0), "accept", line)
+    assert (alice.head(game)[0] > seq, world.box("bob").state) == (joins, "active" if joins else "invited")
+
+
 def test_a_new_command_address_replaces_the_old_one(table: Table) -> None:
     table.send("new address")
     (answer,) = table.answers()

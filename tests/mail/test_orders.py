@@ -295,6 +295,20 @@ def test_at_most_one_line_decides(kind: OrderKind) -> None:
     assert (fault.number, fault.line, fault.near, fault.more) == (3, "1a", (), True)
 
 
+def test_a_mail_with_more_than_twenty_commands_is_not_understood() -> None:
+    assert len(_understood(["show", "lang it"] * 10)) == 20
+    for more in (["new address"], ["stop"], ["and so on"], ["show"] * 1980):
+        fault = read_orders(["show", "lang it"] * 10 + more)
+        assert isinstance(fault, OrderFault)
+        assert (fault.number, fault.line, fault.near) == (21, more[0], ())
+
+
+def _understood(lines: list[str]) -> tuple[MailOrder, ...]:
+    orders = read_orders(lines)
+    assert isinstance(orders, tuple)
+    return orders
+
+
 def test_settings_and_questions_go_with_each_other() -> None:
     lines = ["show", "moves", "stop", "start", "lang en", "cards on", "quiet off", "games", "show"]
     orders = read_orders(lines)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from hkoji.errors import ClockError, ConflictError, HkojiError, NotFoundError, StorageError, UsageError
+from hkoji.errors import ClockError, ConflictError, HkojiError, MalformedError, NotFoundError, StorageError, UsageError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import add_seconds
@@ -137,6 +137,13 @@ class MailCommands:
         unknown = [each for each in orders if each.kind not in self._steps and each.kind not in _INFORMS]
         if unknown:
             return MailOutcome([part(AnswerKind.NOT_YET, command=each.kind.value) for each in unknown])
+        for order in orders:
+            # What is decided comes first. So what could fail behind it is looked at before anything is done.
+            if order.kind is OrderKind.QUIET:
+                try:
+                    await self._wished_quiet(case, order)
+                except MalformedError as error:
+                    return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox)
         outcome = MailOutcome([], mailbox=case.mailbox)
         said: dict[int, AnswerPart] = {}
         for order in sorted(orders, key=lambda each: not each.decides):
@@ -310,19 +317,18 @@ class MailCommands:
         return part(AnswerKind.SETTING, name="cards", value=work.order.words[0])
 
     async def _set_quiet(self, work: OrderWork) -> AnswerPart:
-        channel = await self._store.channel(work.case.mailbox.channel)
+        wished = await self._wished_quiet(work.case, work.order)
+        await self._store.set_channel_settings(work.case.mailbox.channel, wished.text)
+        return part(AnswerKind.SETTING, name="quiet", value="-".join(work.order.words))
+
+    async def _wished_quiet(self, case: MailCase, order: MailOrder) -> ChannelSettings:
+        """Returns the settings of the mailbox with other quiet hours. Raises `MalformedError` if they are too long."""
+        channel = await self._store.channel(case.mailbox.channel)
         if channel is None:
-            raise NotFoundError(tell("mailbox"), work.case.mailbox.name)
-        settings = ChannelSettings.parse(channel.settings)
-        if work.order.words[0] == "off":
-            quiet, value = None, "off"
-        else:
-            begin, until = (int(word) for word in work.order.words)
-            quiet, value = Quiet(begin * _HOUR, until * _HOUR), f"{begin}-{until}"
-        # Read as strictly as any other settings: quiet hours are not too long.
-        wished = ChannelSettings.parse(settings._replace(quiet=quiet).text)
-        await self._store.set_channel_settings(channel.id, wished.text)
-        return part(AnswerKind.SETTING, name="quiet", value=value)
+            raise NotFoundError(tell("mailbox"), case.mailbox.name)
+        quiet = None if order.words[0] == "off" else Quiet(*(int(word) * _HOUR for word in order.words))
+        # Read as strictly as any other settings.
+        return ChannelSettings.parse(ChannelSettings.parse(channel.settings)._replace(quiet=quiet).text)
 
     async def _replace_address(self, work: OrderWork) -> AnswerPart:
         mailbox = work.mailbox
