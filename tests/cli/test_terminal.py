@@ -24,13 +24,18 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.language import translate
 from hkoji.cli.terminal import Screen
 from hkoji.errors import BotError
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.bot_positions import FIRST, decisions
+from tests.support.damaged_answers import Recording
 from tests.support.forked import run_forked
 from tests.support.home_shell import run_connected
+from tests.support.interrupted_players import URL, Hall, arrived, hall
 from tests.support.lying_proxy import Change, LyingProxy, RawAnswer, leaves, lying_proxy, problem, replaced
 from tests.support.rules import GAMES
 from tests.support.service import HKOJI, Service, serving
 from tests.support.shell import Done, Shell, run, run_with_streams
+
+__all__ = ["hall"]
 
 FORGED = "hkoji: all is well"
 EVIL = f"a\x1b[31;5mb\x1b]0;title\x07c\x9b2Jd\u202ee\u2066f\u2028g\rh\x08i\x7fj\n{FORGED}\nk"
@@ -148,28 +153,51 @@ def test_no_answer_of_a_service_steers_the_terminal(
     assert failed > 300
 
 
-def test_no_text_in_an_answer_steers_the_terminal(liar: LyingProxy, game: str) -> None:
-    """Each text of every answer is replaced, one after the other."""
+def recordings(hall: Hall, folder: Path) -> list[Recording]:
+    """Each command that reads something from the service, given by a player who may give it and has what it asks for.
+
+    Those that only look come first; the player's key is the last to change.
+    """
+    host, guest = (arrived({URL: hall}, name, folder / name) for name in ("host", "guest"))
+    game, given_up, talked = (host.client.new(Hanamikoji()).game for _ in range(3))
+    for each in (game, given_up, talked):
+        guest.join(each)
+        host.position(each)
+    host.resign(talked)
+    alone = host.client.new(Hanamikoji()).game
+    theirs = guest.client.new(Hanamikoji()).game
+    action = host.position(game).legal[0]
+    looking = [
+        *[("show", game), ("games",), ("games", "--open"), ("games", "--all"), ("next",), ("log", game)],
+        *[("export", talked), ("audit", game), ("replay", game), ("wait", game, "--timeout", "0"), ("doctor",)],
+        ("play", game),
+    ]
+    changing = [
+        *[("register", "--server", URL, "--origin", URL), ("new",), ("join", theirs), ("cancel", alone)],
+        *[("move", game, action), ("bot", "run", given_up, "--bot", "random", "--once"), ("resign", given_up, "--yes")],
+        *[("recover", "host", "--server", URL, "--yes"), ("rekey",), ("revoke", "--yes")],
+    ]
+    return [
+        Recording(hall, host.path, words, folder / str(number)) for number, words in enumerate((*looking, *changing))
+    ]
+
+
+def test_no_text_in_an_answer_steers_the_terminal(hall: Hall, tmp_path: Path) -> None:
+    """Every kind of text in the answers is replaced, one at a time, and for each command a few others, also names."""
     chance = random.Random(8)
-    place = [0]
-    most = [0]
-
-    def change(told: RawAnswer) -> bytes:
-        try:
-            value = json.loads(told.body)
-        except ValueError:  # a log: lines of JSON
-            text = told.body.decode().replace("server", EVIL.replace("\n", ""))
-            return told._replace(body=text.encode()).bytes()
-        most[0] = max(most[0], leaves(value))
-        return told._replace(body=json.dumps(replaced(value, place[0], EVIL)).encode()).bytes()
-
-    liar.change = change
-    every = commands(game, liar.url)
-    while place[0] <= most[0]:
-        for words in chance.sample(every, 4):
-            checked(run_connected(*words))
-        place[0] += 1
-    assert most[0] > 20
+    known, shown = set[str](), 0
+    for recording in recordings(hall, tmp_path):
+        assert recording.told
+        assert checked(recording.again()[0]) == recording.done
+        places = list(recording.places())
+        new = {each.kind: each for each in places if not each.is_name and each.kind not in known}
+        known |= new.keys()
+        for place in (*new.values(), *chance.sample(places, min(len(places), 4))):
+            done, telling = recording.again(place, EVIL)
+            shown += "all is well" in checked(done).err
+            assert telling.reached, (recording.words, place)
+    assert len(known) > 150
+    assert shown  # where an error quotes what is wrong with an answer
 
 
 # --- files, names and the environment ---------------------------------------------------------------------------------
@@ -202,13 +230,14 @@ def test_no_file_steers_the_terminal(alice: Shell, bob: Shell, tmp_path: Path) -
     good = tmp_path / "good.jsonl"
     good.write_text(log)
     failed = 0
-    for text in (*changed_lines(log), *changed_lines(evidence)):
+    every = [
+        *[("audit", name), ("audit", name, str(good)), ("audit", str(tmp_path)), ("stats", name)],
+        *[("replay", name, "--notation"), ("submit", name), ("revoke", name, "--yes")],
+        *[("audit", str(good), "--keys", name), ("audit", str(good), "--key", f"alice={name}")],
+    ]
+    for number, text in enumerate((*changed_lines(log), *changed_lines(evidence))):
         file.write_text(text)
-        for words in (
-            *[("audit", name), ("audit", name, str(good)), ("audit", str(tmp_path)), ("stats", name)],
-            *[("replay", name, "--notation"), ("submit", name), ("revoke", name, "--yes")],
-            *[("audit", str(good), "--keys", name), ("audit", str(good), "--key", f"alice={name}")],
-        ):
+        for words in every[number % 3 :: 3]:
             failed += checked(alice(*words)).code != 0
     assert failed > 200
 
