@@ -21,12 +21,14 @@ from hkoji.game.view import replay_own
 from hkoji.rules.events import Act, Order, Reveal
 from hkoji.rules.geishas_road.ruleset import FIRST, MARKERS, GeishasRoad
 from hkoji.rules.protocol import Due
+from tests.support.rules import fewer
 from tests.support.table import Table, new_game, refused, whole_game
 
 RULESETS = st.builds(GeishasRoad, st.sampled_from(sorted(FIRST)), st.sampled_from(MARKERS))
 SALT = "5a" * 32
 
 
+@fewer
 @given(st.integers(0, 10**6), RULESETS)
 def test_every_game_ends_with_a_log_that_audits_clean(seed: int, ruleset: GeishasRoad) -> None:
     table = whole_game(seed, ruleset)
@@ -38,6 +40,7 @@ def test_every_game_ends_with_a_log_that_audits_clean(seed: int, ruleset: Geisha
     assert kinds.count("reveal") == table.course.state.round
 
 
+@fewer
 @given(st.integers(0, 10**6), st.integers(0, 40), RULESETS, st.sampled_from([0, 1]))
 def test_a_players_replay_is_the_projection_of_the_referees(
     seed: int, moves: int, ruleset: GeishasRoad, seat: int

@@ -22,6 +22,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Event
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due
+from tests.support.rules import fewer
 from tests.support.table import AT, Table, new_game, refused, whole_game
 
 RULESETS = st.builds(
@@ -41,6 +42,7 @@ OTHER_BODIES: dict[str, dict[str, Any]] = {  # Any: JSON
 """Bodies of kinds that only the service writes, and that a whole game need not have."""
 
 
+@fewer
 @given(st.integers(0, 10**6), RULESETS)
 def test_every_game_ends_with_a_log_that_audits_clean(seed: int, ruleset: Hanamikoji) -> None:
     table = whole_game(seed, ruleset)
@@ -69,6 +71,7 @@ def test_what_is_accepted_says_what_has_happened() -> None:
     assert tuple(happened) == replay(table.lines).events
 
 
+@fewer
 @given(st.integers(0, 10**6), st.integers(0, 40))
 def test_a_stored_game_resumes_where_it_was(seed: int, moves: int) -> None:
     table = new_game(seed).play(moves)

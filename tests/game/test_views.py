@@ -15,9 +15,11 @@ from hkoji.game.view import changed_round, changed_view, continue_own, replay_ow
 from hkoji.log.statement import Dealt, make_view, parse_view
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.rules import fewer
 from tests.support.table import new_game, whole_game
 
 
+@fewer
 @given(st.integers(0, 10**6), st.integers(0, 30), st.sampled_from([0, 1]))
 def test_a_players_replay_is_the_projection_of_the_referees(seed: int, moves: int, seat: int) -> None:
     table = new_game(seed, Hanamikoji(first="random", max_rounds=3)).play(moves)
@@ -33,6 +35,7 @@ def test_a_players_replay_is_the_projection_of_the_referees(seed: int, moves: in
         assert own.course.state.legal_actions() == table.course.state.legal_actions()
 
 
+@fewer
 @given(st.integers(0, 10**6), st.integers(1, 30))
 def test_the_services_own_openings_are_enough_for_a_new_machine(seed: int, moves: int) -> None:
     table = new_game(seed).play(moves)
@@ -112,6 +115,7 @@ def test_new_cards_only_follow_those_of_the_last_round(
     assert changed_round(shown, later, same_entry=True) == first
 
 
+@fewer
 @given(st.integers(0, 10**6), st.sampled_from([Hanamikoji(max_rounds=3), GeishasRoad("random", "random")]))
 def test_the_cards_of_an_honest_game_only_grow(seed: int, ruleset: Hanamikoji | GeishasRoad) -> None:
     table = new_game(seed, ruleset)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hkoji import referee
 from hkoji.errors import IllegalError, UsageError
@@ -15,11 +13,13 @@ from hkoji.game.view import replay_own
 from hkoji.rules.events import project
 from hkoji.rules.protocol import Ruleset
 from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, knows, parse_eyes, see
-from tests.support.retold import RULESETS, retold
-from tests.support.rules import fewer
-from tests.support.table import NAMES, Table, new_game, whole_game
+from tests.support.retold import RULESETS, replayed, retold
+from tests.support.table import NAMES, Table, new_game
 
 every_ruleset = pytest.mark.parametrize("ruleset", RULESETS, ids=lambda r: f"{r.name}-{r.first}")
+
+every_seed = pytest.mark.parametrize("seed", range(4))
+some_eyes = pytest.mark.parametrize("eyes", [HOST, GUEST, SPECTATOR], ids=lambda eyes: eyes.word)
 
 
 @every_ruleset
@@ -45,10 +45,10 @@ def test_a_seat_sees_afterwards_what_it_saw_then(ruleset: Ruleset, seat: int) ->
 
 
 @every_ruleset
-@fewer
-@given(seed=st.integers(0, 10**6), eyes=st.sampled_from([HOST, GUEST, SPECTATOR]))
+@every_seed
+@some_eyes
 def test_eyes_are_the_projection(ruleset: Ruleset, seed: int, eyes: Eyes) -> None:
-    full = replay(whole_game(seed, ruleset).lines)
+    full = replayed(seed, ruleset)
     seen = see(full, eyes)
     for step, known in zip(seen.steps, full.steps, strict=True):
         assert step.events == tuple(project(event, eyes.seat, ruleset.public) for event in known.events)
@@ -59,10 +59,10 @@ def test_eyes_are_the_projection(ruleset: Ruleset, seed: int, eyes: Eyes) -> Non
 
 
 @every_ruleset
-@fewer
-@given(seed=st.integers(0, 10**6), eyes=st.sampled_from([HOST, GUEST, SPECTATOR]))
+@every_seed
+@some_eyes
 def test_eyes_do_not_depend_on_hidden_cards(ruleset: Ruleset, seed: int, eyes: Eyes) -> None:
-    full = replay(whole_game(seed, ruleset).lines)
+    full = replayed(seed, ruleset)
     other = retold(full, eyes.seat, random.Random(seed))
     assert see(other, eyes) == see(full, eyes)
     assert other != full

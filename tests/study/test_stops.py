@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hkoji.game import entry_kinds
 from hkoji.game.replay import replay
 from hkoji.rules.events import DECISIONS, Deal
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.rules.protocol import Due
-from hkoji.study.eyes import EVERY, see
+from hkoji.rules.protocol import Due, Ruleset
+from hkoji.study.eyes import EVERY, Eyes, see
 from hkoji.study.stops import at_decision, at_entry, at_round, stops
-from tests.support.retold import RULESETS
-from tests.support.rules import fewer
+from tests.support.retold import RULESETS, replayed
 from tests.support.table import new_game, whole_game
 
 
-@fewer
-@given(st.integers(0, 10**6), st.sampled_from(RULESETS), st.sampled_from(EVERY))
-def test_every_event_of_play_is_passed_once(seed: int, ruleset: Hanamikoji, eyes: object) -> None:
-    seen = see(replay(whole_game(seed, ruleset).lines), eyes)  # type: ignore[arg-type] # one of EVERY
+@pytest.mark.parametrize("ruleset", RULESETS, ids=lambda ruleset: f"{ruleset.name}-{ruleset.first}")
+@pytest.mark.parametrize("eyes", EVERY, ids=lambda eyes: eyes.word)
+def test_every_event_of_play_is_passed_once(ruleset: Ruleset, eyes: Eyes) -> None:
+    seen = see(replayed(3, ruleset), eyes)
     found = stops(seen)
     decided = [event for event in seen.events if isinstance(event, DECISIONS)]
     assert [stop.decision for stop in found if stop.made] == [*range(1, len(decided) + 1)]

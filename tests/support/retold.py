@@ -6,17 +6,30 @@ The entries stay as they are, so the log would not hold; but no output for the o
 from __future__ import annotations
 
 import random
+from typing import Final
 
-from hkoji.game.replay import Replay
+from hkoji.game.replay import Replay, replay
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Deal, Draw, Event, Seat
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset, State
+from hkoji.rules.transcript import format_ruleset
 from tests.support.redistribution import redistribute
+from tests.support.table import whole_game
 
 RULESETS: tuple[Ruleset, ...] = (Hanamikoji("random", 2, "charm"), GeishasRoad(), GeishasRoad("random", "random"))
 """The games that are retold."""
+
+_PLAYED: Final[dict[tuple[int, str], Replay]] = {}
+
+
+def replayed(seed: int, ruleset: Ruleset) -> Replay:
+    """A random game to its end, replayed. It is played once for all tests of a process."""
+    key = seed, format_ruleset(ruleset)
+    if key not in _PLAYED:
+        _PLAYED[key] = replay(whole_game(seed, ruleset).lines)
+    return _PLAYED[key]
 
 
 def retold(replay: Replay, observer: Seat | None, chance: random.Random) -> Replay:
