@@ -23,8 +23,10 @@ _TOKENS = re.compile(
 _ID = re.compile(r"<[!-;=?-~]{1,996}>")
 
 _AUTOMATIC = re.compile(
-    rb"(auto-submitted|precedence|list-id|x-autoreply|x-autorespond|x-hkoji)[ \t]*:(.*)", re.IGNORECASE | re.DOTALL
+    rb"(auto-submitted|precedence|list-id|x-autoreply|x-autorespond|x-hkoji|content-type)[ \t]*:(.*)",
+    re.IGNORECASE | re.DOTALL,
 )
+_REPORT: Final = "multipart/report"
 _PRECEDENCES: Final = frozenset({"bulk", "junk", "list", "auto_reply"})
 
 _NO_SENDER: Final = tell("it has no field From")
@@ -80,6 +82,8 @@ def automatic_reason(raw: bytes) -> Automatic | None:
         if name is Automatic.AUTO_SUBMITTED and value == "no":
             continue
         if name is Automatic.PRECEDENCE and value not in _PRECEDENCES:
+            continue
+        if name is Automatic.REPORT and value != _REPORT:
             continue
         return name
     return None

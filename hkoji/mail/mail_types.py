@@ -18,6 +18,8 @@ class Automatic(StrEnum):
     X_AUTOREPLY = "x-autoreply"
     X_AUTORESPOND = "x-autorespond"
     X_HKOJI = "x-hkoji"
+    REPORT = "content-type"
+    """`multipart/report`: a receipt, or another report about a letter (RFC 6522). Nobody writes one by hand."""
 
 
 @dataclass(frozen=True, slots=True)

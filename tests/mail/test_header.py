@@ -162,6 +162,12 @@ def test_mailboxes(text: str, good: bool) -> None:
         ("X-Autorespond: a", Automatic.X_AUTORESPOND),
         ("X-Hkoji: turn", Automatic.X_HKOJI),
         ("X-Hkoji-Other: turn", None),
+        ("Content-Type: multipart/report; report-type=disposition-notification; boundary=x", Automatic.REPORT),
+        ("content-type:\n Multipart/Report;\n boundary=x", Automatic.REPORT),
+        ("Content-Type: multipart/report", Automatic.REPORT),
+        ("Content-Type: multipart/reports; boundary=x", None),
+        ("Content-Type: text/plain; x=multipart/report", None),
+        ("X-Content-Type: multipart/report", None),
         ("Subject: Auto-Submitted: auto-replied", None),
     ],
 )

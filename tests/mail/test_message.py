@@ -261,8 +261,10 @@ def test_only_texts_that_are_read_through_count() -> None:
     attached = "Content-Disposition: attachment"
     for kind in ("alternative", "mixed", "related", "signed"):
         assert describe(multipart(kind, part("text/plain", "2bc\n"))) == "move 2BC"
-    for kind in ("digest", "parallel", "report", "appledouble"):
+    for kind in ("digest", "parallel", "appledouble"):
         assert describe(multipart(kind, part("text/plain", "2bc\n"))) == "nothing: (no line)"
+    report = nested(parts("report", part("text/plain", "2bc\n"), boundary="=_b2"))
+    assert describe(multipart("mixed", report)) == "nothing: (no line)"
     inner = nested(parts("mixed", part("text/plain", "2bc\n"), boundary="=_b2"))
     assert describe(multipart("mixed", inner)) == "move 2BC"
     assert describe(multipart("mixed", inner.replace("\n", f"\n{attached}\n", 1))) == "move 2BC"

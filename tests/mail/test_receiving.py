@@ -139,6 +139,7 @@ def test_a_mail_to_a_token_is_one_row_with_all_that_its_processing_needs(office:
         ({"X_Autoreply": "yes"}, TO, False, Received.AUTOMATIC),
         ({"X_Autorespond": "away"}, TO, False, Received.AUTOMATIC),
         ({"X_Hkoji": "turn"}, TO, False, Received.AUTOMATIC),
+        ({"Content_Type": "multipart/report; boundary=x"}, TO, False, Received.AUTOMATIC),
         ({"From": "hkoji <play@hkoji.example>"}, TO, False, Received.OWN),
         ({"From": f"play+{TOKEN}@HKOJI.example"}, TO, False, Received.OWN),
         ({"From": "eve@example.org"}, "play+aaaaaaaaaaaaaaaaaaaaaaaaaa@hkoji.example", False, Received.NO_LETTER),

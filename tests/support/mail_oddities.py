@@ -145,7 +145,7 @@ def _reports() -> Iterator[Shape]:
     yield Shape("bounce-headers-only", _report(report, headers), "bounce permanent 5.1.1, of our letter")
     yield Shape("bounce-without-letter", _report(report), "bounce permanent 5.1.1")
     success = report.replace("5.1.1", "2.0.0")
-    yield Shape("report-of-success", _report(success, headers), "dropped: auto-submitted")
+    yield Shape("report-of-success", _report(success, headers), "dropped: content-type")
     fields = ("Auto-Submitted: auto-replied", "From: mailer-daemon@mx.example")
     text = plain(f"This message was created by the mail system.\nStatus: 5.1.1\n\n{letter}", *fields)
     yield Shape("bounce-qmail-text", text, "dropped: auto-submitted")
@@ -155,7 +155,13 @@ def _reports() -> Iterator[Shape]:
         part("message/disposition-notification", "Disposition: manual-action/MDN-sent-manually; displayed\n"),
         more="; report-type=disposition-notification",
     )
-    yield Shape("read-receipt", read, "nothing: (no line)")
+    yield Shape("read-receipt", read, "dropped: content-type")
+    thumb = part("text/vnd.google.email-reaction+json; charset=UTF-8", '{"emoji":"\N{THUMBS UP SIGN}","version":1}\n')
+    said = part("text/plain; charset=UTF-8", "\N{THUMBS UP SIGN}\n\nBob reacted via Gmail\n")
+    yield Shape("reaction-gmail", multipart("alternative", said, thumb), "nothing: \N{THUMBS UP SIGN}")
+    html = "<div>Bob Example reacted to your message:</div><table><tr><td>&#128077;</td></tr></table>\n"
+    said = "nothing: Bob Example reacted to your message:"
+    yield Shape("reaction-outlook", plain(html, "x-ms-reactions: allow", kind="text/html; charset=utf-8"), said)
 
 
 def _report(status: str, *quoted: str) -> bytes:
@@ -201,6 +207,9 @@ def _parts() -> Iterator[Shape]:
     yield Shape("pgp-signed", multipart("signed", inner, pgp), MOVE)
     inline = "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n2bc\n-----BEGIN PGP SIGNATURE-----\n\nx\n"
     yield Shape("pgp-inline", plain(inline), "nothing: -----BEGIN PGP SIGNED MESSAGE-----")
+    winmail = part("application/ms-tnef; name=winmail.dat", "eJ8+IgAAAAAB\n", base64)
+    yield Shape("winmail-only", multipart("mixed", winmail), "nothing: (no line)")
+    yield Shape("winmail-beside-text", multipart("mixed", part(text, "2bc\n\nBob\n"), winmail), MOVE)
     version = part("application/pgp-encrypted", "Version: 1\n")
     yield Shape("pgp-encrypted", multipart("encrypted", version, part("application/octet-stream", "x\n")), closed)
     yield Shape("blank-text-beside-html", alternative(" \n\n", "<p>2bc</p><p>Bob</p>\n"), MOVE)
