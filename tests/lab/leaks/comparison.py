@@ -87,6 +87,9 @@ class Tally:
 Look = Callable[["Scene", str], Awaitable[list[Leak]]]
 """A further comparison, made for a viewer in some states."""
 
+Enough = Callable[[Tally], bool]
+"""Whether what has been compared is enough."""
+
 
 @dataclass
 class Scene:
@@ -174,6 +177,8 @@ class Comparison:
     journal: Journal
     look: Look | None = None
     every: int = 50
+    wanted: Callable[[Story], bool] = lambda story: True
+    """Stories that are not wanted are not told."""
     told: int = 0
     scene: Scene | None = None
     """The scene compared last."""
@@ -199,14 +204,15 @@ class Comparison:
         for world in self.worlds.values():
             self.runner.run(world.stop())
 
-    def sample(self, states: int, stories: int = 1_000_000) -> Tally:
-        """Compares stories until this many states, or this many stories, have been compared."""
+    def sample(self, states: int, stories: int = 1_000_000, *, until: Enough = lambda tally: False) -> Tally:
+        """Compares stories until this many states or stories have been compared, or until what was found is enough."""
         tally = Tally()
-        while tally.states < states and stories:
+        while tally.states < states and stories and not until(tally):
             self.told += 1
             stories -= 1
             story = sample_story(f"{self.seed}x{self.told}", self.chance)
-            self.runner.run(self._tell(story, tally, states))
+            if self.wanted(story):
+                self.runner.run(self._tell(story, tally, states, until))
         return tally
 
     async def _early_login(self) -> str:
@@ -231,7 +237,7 @@ class Comparison:
             game = telling.game
         return game
 
-    async def _tell(self, story: Story, tally: Tally, states: int) -> None:
+    async def _tell(self, story: Story, tally: Tally, states: int, until: Enough) -> None:
         tellings: dict[str, Telling] = {}
         for name, world in self.worlds.items():
             events = story.events if name == TRUTH else story.told_to(name, self.chance)
@@ -239,6 +245,8 @@ class Comparison:
             tellings[name] = await Telling(story, world, name, events, self.deals).begin()
         early = self.chance.random() < 0.3 or len(story.opening) < len(OPENING)
         for number, step in enumerate(story.steps):
+            if until(tally):
+                break
             passed = self.chance.randint(11, 500)  # a signed head is shown again for ten seconds
             told: dict[str, tuple[Seat, Answer | None]] = {}
             for name, telling in tellings.items():
