@@ -32,8 +32,8 @@ _NUMBER = iter(range(10**6))
 @pytest.fixture
 def players(service: Service, tmp_path: Path, request: pytest.FixtureRequest) -> tuple[HomeShell, HomeShell]:
     number = next(_NUMBER)
-    program = request.node.name == "test_a_whole_game_in_the_shell"  # played by the program as it is installed
-    shells = (HomeShell(tmp_path / "a", program=program), HomeShell(tmp_path / "b", program=program))
+    program = request.node.name == "test_a_whole_game_in_the_shell"  # whose host is the program as it is installed
+    shells = (HomeShell(tmp_path / "a", program=program), HomeShell(tmp_path / "b"))
     for shell, name in zip(shells, (f"alice{number}", f"bob{number}"), strict=True):
         shell.run("init", name)
         shell.run("register", "--server", service.url)

@@ -6,7 +6,9 @@ In every case there is one entry with one receipt, and it is the entry that was 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,7 +17,6 @@ import pytest
 
 from hkoji.client import files, kept_evidence, vault
 from hkoji.client.identity import create
-from hkoji.client.invite_link import InviteLink
 from hkoji.client.links import enrol, introduce, own_link
 from hkoji.client.pins import KeyStanding
 from hkoji.client.vault import Vault
@@ -25,7 +26,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import key_of
-from tests.support.memory_service import URL, LocalPlayer, MemoryService, begin, play_on, registered
+from tests.support.memory_service import URL, Game, LocalPlayer, MemoryService, begin, play_on, registered
 
 WRITE, APPEND = files.write_file, files.append_lines
 
@@ -69,28 +70,58 @@ class Breaker:
         APPEND(path, lines, **options)
 
 
-def breaks(service: MemoryService, prepare: Callable[[], Any], act: Callable[[], Any]) -> Iterator[None]:
-    """Every way in which `act` can break off, each on a new result of `prepare`."""
-    for when in ("before", "after", "write"):
-        for error in (KilledError, lambda: NetworkError(URL, "it broke")):
-            at = 0
-            while True:
-                at += 1
-                prepare()
-                breaker = Breaker(service, at, when, error)
-                try:
-                    with (
-                        patch.object(files, "write_file", breaker.write),
-                        patch.object(vault, "append_lines", breaker.append),
-                        patch.object(kept_evidence, "append_lines", breaker.append),
-                    ):
-                        act()
-                except (KilledError, NetworkError):
-                    assert breaker.done
-                service.before = service.after = _quiet
-                if not breaker.done:
-                    break
-                yield
+class _Kept:
+    """A copy of a service's games and of players' homes, which can be as they were again."""
+
+    def __init__(self, service: MemoryService, homes: Sequence[Path]) -> None:
+        self._service = service
+        self._games = {game: _copy(each) for game, each in service.games.items()}
+        self._players = dict(service.players)
+        self._homes = {home: home.with_name(f"{home.name}-kept") for home in homes}
+        for home, kept in self._homes.items():
+            shutil.copytree(home, kept)
+
+    def restore(self) -> None:
+        self._service.games.clear()
+        self._service.games.update({game: _copy(each) for game, each in self._games.items()})
+        self._service.players.clear()
+        self._service.players.update(self._players)
+        for home, kept in self._homes.items():
+            shutil.rmtree(home)
+            shutil.copytree(kept, home)
+
+
+def _copy(game: Game) -> Game:
+    return replace(game, lines=list(game.lines))
+
+
+def breaks(service: MemoryService, act: Callable[[], Any], *homes: Path) -> Iterator[None]:
+    """Every way in which `act` can break off, each where the service and the homes are as they are now."""
+    kept = _Kept(service, homes)
+    ways = {"before": (KilledError, _broken), "after": (KilledError, _broken), "write": (KilledError,)}
+    for when, error in ((when, error) for when, errors in ways.items() for error in errors):
+        at = 0
+        while True:
+            at += 1
+            kept.restore()
+            breaker = Breaker(service, at, when, error)
+            try:
+                with (
+                    patch.object(files, "write_file", breaker.write),
+                    patch.object(vault, "append_lines", breaker.append),
+                    patch.object(kept_evidence, "append_lines", breaker.append),
+                ):
+                    act()
+            except (KilledError, NetworkError):
+                assert breaker.done
+            service.before = service.after = _quiet
+            if not breaker.done:
+                break
+            yield
+
+
+def _broken() -> NetworkError:
+    return NetworkError(URL, "it broke")
 
 
 def entries(service: MemoryService, game: str, kind: str) -> list[str]:
@@ -99,7 +130,7 @@ def entries(service: MemoryService, game: str, kind: str) -> list[str]:
 
 def test_new(alice: LocalPlayer, service: MemoryService) -> None:
     count = 0
-    for _ in breaks(service, lambda: None, lambda: alice.client.new(Hanamikoji())):
+    for _ in breaks(service, lambda: alice.client.new(Hanamikoji()), alice.path):
         count += 1
         waiting = {folder.name: text for folder in (alice.path / "games").glob("*/") if (text := _outbox(folder))}
         assert len(waiting) <= 1
@@ -119,7 +150,7 @@ def test_new(alice: LocalPlayer, service: MemoryService) -> None:
 def test_new_when_the_service_has_removed_the_unopened_offer(alice: LocalPlayer, service: MemoryService) -> None:
     """Wherever the first command broke off, the next one opens another game, if the service has removed the first."""
     removed = 0
-    for _ in breaks(service, lambda: None, lambda: alice.client.new(Hanamikoji())):
+    for _ in breaks(service, lambda: alice.client.new(Hanamikoji()), alice.path):
         for game in [game for game in service.games if not entries(service, game, "open")]:
             removed += 1
             del service.games[game]
@@ -131,14 +162,9 @@ def test_new_when_the_service_has_removed_the_unopened_offer(alice: LocalPlayer,
 
 
 def test_join(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
-    game = ""
-
-    def prepare() -> None:
-        nonlocal game
-        game = alice.client.new(Hanamikoji()).course.setup.game
-
+    game = alice.client.new(Hanamikoji()).course.setup.game
     count = 0
-    for _ in breaks(service, prepare, lambda: bob.join(game)):
+    for _ in breaks(service, lambda: bob.join(game), alice.path, bob.path):
         count += 1
         text = _outbox(bob.folder(game))
         position = bob.join(game)
@@ -155,26 +181,21 @@ def test_join(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> N
 
 def test_join_by_link(alice: LocalPlayer, service: MemoryService, tmp_path: Path) -> None:
     """A guest who had registered nowhere has the service afterwards, and knows the host and it by the link."""
-    guests, links = list[LocalPlayer](), list[InviteLink]()
-
-    def prepare() -> None:
-        number = len(guests)
-        link = own_link(alice.client, alice.client.new(Hanamikoji(), by_link=True).course.setup.game)
-        assert link is not None
-        guests.append(LocalPlayer(service, f"dora{number}", tmp_path / f"dora{number}"))
-        create(guests[-1].client.home, f"dora{number}", None, number.to_bytes(32, "big"))
-        links.append(link)
+    game = alice.client.new(Hanamikoji(), by_link=True).course.setup.game
+    link = own_link(alice.client, game)
+    assert link is not None
+    dora = LocalPlayer(service, "dora", tmp_path / "dora")
+    create(dora.client.home, "dora", None, bytes(32))
 
     def join() -> None:
-        client, link = guests[-1].client, links[-1]
+        client = dora.client
         about = introduce(client, link)
         with client.game(link.game) as held:
             held.join(lambda _: (enrol(client, link, about.origin), None)[1], link.code)
 
     count = 0
-    for _ in breaks(service, prepare, join):
+    for _ in breaks(service, join, alice.path, dora.path):
         count += 1
-        dora, game = guests[-1], links[-1].game
         join()
         assert dora.client.home.config()["server"] == URL
         pins = dora.client.service(URL).pins
@@ -190,15 +211,10 @@ def test_join_by_link(alice: LocalPlayer, service: MemoryService, tmp_path: Path
 @pytest.mark.parametrize("action", ["1", "2", "3"])
 def test_move(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, action: str) -> None:
     """The same command again gives the same entry, also when the move hides cards under fresh salts."""
-    game = notation = ""
-
-    def prepare() -> None:
-        nonlocal game, notation
-        game = begin(alice, bob)
-        notation = next(each for each in alice.position(game).legal if each[0] == action)
-
+    game = begin(alice, bob)
+    notation = next(each for each in alice.position(game).legal if each[0] == action)
     count = 0
-    for _ in breaks(service, prepare, lambda: alice.move(game, notation)):
+    for _ in breaks(service, lambda: alice.move(game, notation), alice.path, bob.path):
         count += 1
         text = _outbox(alice.folder(game))
         again = alice.move(game, notation) if text or not entries(service, game, "move") else None
