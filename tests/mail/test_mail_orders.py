@@ -268,6 +268,15 @@ def test_no_letter_has_a_link_that_somebody_has_put_into_a_mail(table: Table, se
     assert "://" not in letter.text
 
 
+def test_a_mail_that_cannot_be_read_is_answered_with_what_helps(table: Table) -> None:
+    before = table.head()
+    assert table.send(table.line, fields=("Content-Type: text/plain; charset=iso-2022-jp",)) == "unreadable"
+    (letter,) = table.answers()
+    said = " ".join(letter.text.split())
+    assert "Its characters are encoded as 'iso-2022-jp', which is not read here. What helps: plain text in" in said
+    assert table.head() == before
+
+
 @pytest.mark.parametrize("words", ["give 2d", "rematch", "own key"])
 def test_what_the_service_cannot_do_by_mail_is_said_plainly(table: Table, words: str) -> None:
     before = table.head()

@@ -238,7 +238,12 @@ def first_counts(facts: FirstCountsFacts, say: Speaker) -> LetterDraft:
 def unreadable(facts: UnreadableFacts, say: Speaker) -> LetterDraft:
     """A mail could not be used."""
     first = say(tell("Mail came for you that could not be used, so nothing was done."))
-    return _plain((first,), facts.seat, _sentence(say(facts.reason)), say)
+    draft = _plain((first,), facts.seat, _sentence(say(facts.reason)), say)
+    if not facts.form:
+        return draft
+    helps = say(tell("What helps: plain text in Unicode (UTF-8), not encrypted, and your address alone as its sender."))
+    other = say(tell("If your mail program cannot do that, the web page of your provider may."))
+    return draft._replace(blocks=(draft.blocks[0], paragraph(helps, other), *draft.blocks[1:]))
 
 
 def not_yet(facts: NotYetFacts, say: Speaker) -> LetterDraft:

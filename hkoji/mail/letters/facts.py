@@ -306,10 +306,14 @@ class LockedFacts(NamedTuple):
 
 
 class UnreadableFacts(NamedTuple):
-    """A mail could not be used, whatever it says, so nothing was done. `reason` is a sentence or phrase (a `Text`)."""
+    """A mail could not be used, whatever it says, so nothing was done.
+
+    `reason` is a sentence or phrase (a `Text`). `form` says that another form of the mail could have been used.
+    """
 
     reason: str
     seat: SeatFacts | None = None
+    form: bool = True
 
 
 class NotYetFacts(NamedTuple):

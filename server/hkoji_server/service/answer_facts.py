@@ -260,5 +260,5 @@ def _anywhere(asked: _Asked) -> OneLetter | None:
         case AnswerKind.OTHER_BYTES:
             return FirstCountsFacts(seat)
         case AnswerKind.SET_ASIDE:
-            return UnreadableFacts(_IN_VAIN, seat)
+            return UnreadableFacts(_IN_VAIN, seat, form=False)
     return None

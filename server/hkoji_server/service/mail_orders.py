@@ -196,7 +196,7 @@ class MailOrders:
         try:
             read = _read(case)
         except UnreadableMailError as error:
-            return MailOutcome([part(AnswerKind.UNREADABLE, reason=error.message)])
+            return MailOutcome([part(AnswerKind.UNREADABLE, reason=_reason(error))])
         if isinstance(read, OrderFault):
             return _not_understood(read) if case.good else self._over(case)
         if not case.good and not all(is_for_any(each.kind) for each in read):
@@ -343,7 +343,7 @@ def _count(reply: ReplyToken, outcome: MailOutcome, now: str, *, needed: bool) -
 
 
 def _reason(error: UnreadableMailError) -> Text:
-    return error.message if isinstance(error.message, Text) else quoted(error.message)
+    return error.reason if isinstance(error.reason, Text) else quoted(error.reason)
 
 
 def _without_fields(error: UnreadableMailError) -> MailHeader:
