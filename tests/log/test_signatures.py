@@ -139,6 +139,62 @@ def test_the_library_can_change_between_two_signatures() -> None:
     assert len(set(blobs)) == 1
 
 
+class Counting:
+    """OpenSSL, which counts what it verifies."""
+
+    def __init__(self) -> None:
+        self.verified = 0
+
+    def verifier(self, public: bytes) -> Verify:
+        """The function that verifies signatures of a key."""
+        fits = OpenSSL().verifier(public)
+
+        def counted(signature: bytes, data: bytes) -> bool:
+            self.verified += 1
+            return fits(signature, data)
+
+        return counted
+
+    def signer(self, seed: bytes) -> tuple[bytes, signatures.Sign]:
+        """Signs like OpenSSL."""
+        return OpenSSL().signer(seed)
+
+
+def _holds(blob: bytes, public: PublicKey, namespace: str, message: bytes) -> bool:
+    try:
+        sshsig.verify(blob, public, namespace, message, "signer")
+    except SignatureError:
+        return False
+    return True
+
+
+def test_the_same_signature_is_verified_once_and_any_other_anew() -> None:
+    """A remembered verdict is for one key, namespace, text, signature and library."""
+    key, other = PrivateKey.from_seed(SEED), PrivateKey.from_seed(bytes(32))
+    raw = key.sign(sshsig.ENTRY, b"a")[-64:]
+    damaged = bytes([raw[0] ^ 1]) + raw[1:]
+    claims = [
+        (raw, key, sshsig.ENTRY, b"a"),
+        (damaged, key, sshsig.ENTRY, b"a"),
+        (raw, other, sshsig.ENTRY, b"a"),
+        (raw, key, sshsig.RECEIPT, b"a"),
+        (raw, key, sshsig.ENTRY, b"b"),
+    ]
+    for order in (claims, claims[::-1]):
+        for library in (Counting(), Counting()):
+            signatures.use(library)
+            for _ in range(2):
+                held = [
+                    _holds(sshsig.build(by.public, namespace, sig), by.public, namespace, message)
+                    for sig, by, namespace, message in order
+                ]
+                assert held == [claim is claims[0] for claim in order]
+            assert library.verified == len(claims)
+    sshsig.forget_verdicts()
+    assert _holds(sshsig.build(key.public, sshsig.ENTRY, raw), key.public, sshsig.ENTRY, b"a")
+    assert library.verified == len(claims) + 1
+
+
 _WITHOUT = """
 import sys
 sys.modules["nacl"] = None
