@@ -20,6 +20,7 @@ from hkoji import referee
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.course import Stage
 from hkoji.game.submission import Submission
+from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from tests.support.table import Table
 
@@ -47,7 +48,9 @@ class Prepared(NamedTuple):
 
 def prepare(number: int, signer: PrivateKey, *, first: int = 0, agreement: Agreement = UNTIMED) -> list[Prepared]:
     """So many games of a service whose key is `signer`, each between its own players."""
-    return [_prepare(seed, signer, agreement) for seed in range(first, first + number)]
+    games = [_prepare(seed, signer, agreement) for seed in range(first, first + number)]
+    sshsig.forget_verdicts()  # the service that is measured has not seen them
+    return games
 
 
 def _prepare(seed: int, signer: PrivateKey, agreement: Agreement) -> Prepared:
