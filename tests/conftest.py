@@ -3,15 +3,18 @@
 The profile `default` is the same on every run; `long` (HYPOTHESIS_PROFILE=long) tries more examples; `brief`, for
 mutation testing, tries few and does not shrink failures. Each test draws the same randomness whenever it runs
 (`tests.support.chance`). The language and settings of the user who runs the tests have no effect. The game of
-`tests.toy` is registered for all tests.
+`tests.toy` is registered for all tests. Temporary files are in memory, where there is room for them: much of the
+program waits for its files to be on the disk, and no test is about the disk itself.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -43,6 +46,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 for _name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "HKOJI_LANG", "HKOJI_DECK", "HKOJI_ALWAYS"):
     os.environ.pop(_name, None)
 os.environ["HKOJI_CONFIG"] = os.devnull
+
+_MEMORY = Path("/dev/shm")
+_ROOM = 4 * 2**30  # a run of all tests in one process leaves less than a tenth of it
+if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 # Some tests send SIGINT to programs they start. If the tests run in the background, those programs would inherit that
 # SIGINT is ignored.
