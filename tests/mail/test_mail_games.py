@@ -54,8 +54,7 @@ def is_over(world: ListWorld, game: str) -> bool:
     return str(world.service.ask("GET", f"/v1/games/{game}").json["status"]) in ("finished", "cancelled")
 
 
-@pytest.mark.parametrize("lang", ["en", "it"])
-@pytest.mark.parametrize("game", ["hanamikoji", "geishas-road"])
+@pytest.mark.parametrize(("game", "lang"), [("hanamikoji", "it"), ("geishas-road", "en")])
 def test_a_player_with_a_mailbox_only_plays_a_game_against_a_client(world: ListWorld, game: str, lang: str) -> None:
     alice = Player(world.service, "alice").register()
     rng = random.Random(f"{game} {lang}")
@@ -83,8 +82,7 @@ def test_a_player_with_a_mailbox_only_plays_a_game_against_a_client(world: ListW
     assert [each["by_mail"] for each in (listed[0]["games"][0], listed[1]["games"][0], shown)] == [{"bob": "word"}] * 3
 
 
-@pytest.mark.parametrize("lang", ["en", "it"])
-@pytest.mark.parametrize("game", ["hanamikoji", "geishas-road"])
+@pytest.mark.parametrize(("game", "lang"), [("hanamikoji", "en"), ("geishas-road", "it")])
 def test_two_players_with_mailboxes_only_play_a_game(world: ListWorld, game: str, lang: str) -> None:
     rng = random.Random(f"two {game} {lang}")
     bob, carol = world.player("bob@example.org"), world.player("carol@example.com")

@@ -71,7 +71,7 @@ _FIVE = [(number, number + 1, 0, 2, True, True) for number in range(5)]
 """As many mails as may wait."""
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @example([*_FIVE, (6, 6, 0, 2, True, True), (4, 5, 0, 2, True, True), 3, (6, 6, 0, 2, True, True)])
 @example([*_FIVE, (6, 3, 0, 2, True, True)])
 @given(st.lists(st.one_of(_MAILS, st.integers(1, 5)), min_size=1, max_size=12))

@@ -61,7 +61,7 @@ def main(words: list[str]) -> int:
     if given.command == "post":
         wrong = check_post(office)
     else:
-        world = MailWorld(folder, DOOR, SMTP, UNHURRIED)
+        world = MailWorld(folder, DOOR, SMTP, UNHURRIED, wait=0 if given.command == "play" else 1)
         try:
             wrong = _COMMANDS[given.command](world, office, given)
         finally:
@@ -148,7 +148,7 @@ def _play_in_process(given: argparse.Namespace) -> int:
     office = MemoryPostOffice(lambda: door)
     with tempfile.TemporaryDirectory(prefix="hkoji-mail-") as folder:
         try:
-            world = MailWorld(Path(folder), door, ("127.0.0.1", office.port), UNHURRIED)
+            world = MailWorld(Path(folder), door, ("127.0.0.1", office.port), UNHURRIED, wait=0)
             try:
                 wrong = _play(world, office, given)
             finally:

@@ -13,6 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.lab.mail import namespaces
+from tests.lab.mail.__main__ import main
 from tests.support.processes import alive
 
 REASON = namespaces.why_not()
@@ -25,11 +26,12 @@ def lab(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, cwd=_ROOT)
 
 
-def test_a_whole_game_is_played_by_mail_in_italian(tmp_path: Path) -> None:
+def test_a_whole_game_is_played_by_mail_in_italian(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "g.jsonl"
-    done = lab("play", "--game", "geishas-road", "--lang", "it", "--in-process", "--output", str(place))
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
-    assert "tocca a te" in done.stdout.lower()
+    code = main(["play", "--game", "geishas-road", "--lang", "it", "--in-process", "--output", str(place)])
+    said = capsys.readouterr().out
+    assert code == 0, said[-3000:]
+    assert "tocca a te" in said.lower()
     assert json.loads(json.loads(place.read_text().splitlines()[-1])["entry"])["kind"] == "end"
 
 
