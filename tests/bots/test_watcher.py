@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
 from hkoji.bots.protocol import Watcher, see
-from tests.support.rules import Game, Played, every_game, fewer, played
+from tests.support.plays import whole_plays
+from tests.support.rules import Game, every_game
 
 
 @every_game
-@fewer
-@given(data=st.data(), size=st.integers(1, 5))
-def test_watching_is_folding(game: Game, data: st.DataObject, size: int) -> None:
+@pytest.mark.parametrize("size", range(1, 6))
+def test_watching_is_folding(game: Game, size: int) -> None:
     """Regardless of how many events come at a time."""
-    whole: Played = data.draw(played(game))
+    whole = whole_plays(game)[size]
     for seat in (0, 1):
         watcher = Watcher(whole.ruleset, seat)
         assert watcher.seen == see(whole.ruleset, (), seat)

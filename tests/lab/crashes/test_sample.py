@@ -16,7 +16,7 @@ from tests.support.ledger import Dump, Fact, half_done, lost
 
 def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
     folder = Folder(tmp_path, 7, whole=0, patience=600)
-    points = {"after the commit": 30, "after a statement": 30, "amid the answer": 10}
+    points = {"after the commit": 12, "after a statement": 12, "amid the answer": 6}
     for point, count in points.items():
         folder.live(point, count)
     folder.finish()
@@ -30,7 +30,7 @@ def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
 def test_no_strike_at_postgresql_or_at_a_service_on_it_loses_what_was_acknowledged(tmp_path: Path) -> None:
     folder = Folder(tmp_path, 7, whole=0, patience=600, postgres=True)
     try:
-        points = {"after the commit": 30, "before the commit": 20}
+        points = {"after the commit": 12, "before the commit": 8}
         for point, count in points.items():
             folder.live(point, count)
         for strike in STRIKES:
@@ -49,7 +49,7 @@ def test_no_strike_at_postgresql_or_at_a_service_on_it_loses_what_was_acknowledg
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dump, list[Fact]]:
-    made = record(tmp_path_factory.mktemp("record"), None, 250, seed=8)
+    made = record(tmp_path_factory.mktemp("record"), None, 150, seed=8)
     return made.final, made.facts
 
 
