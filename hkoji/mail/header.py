@@ -60,7 +60,7 @@ def read_header(raw: bytes) -> MailHeader:
         last_reference=references[-1] if references else None,
         to=tuple(_addresses_in(fields, "to")),
         cc=tuple(_addresses_in(fields, "cc")),
-        subject=clean(decode_words(first_value(fields, "subject") or "")),
+        subject=_read_subject([field.text for field in fields if field.name == "subject"]),
         delivered_to=next(_addresses_in(_first(fields, "delivered-to"), "delivered-to"), None),
         x_original_to=next(_addresses_in(_first(fields, "x-original-to"), "x-original-to"), None),
         automatic=automatic_reason(raw),
@@ -130,6 +130,10 @@ def _read_message_id(values: list[str]) -> str | Text:
     if len(values) != 1:
         return _TWO_IDS if values else _NO_ID
     return values[0] if _ID.fullmatch(values[0]) else _BAD_ID
+
+
+def _read_subject(values: list[str]) -> str:
+    return clean(decode_words(values[0])) if len(values) == 1 else ""  # a second one can be put on top by others
 
 
 def _first(fields: Iterable[MailField], name: str) -> list[MailField]:

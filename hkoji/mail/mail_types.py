@@ -28,7 +28,7 @@ class MailHeader:
 
     `sender` is the one address of From, in lower case, and `message_id` the one id; exactly one of each and its
     `…_fault` is None. Addresses are in lower case, those of `to` and `cc` in order. `subject` is decoded and on one
-    line. `automatic` says that a program wrote the mail, whatever else is wrong with it.
+    line; it is empty if there are two. `automatic` says that a program wrote the mail, whatever else is wrong with it.
     """
 
     sender: str | None

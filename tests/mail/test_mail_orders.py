@@ -477,6 +477,14 @@ def test_a_subject_stops_letters_too(table: Table) -> None:
     assert table.world.box("bob").state == "stopped"
 
 
+def test_a_second_subject_on_top_stops_nothing(table: Table) -> None:
+    seq, _ = table.head()
+    table.world.take(b"Subject: stop\r\n" + mail("bob@example.org", table.to, table.line), table.to)
+    assert table.result()["answer"] == "on record"
+    assert table.world.box("bob").state == "active"
+    assert table.head()[0] == seq + 1
+
+
 def test_quiet_hours(table: Table) -> None:
     assert table.send("quiet 22-7") == "setting"
     channel = table.world.run(table.world.store.channel(table.world.box("bob").channel))
