@@ -22,7 +22,7 @@ from hkoji.messages.language import LANGUAGES
 from hkoji.messages.text import render
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.rules.protocol import DECISION_DUE, State
+from hkoji.rules.protocol import DECISION_DUE, Due, State
 from hkoji.rules.registry import RULESETS as RULESET_TYPES
 from hkoji.show.board import Look
 from hkoji.show.brief import Brief
@@ -173,16 +173,20 @@ def test_bare_cards_are_never_played(ruleset: Hanamikoji | GeishasRoad, seed: in
 
 
 def test_no_command_is_a_move_in_random_games() -> None:
-    seen = 0
-    for seed in range(80):
-        for ruleset in (Hanamikoji(), GeishasRoad()):
+    seen, dues = 0, set()
+    for ruleset in (Hanamikoji(), GeishasRoad()):
+        for word in WORDS:
+            assert _parsed(ruleset.initial(), word) is None, word
+        for seed in range(25):
             for state in decisions(random_game(ruleset, seed, 1)):
                 seen += 1
+                dues.add((ruleset.name, state.due))
                 for word in WORDS:
                     action = _parsed(state, word)
                     assert action is None or action not in state.legal_actions(), (word, action)
-                    assert _parsed(state.ruleset.initial(), word) is None, word
-    assert seen > 1000
+    both = {(name, due) for name in ("hanamikoji", "geishas-road") for due in (Due.ACT, Due.ANSWER)}
+    assert dues == both | {("geishas-road", Due.ORDER), ("geishas-road", Due.PICK)}
+    assert seen > 400
 
 
 def _parsed(state: State, line: str) -> str | None:
