@@ -16,6 +16,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.log import sshsig
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import (
     HostileService,
@@ -237,7 +238,7 @@ def test_a_late_move_is_taken(tmp_path: Path, ruleset: Ruleset) -> None:
     assert audit(format_log(late), pins(table)).ok
     table.send(table.entry(0, entry_kinds.Resign()))
     gone_on = retimed(table, number, later(due, 1))
-    found(tmp_path / "log", table, gone_on, number)
+    found(tmp_path / "log", table, gone_on, number, script=isinstance(ruleset, Hanamikoji))
     lied_to(tmp_path / "on", table, gone_on, reason)
 
 
@@ -298,5 +299,5 @@ def test_a_late_seed_is_taken(tmp_path: Path, seat: int) -> None:
     table.reveal_seed(seat)
     table.send(table.entry(1 - seat, entry_kinds.Resign()))
     forged = retimed(table, number, later(table.now, 1))
-    found(tmp_path / "log", table, forged, number)
+    found(tmp_path / "log", table, forged, number, script=seat == 1)
     lied_to(tmp_path / "x", table, forged, f"an entry {number} that does not hold: it came at {later(table.now, 1)}")

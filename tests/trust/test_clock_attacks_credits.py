@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 from hkoji_server.service import keeper
 
-from hkoji.audit.log_audit import AuditStep
+from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED
 from hkoji.game.clock import Outage
@@ -25,6 +25,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.adversary import attack, convicted
+from tests.support.forgery import pins
 from tests.support.lying_game import goes_on
 from tests.support.service import Player
 from tests.support.service_in_process import inside
@@ -52,13 +53,15 @@ def given(seconds: int = 60) -> tuple[TimedTable, int]:
     return table, len(table.lines) - 1
 
 
-def forged_credit(folder: Path, table: Table, number: int, reason: str, *bodies: entry_kinds.EntryBody) -> None:
+def forged_credit(
+    folder: Path, table: Table, number: int, reason: str, *bodies: entry_kinds.EntryBody, script: bool
+) -> None:
     """Checks that everybody finds the last of `bodies`, which the service writes from entry `number` on."""
     at = table.lines[number - 1].receipt
     assert at is not None
     forged = goes_on(table, number, *((body, "server") for body in bodies), at=at.receipt.at)
     place = len(forged) - 1
-    found(folder / "log", table, forged, place)
+    found(folder / "log", table, forged, place, script=script)
     lied_to(folder / "shown", table, forged, f"an entry {place} that does not hold: {reason}", victims=WITNESSES)
 
 
@@ -85,7 +88,7 @@ def test_a_gift_used_again(tmp_path: Path, other: str) -> None:
             made = make_gift(game="ab" * 16, head=true.head, name="alice", seconds=60)
             gift = GivenTime(true.head, 60, table.keys[0].sign(sshsig.GIVE, made.message))
             reason = "the signature"
-    forged_credit(tmp_path, table, number, reason, Credit(gift, ()))
+    forged_credit(tmp_path, table, number, reason, Credit(gift, ()), script=other != "the entry itself")
 
 
 @attack(
@@ -110,7 +113,7 @@ def test_a_gift_that_was_not_given(tmp_path: Path, lie: str) -> None:
         case _:
             made = make_annul(game=table.game, head=true.head, name="alice")
             gift = true._replace(sig=table.keys[0].sign(sshsig.ANNUL, made.message))
-    forged_credit(tmp_path, table, number, "the signature", Credit(gift, ()))
+    forged_credit(tmp_path, table, number, "the signature", Credit(gift, ()), script=lie == "more seconds")
 
 
 @attack("a credit where none may be, or a second one", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
@@ -148,7 +151,7 @@ def test_a_credit_in_a_wrong_place(tmp_path: Path, place: str) -> None:
     at = table.lines[number - 1].receipt
     assert at is not None
     forged = goes_on(table, number, *((body, "server") for body in bodies), at=at.receipt.at)
-    found(tmp_path / "log", table, forged, len(forged) - 1)
+    found(tmp_path / "log", table, forged, len(forged) - 1, script=place in ("a second one", "without a clock"))
     # The client may find first that the entry is not the one that the service owes there.
     lied_to(tmp_path / "x", table, forged, f"{reason}|the service owes|comes directly after", victims=WITNESSES)
 
@@ -206,7 +209,8 @@ def test_an_outage_in_a_wrong_place(tmp_path: Path, begin: int, until: int, way:
     assert table.last_body() == Credit(None, (Outage(later(start, 10), later(start, 20), Way.HTTP),))
     lie = Credit(None, (Outage(later(start, begin), later(start, until), way),))
     reason = "(the outage from .* (is not between|is of mail)|the service has accepted an entry at)"
-    forged_credit(tmp_path, table, len(table.lines) - 1, reason, lie)
+    for_script = (begin, until) in ((-10, 5), (25, 31), (10, 20))  # before the turn, after it, and of the other way
+    forged_credit(tmp_path, table, len(table.lines) - 1, reason, lie, script=for_script)
 
 
 @attack(
@@ -228,7 +232,7 @@ def test_outages_that_overlap(tmp_path: Path, begin: int, until: int) -> None:
     first = Outage(later(start, 10), later(start, 20), Way.HTTP)
     lie = Credit(None, (first, Outage(later(start, begin), later(start, until), Way.HTTP)))
     forged = goes_on(table, number, (lie, "server"), at=table.now)
-    found(tmp_path / "log", table, forged, number, step=AuditStep.PARSE, named=None)
+    found(tmp_path / "log", table, forged, number, step=AuditStep.PARSE, named=None, script=begin == 15)
     lied_to(tmp_path / "x", table, forged, "not in order, or two of them touch", proof=(), victims=WITNESSES)
 
 
@@ -244,8 +248,8 @@ def test_an_invented_outage(tmp_path: Path, second: int, inside_it: bool) -> Non
     assert friend.last_body() == Credit(None, (Outage(later(start, 5), later(start, 15), Way.HTTP),))
     other = Table(seed=9, host_key=friend.server).begin()
     other.send(other.move(other.course.state.legal_actions()[0]), later(start, second))
-    for name, table in (("a", friend), ("b", other)):
-        holds(tmp_path / name, table)
+    holds(tmp_path / "a", friend)
+    assert audit(other.text, pins(other)).findings == ()
     for order in ("ab", "ba"):
         folder = tmp_path / order
         folder.mkdir()
@@ -289,7 +293,7 @@ def test_a_game_called_off_after_the_deadline(tmp_path: Path, given: int) -> Non
     body = entry_kinds.parse_body("annul", table.lines[number].entry.body)
     end = entry_kinds.parse_body("end", table.lines[number + 1].entry.body)
     forged = goes_on(table, number, (body, "server"), (end, "server"), at=later(due, 1))
-    found(tmp_path / "log", table, forged, number)
+    found(tmp_path / "log", table, forged, number, script=given > 0)
     reason = f"an entry {number} that does not hold: it came at {later(due, 1)}, and there was time until {due}"
     lied_to(tmp_path / "x", table, forged, reason)
 
@@ -319,7 +323,7 @@ def test_a_game_called_off_by_a_false_signature(tmp_path: Path, lie: str) -> Non
             sigs = host, table.keys[1].sign(sshsig.GIVE, made.message)
     end = entry_kinds.parse_body("end", table.lines[number + 1].entry.body)
     forged = goes_on(table, number, (true._replace(sigs=sigs), "server"), (end, "server"), at=table.now)
-    found(tmp_path / "log", table, forged, number)
+    found(tmp_path / "log", table, forged, number, script=lie == "swapped")
     lied_to(tmp_path / "x", table, forged, f"an entry {number} that does not hold: the signature", victims=WITNESSES)
 
 

@@ -62,7 +62,7 @@ def test_a_timeout_that_counts_wrongly(tmp_path: Path, lie: str) -> None:
     table.time_out()
     for at in (later(AT, seconds + 1), due):
         forged = retimed(table, number, at)
-        found(tmp_path / at, table, forged, number)
+        found(tmp_path / at, table, forged, number, script=at == due)
         reason = f"an entry {number} that does not hold: the timeout is of {at}, and there was time until {due}"
         lied_to(tmp_path / at, table, forged, reason, victims=(1,))
 
@@ -78,7 +78,7 @@ def test_a_timeout_without_a_clock(tmp_path: Path, seat: int) -> None:
     for name, table in (("free", free), ("waiting", waiting)):
         number = len(table.lines)
         forged = goes_on(table, number, (entry_kinds.Timeout(seat), "server"), at=long)
-        found(tmp_path / name, table, forged, number)
+        found(tmp_path / name, table, forged, number, script=seat == 0)
         lied_to(tmp_path / name, table, forged, f"entry {number} (of the log does not hold|that does not hold)")
     timed = timed_game(3).play(2)
     timed.now = long

@@ -51,10 +51,10 @@ def test_it_is_short_enough_to_be_read() -> None:
     assert max(map(len, lines)) <= 120
 
 
-def test_it_agrees_on_every_fourth_sort_of_damage(tmp_path: Path) -> None:
+def test_it_agrees_on_every_sixth_sort_of_damage(tmp_path: Path) -> None:
     logs = list(cases(random.Random(3)))
     assert len(logs) == len(BYTES) + len(FORGERIES) + 1
-    assert _differences(logs[::4], tmp_path) == []
+    assert _differences(logs[::6], tmp_path) == []
 
 
 @pytest.mark.parametrize("kind", ["open", "move"])
@@ -126,7 +126,7 @@ def test_it_finds_what_is_wrong_where_keys_change(tmp_path: Path) -> None:
 def test_it_agrees_on_a_game_cut_anywhere(tmp_path: Path) -> None:
     logs = [case for case in golden() if case.name.endswith("of resigned.jsonl")]
     assert len(logs) > 10
-    assert _differences(logs[::4], tmp_path) == []
+    assert _differences(logs[::6], tmp_path) == []
 
 
 @pytest.mark.parametrize("table", [tables()[0], tables()[4]], ids=["hanamikoji", "geishas-road"])
