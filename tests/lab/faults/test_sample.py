@@ -39,12 +39,17 @@ def test_a_call_that_fails_leaves_nothing_half_done(clean: Scenario, kind: str, 
     assert judge(scenario, clean.verdicts) == []
 
 
-def test_a_stop_ends_well_though_its_tidying_up_fails(tmp_path: Path) -> None:
-    calls = run_with(tmp_path / "without", "driver").fault.names
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The calls of the driver in a run without a fault."""
+    return run_with(tmp_path_factory.mktemp("calls"), "driver").fault.names
+
+
+def test_a_stop_ends_well_though_its_tidying_up_fails(calls: list[str], tmp_path: Path) -> None:
     # The checkpoint is the last call of a stop.
     checkpoint = next(number for number, name in enumerate(calls, 1) if "wal_checkpoint" in name)
     at = max(number for number, name in enumerate(calls[:checkpoint], 1) if name.startswith("rollback"))
-    scenario = run_with(tmp_path / "with", "driver", at)
+    scenario = run_with(tmp_path, "driver", at)
     assert (scenario.fault.hit, scenario.complaints) == (calls[at - 1], [])
 
 
@@ -65,12 +70,11 @@ def test_a_writer_without_transactions_is_detected(tmp_path: Path) -> None:
     assert any("the opening of entry" in complaint for complaint in scenario.complaints)
 
 
-def test_an_error_not_reported_as_one_of_storage_is_detected(tmp_path: Path) -> None:
+def test_an_error_not_reported_as_one_of_storage_is_detected(calls: list[str], tmp_path: Path) -> None:
     def raw(_: SqliteReader, error: Exception) -> RuntimeError:
         return RuntimeError(str(error))
 
+    at = 1 + next(number for number, name in enumerate(calls) if name.startswith("execute SELECT entry.text"))
     with patch.object(SqliteReader, "_unreadable", raw):
-        calls = run_with(tmp_path / "without", "driver").fault.names
-        at = 1 + next(number for number, name in enumerate(calls) if name.startswith("execute SELECT entry.text"))
-        scenario = run_with(tmp_path / "with", "driver", at)
+        scenario = run_with(tmp_path, "driver", at)
     assert any("the failure is reported as 500" in complaint for complaint in scenario.complaints)
