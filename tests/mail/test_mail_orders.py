@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from copy import copy, deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
 from tests.support.service import Player
+from tests.support.service_in_process import Clock
 
 EVE = "eve@evil.example"
 
@@ -46,6 +49,17 @@ class Table:
         self.move()
         world.deliver(61)
         self.letter = self.bob.next_letter(0, lambda letter: letter.id.startswith("<turn."))
+
+    def in_world(self, world: ListWorld) -> Table:
+        """The same in another world, which has a copy of the data."""
+        other = copy(self)
+        for address, listed in self.world.lists.items():
+            world.mailbox(address).letters.extend(listed.letters)
+        world.taken.extend(self.world.taken)
+        other.world = world
+        other.alice = replace(self.alice, service=world.service, openings=deepcopy(self.alice.openings))
+        other.bob = replace(self.bob, mailbox=world.mailbox(self.bob.mailbox.address), sent=[*self.bob.sent])
+        return other
 
     def move(self) -> None:
         """Alice plays until it is bob's turn, and it is one with several moves."""
@@ -82,9 +96,19 @@ class Table:
         return unread(self.bob)
 
 
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """The table that the others of this file are copies of; its service has ended."""
+    with list_world(tmp_path_factory.mktemp("first"), mail="play@hkoji.example") as world:
+        return Table(world)
+
+
 @pytest.fixture
-def table(world: ListWorld) -> Table:
-    return Table(world)
+def table(first: Table, tmp_path: Path) -> Iterator[Table]:
+    copied = shutil.copytree(first.world.service.data, tmp_path / "data")
+    clock = Clock(first.world.clock.now)
+    with list_world(copied, seed="later", clock=clock, mail="play@hkoji.example") as world:
+        yield first.in_world(world)
 
 
 # --- who has sent it --------------------------------------------------------------------------------------------------
