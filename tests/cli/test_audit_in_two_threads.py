@@ -33,9 +33,9 @@ def _same(one: Audit, other: Audit) -> None:
 
 
 def test_damaged_and_forged_logs() -> None:
-    """Every sort of damage and forgery, several times."""
+    """Every sort of damage and forgery, twice."""
     steps: set[int] = set()
-    for seed in range(6):
+    for seed in range(2):
         for case in cases(random.Random(seed)):
             alone = audit(case.log, case.pins)
             steps.update(finding.step for finding in alone.findings)
@@ -46,7 +46,7 @@ def test_damaged_and_forged_logs() -> None:
 def test_single_damaged_bytes_and_cut_games() -> None:
     rng = random.Random(2)
     for log in sound_logs():
-        for place in rng.sample(range(len(log.data)), 6):
+        for place in rng.sample(range(len(log.data)), 3):
             for damage in some_damages(log.data, range(place, place + 1), 2, rng):
                 data = damage.of(log.data)
                 _same(audit(data, log.pins, map_checks=map_in_two_threads), audit(data, log.pins))
