@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,26 @@ from tests.cli.test_mail_invitations import accept
 from tests.support.service import serving
 
 
+@contextmanager
+def made_in(folder: Path) -> Iterator[Homes]:
+    """Homes beside a service at which only the operator registers players."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HKOJI_SERVER_MAIL", "play@hkoji.example")
+        with serving(folder / "data", forked=True, settings={"registration": "closed"}) as service:
+            yield Homes(folder, service)
+
+
 @pytest.fixture
-def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Homes]:
-    monkeypatch.setenv("HKOJI_SERVER_MAIL", "play@hkoji.example")
-    with serving(tmp_path / "data", forked=True, settings={"registration": "closed"}) as service:
-        yield Homes(tmp_path, service)
+def homes(tmp_path: Path) -> Iterator[Homes]:
+    with made_in(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
+    """Homes for tests that change nothing."""
+    with made_in(tmp_path_factory.mktemp("unchanged")) as made:
+        yield made
 
 
 def admin(homes: Homes, *words: str) -> Any:
@@ -67,10 +83,10 @@ def test_the_operator_invites_somebody_who_then_plays(homes: Homes) -> None:
         (("erase", "bob", "--yes"), Exit.USAGE),
     ],
 )
-def test_what_cannot_be_changes_nothing(homes: Homes, words: tuple[str, ...], code: Exit) -> None:
-    before = rows(homes, "mailbox", "held_key", "channel", "outbox")
-    assert admin(homes, *words).code == code
-    assert rows(homes, "mailbox", "held_key", "channel", "outbox") == before
+def test_what_cannot_be_changes_nothing(unchanged: Homes, words: tuple[str, ...], code: Exit) -> None:
+    before = rows(unchanged, "mailbox", "held_key", "channel", "outbox")
+    assert admin(unchanged, *words).code == code
+    assert rows(unchanged, "mailbox", "held_key", "channel", "outbox") == before
 
 
 def test_an_invited_mailbox_is_not_locked(homes: Homes) -> None:

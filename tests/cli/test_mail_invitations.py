@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,27 @@ from tests.support.service import serving
 NEW = ("new", "--invite", "bob", "--mail", "Bob@example.org")
 
 
-@pytest.fixture
-def homes(tmp_path: Path) -> Iterator[Homes]:
-    with serving(tmp_path / "data", forked=True, settings={"mail": "play@hkoji.example"}) as service:
-        made = Homes(tmp_path, service)
+@contextmanager
+def made_in(folder: Path) -> Iterator[Homes]:
+    """Homes of alice and carol, who are registered."""
+    with serving(folder / "data", forked=True, settings={"mail": "play@hkoji.example"}) as service:
+        made = Homes(folder, service)
         for who in ("alice", "carol"):
             assert made(who, "init", who).code == 0
             assert made(who, "register", "--server", service.url).code == 0
+        yield made
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Iterator[Homes]:
+    with made_in(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
+    """Homes for tests that change nothing."""
+    with made_in(tmp_path_factory.mktemp("unchanged")) as made:
         yield made
 
 
@@ -134,10 +148,10 @@ def test_a_player_with_an_own_key_is_invited_as_before(homes: Homes) -> None:
         ("new", "--invite", "alice", "--mail", "bob@example.org"),
     ],
 )
-def test_options_that_do_not_fit_open_nothing(homes: Homes, words: tuple[str, ...]) -> None:
-    done = homes("alice", *words)
+def test_options_that_do_not_fit_open_nothing(unchanged: Homes, words: tuple[str, ...]) -> None:
+    done = unchanged("alice", *words)
     assert done.code == Exit.USAGE
-    assert opened(homes) == []
+    assert opened(unchanged) == []
 
 
 def other_key(gateway: Gateway, service: ClientService) -> Gateway:
