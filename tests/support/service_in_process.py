@@ -23,6 +23,7 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.open_store import open_store
 
+from tests.support.lent_routers import BorrowedRouters
 from tests.support.new_database import copy_new_database
 from tests.support.service import UNLIMITED, Answer
 
@@ -164,10 +165,13 @@ def inside(
     chosen = Settings(**{"log_level": "error", **UNLIMITED, **settings})
     sources = ClockAndEntropy(clock, drawn(seed), clock.elapsed)
     app = create_app(chosen, sources, address="http://inside", metrics=figures)
+    routers = BorrowedRouters()
     with asyncio.Runner() as runner:
         lifespan = app.router.lifespan_context(app)
-        runner.run(lifespan.__aenter__())
+        with routers.starting():
+            runner.run(lifespan.__aenter__())
         try:
             yield Inside(app, runner, clock, data, settings.get("database"))
         finally:
             runner.run(lifespan.__aexit__(None, None, None))
+    routers.give_back()

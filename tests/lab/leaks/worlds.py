@@ -29,6 +29,7 @@ from hkoji.log.entry import SERVER_NAME, Entry, parse_entry
 from hkoji.log.line import entry_namespace, make_receipt
 from hkoji.log.private_key import PrivateKey
 from tests.lab.leaks.receiver import TABLES, Posted, Receiver, delivery_by_hand, send_what_is_due
+from tests.support.lent_routers import BorrowedRouters
 from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Clock, http_scope
 from tests.support.time_by_hand import time_by_hand
@@ -126,6 +127,7 @@ class World:
     logged: list[str] = field(default_factory=list)
     times: dict[str, str] = field(default_factory=dict)
     """The time of record of each entry, by its head."""
+    _routers: BorrowedRouters = field(default_factory=BorrowedRouters)
 
     async def start(self) -> World:
         """Runs the application's start-up."""
@@ -134,7 +136,7 @@ class World:
         sources = ClockAndEntropy(self.clock, self.draws, self.clock.elapsed)
         self.app: Application = create_app(settings, sources, address=ADDRESS)
         self._lifespan = self.app.router.lifespan_context(self.app)
-        with time_by_hand() as self.by_hand, delivery_by_hand() as deliveries:
+        with self._routers.starting(), time_by_hand() as self.by_hand, delivery_by_hand() as deliveries:
             await self._lifespan.__aenter__()
         (self._delivery,) = deliveries
         self.receiver = Receiver()
@@ -152,6 +154,7 @@ class World:
         self._database.close()
         self.store.close()
         await self._lifespan.__aexit__(None, None, None)
+        self._routers.give_back()
 
     async def pass_time(self, seconds: int, *, absent: bool = False) -> None:
         """Lets time pass; while the service is `absent` it notes no time, so after long it records an outage."""

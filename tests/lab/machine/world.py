@@ -35,6 +35,7 @@ from tests.lab.machine.naive_service import NaiveService
 from tests.lab.machine.naive_time import BACK, JUMP, NaiveTime, NotTrustedError
 from tests.support import service_in_process
 from tests.support.commands import Commands
+from tests.support.lent_routers import BorrowedRouters
 from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Clock, Inside
 from tests.support.time_by_hand import client_time, time_by_hand
@@ -80,6 +81,7 @@ class World:
         self.drawn: list[bytes] = []
         self._draw = service_in_process.drawn("service")
         self.runner = asyncio.Runner()
+        self._routers = BorrowedRouters()
         self._times = ExitStack()
         self._times.enter_context(client_time(self.time))
         self.wrong = 0
@@ -111,7 +113,7 @@ class World:
         app = create_app(settings, sources, address=ORIGIN)
         self._lifespan = app.router.lifespan_context(app)
         # The service freezes its objects when it starts, which is too slow for so many services.
-        with patch("hkoji_server.app.gc"), time_by_hand() as self.by_hand:
+        with patch("hkoji_server.app.gc"), self._routers.starting(), time_by_hand() as self.by_hand:
             self.runner.run(self._lifespan.__aenter__())
         self.real = Inside(app, self.runner, self.clock, settings.data)
 
@@ -134,6 +136,7 @@ class World:
     def restart(self) -> None:
         """Ends the service and starts it on the same database."""
         self.runner.run(self._lifespan.__aexit__(None, None, None))
+        self._routers.give_back()
         self._start()
         self.model.time.restart()
         if self.wrong > -BACK:  # a new process cannot know it, so this is the time now
@@ -196,6 +199,7 @@ class World:
         """Closes everything."""
         with suppress(Exception):
             self.runner.run(self._lifespan.__aexit__(None, None, None))
+            self._routers.give_back()
         self.runner.close()
         self._times.close()
 
