@@ -361,8 +361,6 @@ async def _find_origin(location: Location, origin: str | None, fallback: str) ->
 
 def _work(settings: Settings, address: str, channel: socket.socket) -> None:
     """Serves as one of several workers, until the supervisor stops it or ends."""
-    # A terminal sends SIGINT to all processes, but it is the supervisor that stops the workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     configure_logging(settings.log_level, settings.log_format)
     metrics = Metrics() if settings.metrics else None
     app = create_app(settings, address=address, metrics=metrics)

@@ -27,10 +27,11 @@ from hkoji_server.process.workers import Workers
 from hkoji.errors import StorageError
 from hkoji.log.private_key import PrivateKey
 from tests.support.conditions import PATIENCE, until
+from tests.support.forked import ForkedCall
 from tests.support.ledger import Ledger, dumped, half_done, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
 from tests.support.metrics import free_port, read
-from tests.support.processes import alive
+from tests.support.processes import alive, parent
 from tests.support.service import HKOJI, Service, begin, serving, start, two_players
 from tests.support.sockets import WHOLE, connected, everything, healthy, served
 
@@ -118,6 +119,12 @@ def test_workers_share_connections_and_end_when_their_supervisor_has_gone(tmp_pa
         until(lambda: service.log.read_text().count('"worker died"') == 2)
         assert healthy(stack.enter_context(connected(service)))  # it waits for a new worker
         until(lambda: len(workers(service)) == 4)
+        if sys.platform == "linux":  # the process that starts workers is replaced too
+            os.kill(parent(min(workers(service) - first)), signal.SIGKILL)
+            until(lambda: service.log.read_text().count('"worker died"') == 4)
+            assert healthy(stack.enter_context(connected(service)))
+            until(lambda: len(workers(service)) == 6)
+            until(lambda: sum(map(alive, workers(service))) == 2)
     service.process.kill()
     service.process.wait()
     until(lambda: not any(alive(pid) for pid in workers(service)))
@@ -140,7 +147,15 @@ def test_workers_are_as_many_as_the_service_may_use_processors(tmp_path: Path) -
         assert service.log.read_text().count("players use: hkoji register --server http://") == 1
 
 
-def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[str]) -> None:
+def test_workers_that_cannot_start_end_the_service(tmp_path: Path) -> None:
+    process = ForkedCall(serve_broken, tmp_path / "log", daemon=False)  # it starts the workers' fork server
+    assert process.wait(PATIENCE) == 0
+    assert "TypeError" in (tmp_path / "log").read_text()
+
+
+def serve_broken(log: Path) -> None:
+    out = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    os.dup2(out, 2)
     ready: list[bool] = []
     listener = bind_listener("127.0.0.1", 0)
     broken: Any = os.getpid  # it fails with a worker's argument
@@ -149,7 +164,29 @@ def test_workers_that_cannot_start_end_the_service(capfd: pytest.CaptureFixture[
     assert ready == []
     assert listener.fileno() == -1
     assert multiprocessing.active_children() == []
-    assert "TypeError" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_to_all_processes_of_a_service_lets_running_requests_finish(
+    tmp_path: Path, sent: signal.Signals, code: int
+) -> None:
+    """As a process manager or a terminal sends it."""
+    service = start(tmp_path / "data", log_level="debug", options=("--workers", "2"), program=("setsid", str(HKOJI)))
+    starters = {parent(pid) for pid in workers(service)} if sys.platform == "linux" else set()
+    with connected(service) as sock:
+        sock.sendall(
+            b"POST /v1/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+        )
+        assert sock.recv(1000).startswith(b"HTTP/1.1 100 ")  # now it is running
+        os.killpg(service.process.pid, sent)
+        until(lambda: '"stopping"' in service.log.read_text())
+        assert [pid for pid in starters if not alive(pid)] == []  # without it the service would not wait
+        sock.sendall(b"{}")
+        assert everything(sock).startswith(b"HTTP/1.1 400 ")
+    assert service.process.wait(PATIENCE) == code
+    assert "worker died" not in service.log.read_text()
+    assert not any(alive(pid) for pid in workers(service))
 
 
 def test_a_signal_that_does_not_interrupt_the_wait_ends_the_service() -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import RLock
+from typing import Final
 
 from hkoji_server.store.sqlite.store import SqliteStore
 
@@ -21,7 +23,13 @@ def copy_new_database(path: Path, fill: Callable[[SqliteStore], object] | None =
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
-        path.write_bytes(_new_database() if fill is None else _filled_database(fill))
+        with _LOCK:
+            made = _new_database() if fill is None else _filled_database(fill)
+        path.write_bytes(made)
+
+
+_LOCK: Final = RLock()
+"""Of several threads that want the first database, one makes it."""
 
 
 @cache

@@ -21,3 +21,8 @@ def process_state(pid: int) -> str:
 def alive(pid: int) -> bool:
     """Tells whether a process has not ended."""
     return process_state(pid) not in ("", "Z")
+
+
+def parent(pid: int) -> int:
+    """The process id of a process's parent, on Linux."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

@@ -6,7 +6,6 @@ pause, leaves its workers running when it is killed, and lets them share their c
 
 from __future__ import annotations
 
-import multiprocessing
 import selectors
 import signal
 import socket
@@ -14,18 +13,17 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Final
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
 from hkoji_server.log import log
+from hkoji_server.process import worker_start
 from hkoji_server.process.handover import Giver
 from hkoji_server.process.server import BACKLOG, PATIENCE
-
-Target = Callable[[socket.socket], None]
-"""The work of a worker: serve the connections that come through this channel, until it closes (`handover.Taker`)."""
+from hkoji_server.process.worker_start import Target
 
 _SHORT_LIFE: Final = 5.0
 _LONGEST_PAUSE: Final = 30.0
@@ -39,7 +37,7 @@ class _WorkerSlot:
     """A slot for a worker: its process, if one runs, and when the next one may start."""
 
     number: int
-    process: SpawnProcess | None = None
+    process: BaseProcess | None = None
     giver: Giver | None = None
     """The channel to the process; None once it has been closed at the other end."""
     started: float = 0.0
@@ -50,7 +48,7 @@ class _WorkerSlot:
 class Workers:
     """Runs `target` in `count` processes until it is stopped, and calls `forget` with the process id of each that died.
 
-    Each connection goes to the worker that has the fewest. `target` must be importable: processes are spawned.
+    Each connection goes to the worker that has the fewest. `target` must be importable (`worker_start`).
     """
 
     def __init__(self, count: int, target: Target, listener: socket.socket, forget: Callable[[int], None]) -> None:
@@ -59,7 +57,6 @@ class Workers:
         self._listener = listener
         self._listener.setblocking(False)
         self._forget = forget
-        self._context = multiprocessing.get_context("spawn")
         self._stopped_by: int | None = None
         self._selector = selectors.DefaultSelector()
         # A signal must end the wait at once. Python runs the handler only after the wait, and a signal that comes just
@@ -122,10 +119,7 @@ class Workers:
         # The worker has one end of the channel, and this process closes its own copy of that end. So when one of the
         # two processes ends, the other notices that the channel is closed.
         channel, worker_channel = socket.socketpair()
-        slot.process = self._context.Process(
-            target=self._target, args=(worker_channel,), name=f"hkoji-worker-{slot.number}"
-        )
-        slot.process.start()
+        slot.process = worker_start.start(self._target, worker_channel, name=f"hkoji-worker-{slot.number}")
         worker_channel.close()
         slot.giver, slot.started = Giver(channel), now
         self._selector.register(slot.giver, selectors.EVENT_READ, slot)
