@@ -20,9 +20,10 @@ STRIKES = {
         "one stops before its commit, and the other before that",
         "one waits long before its commit",
         "a clock goes wrong by an hour",
+        "one is killed while it records",
     ),
 }
-"""Those of each story, by the store; `measure` strikes each store in every way."""
+"""Those of each story, by the store, the last of which always makes an outage; `measure` strikes in every way."""
 SAMPLES = {
     "sqlite": "decisions of any age are written",
     "postgres": "outages are recorded without the lock",
