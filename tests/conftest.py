@@ -49,7 +49,16 @@ os.environ["HKOJI_CONFIG"] = os.devnull
 
 _MEMORY = Path("/dev/shm")
 _ROOM = 4 * 2**30  # a run of all tests in one process leaves less than a tenth of it
-if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM:
+
+
+def _holds_temporary_files(folder: Path) -> bool:
+    """Whether tests may use it: it has room, and programs in it may be started, which containers often forbid."""
+    if not os.access(folder, os.W_OK):
+        return False
+    return shutil.disk_usage(folder).free > _ROOM and not os.statvfs(folder).f_flag & os.ST_NOEXEC
+
+
+if _holds_temporary_files(_MEMORY):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 # Some tests send SIGINT to programs they start. If the tests run in the background, those programs would inherit that

@@ -7,8 +7,10 @@ each worker is a new Python, because not all libraries of other systems work aft
 
 from __future__ import annotations
 
+import errno
 import gc
 import multiprocessing
+import os
 import signal
 import socket
 import sys
@@ -36,7 +38,10 @@ def start(target: Target, channel: socket.socket, *, name: str) -> BaseProcess:
     """
     with _held_signals():
         process = _context(target).Process(target=_begin, args=(target, channel), name=name)  # type: ignore[attr-defined] # each context has one
-        process.start()
+        try:
+            process.start()
+        except EOFError:  # the fork server has ended because it could not fork
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None
     assert isinstance(process, BaseProcess)
     return process
 
