@@ -184,8 +184,7 @@ def _seconds(clock: NaiveClock, outages: Iterable[Spell]) -> int:
 def outage_faults(kept: Stored) -> Iterator[str]:
     """What is wrong with the outages: a time of record within one, or one that logs and table do not both have.
 
-    Only an entry that came by mail contradicts an outage of mail. The service's own are judged by those of HTTP. A
-    credit may name the part of an outage that lies in its turn.
+    Only an entry that came the way of an outage contradicts it. A credit may name the part in its turn.
     """
     for way in ("http", "mail"):
         ordered = [each for each in kept.outages if each.way == way]
@@ -194,20 +193,23 @@ def outage_faults(kept: Stored) -> Iterator[str]:
                 yield f"the outages {before} and {after} touch"
     for game, entries in kept.games.items():
         for entry in entries:
-            match entry.body.get("mail"):
-                case None:
-                    way = "http"
-                case {"grade": "none"}:  # nobody sent it
-                    continue
-                case _:
-                    way = "mail"
-            for outage in (each for each in kept.outages if each.way == way):
+            for outage in (each for each in kept.outages if each.way == _came(entry)):
                 if outage.begin <= entry.at < outage.until:
                     yield f"{game}: entry {entry.seq} of {entry.at} lies in the outage {outage}"
             if entry.kind in ("credit", "annul"):
                 strange = [each for each in _named(entry.body) if not any(_part(each, of) for of in kept.outages)]
                 if strange:
                     yield f"{game}: entry {entry.seq} names outages that nobody has recorded: {strange}"
+
+
+def _came(entry: TimedEntry) -> str | None:
+    """The way on which an entry came; None if nobody sent it: those of the service, and the seeds that it sends."""
+    if entry.by == "server":
+        return None
+    mail = entry.body.get("mail")
+    if mail is None:
+        return "http"
+    return None if mail["grade"] == "none" else "mail"
 
 
 def _part(one: Spell, of: Spell) -> bool:
