@@ -49,7 +49,7 @@ def test_no_strike_at_postgresql_or_at_a_service_on_it_loses_what_was_acknowledg
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dump, list[Fact]]:
-    made = record(tmp_path_factory.mktemp("record"), None, 150, seed=8)
+    made = record(tmp_path_factory.mktemp("record"), None, 250, seed=8)
     return made.final, made.facts
 
 

@@ -14,14 +14,14 @@ from tests.support.sqlite_files import Call
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Record:
-    return record(tmp_path_factory.mktemp("record"), None, 100, seed=5)
+    return record(tmp_path_factory.mktemp("record"), None, 150, seed=5)
 
 
 def test_a_record_has_what_it_is_for(kept: Record) -> None:
     """In the middle of the record, players were answered while the database was written and synced."""
     told = {fact.table for fact in kept.facts}
     assert told == {"player", "token", "challenge", "entry", "secret", "statement"} | ({"opening"} & told)
-    assert sum(fact.table == "entry" for fact in kept.facts) > 40
+    assert sum(fact.table == "entry" for fact in kept.facts) > 60
     assert {call.what for call in kept.log} == {"open", "write", "truncate", "sync", "delete", "folder"}
     assert {call.name for call in kept.log} >= {"hkoji.sqlite3", "hkoji.sqlite3-wal", "hkoji.sqlite3-journal"}
     positions = [fact.since for fact in kept.facts]
@@ -29,9 +29,9 @@ def test_a_record_has_what_it_is_for(kept: Record) -> None:
 
 
 def test_no_power_cut_loses_what_was_acknowledged(kept: Record, tmp_path: Path) -> None:
-    told = cut(kept, 40, 1, tmp_path / "image", deep=8)
+    told = cut(kept, 70, 1, tmp_path / "image", deep=6)
     assert told.wrong == []
-    assert sum(told.counts.values()) == 40
+    assert sum(told.counts.values()) == 70
     assert set(told.counts) == set(CHOICES)
 
 
@@ -47,7 +47,7 @@ def test_an_acknowledgement_before_its_sync_is_detected(kept: Record, tmp_path: 
     """Pretends that each answer went out four syncs earlier; with one sync, few images fall between the two."""
     syncs = [0] * 4 + [place for place, call in enumerate(kept.log) if call.what == "sync"]
     early = [fact._replace(since=[place for place in syncs if place < fact.since][-4]) for fact in kept.facts]
-    told = cut(kept._replace(facts=early), 20, 1, tmp_path / "image", deep=100)
+    told = cut(kept._replace(facts=early), 30, 1, tmp_path / "image", deep=100)
     assert any("is lost" in complaint for complaint in told.wrong)
 
 
