@@ -40,8 +40,8 @@ from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell
 from hkoji.rules.registry import DEFAULT
-from hkoji_server.service.mail_commands import COMMANDS, command_fields
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart
+from hkoji_server.service.mail_settings_commands import COMMANDS, command_fields
 from hkoji_server.service.mail_tokens import MailTokens, answered_by
 from hkoji_server.service.seat_facts import SeatFactsReader
 from hkoji_server.service.seat_games import SeatGame, SeatGames

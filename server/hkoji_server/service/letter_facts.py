@@ -34,8 +34,9 @@ from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji_server.service.answer_facts import AnswerFacts, again_token
 from hkoji_server.service.letter_plan import LetterPlan
 from hkoji_server.service.letter_threads import LetterThreads, thread_id
-from hkoji_server.service.mail_commands import UNLOCK, command_fields, stop_fields
+from hkoji_server.service.mail_confirmations import UNLOCK
 from hkoji_server.service.mail_results import AnswerKind, is_last, read_result
+from hkoji_server.service.mail_settings_commands import command_fields, stop_fields
 from hkoji_server.service.mail_tokens import MailTokens
 from hkoji_server.service.notice import Notice, NoticeEvent, NotNow
 from hkoji_server.service.seat_facts import SeatFactsReader

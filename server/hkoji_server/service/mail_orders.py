@@ -27,9 +27,10 @@ from hkoji.mail.orders import read_orders
 from hkoji.mail.paragraph import order_paragraph
 from hkoji.messages.text import Text, quoted, tell
 from hkoji_server.service.mail_cases import STOP_WORDS, MailCase, MailOutcome
-from hkoji_server.service.mail_commands import MailCommands, stop_fields
+from hkoji_server.service.mail_commands import MailCommands
 from hkoji_server.service.mail_entries import SIGNS_NO_MORE, MailEntries
 from hkoji_server.service.mail_results import SILENT, AnswerKind, mark_last, part, shown_line, write_result
+from hkoji_server.service.mail_settings_commands import stop_fields
 from hkoji_server.service.mail_tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.mail_verdicts import (
     ASKED_OF_OTHERS,

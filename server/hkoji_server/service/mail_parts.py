@@ -12,9 +12,14 @@ from hkoji_server.service.games import Games
 from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.letter_facts import LetterFacts
-from hkoji_server.service.mail_commands import MailCommands, Registrar
+from hkoji_server.service.mail_commands import MailCommands
+from hkoji_server.service.mail_confirmations import ConfirmationCommands
 from hkoji_server.service.mail_entries import MailEntries
+from hkoji_server.service.mail_games import GameCommands
+from hkoji_server.service.mail_new_games import NewGameCommands
 from hkoji_server.service.mail_orders import MailOrders
+from hkoji_server.service.mail_registrar import Registrar
+from hkoji_server.service.mail_settings_commands import SettingCommands
 from hkoji_server.service.mail_tokens import MailTokens
 from hkoji_server.service.seat_games import SeatGames
 from hkoji_server.service.service_time import ServiceTime
@@ -51,7 +56,12 @@ def make_mail_parts(
     """
     tokens, seats = MailTokens(store), SeatGames(store, held, time)
     entries = MailEntries(store, held, games, statements, sources)
-    commands = MailCommands(store, entries, games, answers, players, tokens)
+    commands = MailCommands(
+        SettingCommands(store, tokens),
+        GameCommands(store, entries, answers, players),
+        NewGameCommands(store, entries, games, players, tokens),
+        ConfirmationCommands(),
+    )
     orders = MailOrders(store, seats, entries, commands, tokens, time, require=require)
     letters = LetterFacts(store, seats, tokens, time, own=own, origin=origin, per_day=per_day, per_hour=per_hour)
     return MailParts(orders, letters)
