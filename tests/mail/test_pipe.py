@@ -13,7 +13,19 @@ import pytest
 from hkoji_server import mail_admin
 from hkoji_server.store.mail_values import MOST_WAITING
 
-from tests.mail.test_receiving import BOUNCES, GAME, TO, TOKEN, a_mail, report, with_mailbox_and_token
+from hkoji.mail.mail_commitment import token_digest
+from tests.mail.test_receiving import (
+    BOUNCES,
+    FROM_ITSELF,
+    GAME,
+    OTHER_TOKEN,
+    TO,
+    TO_ITSELF,
+    TOKEN,
+    a_mail,
+    report,
+    with_mailbox_and_token,
+)
 from tests.support.forked import run_forked
 from tests.support.loops import run
 from tests.support.new_database import copy_new_database
@@ -148,6 +160,17 @@ def test_more_than_is_ever_read_is_taken_to_its_end(data: Path) -> None:
     assert forked(data, raw).returncode == 0
     ((_, _, _, row),) = kept(data)
     assert row == raw[: 256 * 1024 + 1]
+
+
+def test_a_mail_of_the_service_to_itself_comes_through_the_pipe(data: Path) -> None:
+    raw, digest = a_mail(**FROM_ITSELF), token_digest(OTHER_TOKEN)
+    assert pipe(data, raw, TO_ITSELF) == 0
+    with sqlite_at(data / "hkoji.sqlite3") as store:
+        run(store.add_probe(digest, "2026-03-01T00:00:00Z"))
+    assert pipe(data, raw, TO_ITSELF) == 0
+    with sqlite_at(data / "hkoji.sqlite3") as store:
+        assert run(store.probe(digest)) == (TO_ITSELF, raw)
+    assert kept(data) == []
 
 
 def test_the_queue_says_what_waits(data: Path) -> None:

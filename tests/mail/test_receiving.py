@@ -395,6 +395,39 @@ def test_a_report_with_a_sender_or_about_an_unknown_letter_changes_nothing(offic
     assert not office.paused()
 
 
+# --- mails of the service to itself -----------------------------------------------------------------------------------
+
+OTHER_TOKEN = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
+TO_ITSELF = f"play+{OTHER_TOKEN}@hkoji.example"
+FROM_ITSELF = {"From": "hkoji <play@hkoji.example>", "To": TO_ITSELF, "X_Hkoji": "probe", "List_Id": "hkoji <hkoji.x>"}
+
+
+def test_a_mail_of_the_service_to_itself_is_kept_for_the_operator_while_it_is_waited_for(office: Office) -> None:
+    raw, digest = a_mail(**FROM_ITSELF), token_digest(OTHER_TOKEN)
+    assert office.take(raw, TO_ITSELF) is Received.AUTOMATIC
+    run(office.store.add_probe(digest, "2026-03-01T00:00:00Z"))
+    assert office.take(a_mail(From="eve@example.org", To=TO_ITSELF), TO_ITSELF) is Received.NO_LETTER
+    assert office.take(a_mail(**{**FROM_ITSELF, "To": TO}), TO) is Received.AUTOMATIC
+    assert run(office.store.probe(digest)) is None
+    # The delimiter is lost: only the field To has the token.
+    assert office.take(raw, "play@hkoji.example") is Received.PROBE
+    assert office.take(a_mail(b"later\r\n", **FROM_ITSELF), TO_ITSELF) is Received.PROBE
+    assert run(office.store.probe(digest)) == ("play@hkoji.example", raw)
+    assert office.rows() == []
+    run(office.store.remove_probes([digest]))
+    assert office.take(raw, TO_ITSELF) is Received.AUTOMATIC
+    assert run(office.store.probe(digest)) is None
+
+
+def test_a_report_about_a_mail_to_itself_is_kept_for_the_operator_and_pauses_nothing(office: Office) -> None:
+    raw, to = report("5.1.1", f"probe.0.{OTHER_TOKEN}@hkoji.example"), f"play+b-{OTHER_TOKEN}@hkoji.example"
+    assert office.take(raw, to, True) is Received.NO_LETTER
+    run(office.store.add_probe(token_digest(OTHER_TOKEN), "2026-03-01T00:00:00Z"))
+    assert office.take(raw, to, True) is Received.PROBE
+    assert run(office.store.probe(token_digest(OTHER_TOKEN))) == (to, raw)
+    assert not office.paused()
+
+
 # --- bombs ------------------------------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from hkoji_server.store.mail_values import (
     MOST_WAITING,
     NO_GAME,
     OTHER_BYTES,
+    PROBE_SECONDS,
     RESERVED_SECONDS,
     SET_ASIDE,
     UNASKED_DAYS,
@@ -35,6 +36,7 @@ from hkoji_server.store.mail_values import (
     NewAnswer,
     NewMail,
     NewMailbox,
+    ProbeMail,
     ReplyToken,
     WaitingSum,
 )
@@ -783,6 +785,24 @@ class MailContract:
         assert run(store.mail_queue(add_seconds(FIRST, -1))).letters == WaitingSum(0, None)
         run(store.close_incoming(2, "{}"))
         assert run(store.mail_queue(FIRST)).mails == WaitingSum(1, times[2])
+
+    def test_a_mail_of_the_service_to_itself_is_kept_while_it_is_waited_for(self, store: Store) -> None:
+        first, second = ProbeMail("play+x@h", b"raw\xff"), ProbeMail("play@h", b"other")
+        assert not run(store.take_probe("a", first))
+        assert run(store.probe("a")) is None
+        for digest in ("a", "b"):
+            run(store.add_probe(digest, FIRST))
+        assert run(store.take_probe("a", first))
+        assert run(store.take_probe("a", second))
+        assert [run(store.probe(digest)) for digest in ("a", "b", "c")] == [first, None, None]
+        run(store.remove_probes(["a"]))
+        assert not run(store.take_probe("a", first))
+        assert run(store.probe("a")) is None
+        run(store.add_probe("c", add_seconds(FIRST, PROBE_SECONDS)))
+        assert run(store.take_probe("b", first))
+        run(store.add_probe("d", add_seconds(FIRST, PROBE_SECONDS + 1)))
+        assert not run(store.take_probe("b", second))
+        assert run(store.probe("b")) is None
 
 
 def new_game_at(store: Store) -> Table:

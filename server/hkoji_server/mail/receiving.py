@@ -25,7 +25,7 @@ from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.mail_contract import ArrivalStore
-from hkoji_server.store.mail_values import NO_GAME, MailVia, NewMail
+from hkoji_server.store.mail_values import NO_GAME, MailVia, NewMail, ProbeMail
 from hkoji_server.store.time_contract import StaleDecisionError
 
 _TRIES: Final = 5
@@ -42,6 +42,8 @@ class Received(StrEnum):
     """Another mail of the player has its Message-ID: the first one counts."""
     BOUNCE = "bounce"
     """It is a report about a letter of ours, and noted."""
+    PROBE = "probe"
+    """It is the service's own, sent by its operator to see whether mail comes in, or a report about that one."""
     NULL_SENDER = "null sender"
     """Dropped, as are the following: nobody who could read an answer has sent it, or it came where only reports do."""
     AUTOMATIC = "automatic"
@@ -121,9 +123,12 @@ class Receiving:
         found = self._token(sent, header)
         if sent.null_sender or self._is_bounce_address(sent.recipient):
             return await self._take_bounce(sent)
+        own = header is not None and header.sender is not None and self._own.is_ours(header.sender)
+        if own and found is not None and await self._take_probe(found, sent):
+            return Received.PROBE
         if automatic_reason(sent.raw) is not None:
             return Received.AUTOMATIC
-        if header is not None and header.sender is not None and self._own.is_ours(header.sender):
+        if own:
             return Received.OWN
         return await self._keep(sent, header, found)
 
@@ -153,11 +158,16 @@ class Receiving:
             found = found if found is not None and found.bounce else None
         else:
             found = None if bounce.message_id is None else self._own.find_in_id(bounce.message_id)
-        reply = None if found is None else await self._store.reply(token_digest(found.token))
-        if reply is None:
+        if found is None:
             return Received.NO_LETTER
+        reply = await self._store.reply(token_digest(found.token))
+        if reply is None:
+            return Received.PROBE if await self._take_probe(found, sent) else Received.NO_LETTER
         await self._bounces.note(reply.channel, bounce.kind, digest_of(sent.recipient, sent.raw))
         return Received.BOUNCE
+
+    async def _take_probe(self, found: Found, sent: _Sent) -> bool:
+        return await self._store.take_probe(token_digest(found.token), ProbeMail(sent.recipient, sent.raw))
 
     async def _keep(self, sent: _Sent, header: MailHeader | None, found: Found | None) -> Received:
         reply = None if found is None else await self._store.reply(token_digest(found.token))

@@ -33,6 +33,7 @@ from hkoji_server.store.mail_values import (
     NewAnswer,
     NewMail,
     NewMailbox,
+    ProbeMail,
     ReplyToken,
     WaitingMail,
 )
@@ -59,6 +60,12 @@ class ArrivalStore(BeatStore, Protocol):
 
         If that makes `enough` since that time, the letters of the mailbox are `paused` from `at` on, and earlier ones
         no longer count. Returns whether this has paused them.
+        """
+
+    async def take_probe(self, digest: str, mail: ProbeMail) -> bool:
+        """Keeps a mail of the service to itself, the first that comes. `digest` is that of its token.
+
+        Returns False, and keeps nothing, if nobody waits for it.
         """
 
 
@@ -204,6 +211,17 @@ class MailStore(ArrivalStore, Protocol):
 
     async def mail_queue(self, now: str) -> MailQueue:
         """Returns what waits. Letters that are to be sent later than `now`, such as reminders, do not."""
+
+    # --- mails of the service to itself -------------------------------------------------------------------------------
+
+    async def add_probe(self, digest: str, at: str) -> None:
+        """Begins to wait for a mail of the service to itself. Others that were waited for an hour ago are forgotten."""
+
+    async def probe(self, digest: str) -> ProbeMail | None:
+        """Returns a mail of the service to itself; None as long as it has not come."""
+
+    async def remove_probes(self, digests: Collection[str]) -> None:
+        """Waits for these mails no longer, and forgets what has come."""
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 

@@ -148,6 +148,18 @@ class BounceTable(SQLModel, table=True):
     at: str = Field(index=True, sa_type=Text)
 
 
+class ProbeTable(SQLModel, table=True):
+    """A mail of the service to itself that is waited for, and what has come."""
+
+    __tablename__ = "probe"
+    __table_args__ = (_CLUSTERED,)
+
+    digest: str = Field(primary_key=True, sa_type=Text)
+    since: str = Field(sa_type=Text)
+    recipient: str | None = Field(default=None, sa_type=Text)
+    raw: bytes | None = Field(default=None, sa_type=LargeBinary)
+
+
 class MailDraftTable(SQLModel, table=True):
     """What the service is about to submit for a held seat."""
 
@@ -193,5 +205,6 @@ REPLY: Final = _table(ReplyTable)
 INCOMING: Final = _table(IncomingTable)
 LETTER_COUNT: Final = _table(LetterCountTable)
 BOUNCE: Final = _table(BounceTable)
+PROBE: Final = _table(ProbeTable)
 DRAFT: Final = _table(MailDraftTable)
 EVIDENCE: Final = _table(EvidenceTable)

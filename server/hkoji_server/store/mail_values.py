@@ -40,6 +40,8 @@ MOST_UNANSWERED: Final = 3
 """How many invitations of one mailbox may stay unanswered in a year."""
 OTHER_BYTES: Final = '{"answer":"other bytes"}'
 """The result of a mail that was not kept, because an earlier one has its Message-ID and other bytes."""
+PROBE_SECONDS: Final = 3600
+"""For how long a mail of the service to itself is waited for, at least."""
 SET_ASIDE: Final = '{"answer":"set aside"}'
 """The result of a mail that was set aside."""
 
@@ -243,6 +245,13 @@ class MailQueue(NamedTuple):
     mails: WaitingSum
     letters: WaitingSum
     set_aside: WaitingSum
+
+
+class ProbeMail(NamedTuple):
+    """A mail of the service to itself as it came in, and the recipient of its delivery."""
+
+    recipient: str
+    raw: bytes
 
 
 class KeptMail(NamedTuple):

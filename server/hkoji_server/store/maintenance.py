@@ -225,6 +225,12 @@ class Maintenance:
                 return beat, None
             return beat, connection.execute(select(func.clock_timestamp())).scalar_one()
 
+    def beats(self) -> dict[Way, tuple[str, str | None]]:
+        """Returns for each way the newest beat, and the version of the program that noted it."""
+        with self._reading() as connection:
+            rows = connection.execute(select(BEAT.c.way, BEAT.c.at, BEAT.c.version)).all()
+        return {Way(way): (at, version) for way, at, version in rows}
+
     def newest(self) -> str | None:
         """Returns the time of the last receipt."""
         with self._reading() as connection:

@@ -11,6 +11,7 @@ from typing import Final
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from hkoji import __version__
 from hkoji.errors import IllegalError, UsageError
 from hkoji.game.clock import Outage, format_time, parse_time
 from hkoji.game.way import Way, came_by
@@ -139,9 +140,9 @@ def _last_beat(connection: Connection, way: Way) -> str | None:
 
 def _set_beat(connection: Connection, way: Way, before: str | None, at: str) -> None:
     if before is None:
-        connection.execute(insert(BEAT).values(way=way, at=at))
+        connection.execute(insert(BEAT).values(way=way, at=at, version=__version__))
     else:
-        connection.execute(update(BEAT).where(BEAT.c.way == way).values(at=at))
+        connection.execute(update(BEAT).where(BEAT.c.way == way).values(at=at, version=__version__))
 
 
 def _second_after(time: str) -> str:

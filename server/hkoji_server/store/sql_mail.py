@@ -7,12 +7,14 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from hkoji_server.store import bounces, incoming, mail, mailboxes
+from hkoji.game.clock import add_seconds
+from hkoji_server.store import bounces, incoming, mail, mailboxes, probes
 from hkoji_server.store.mail_contract import MailStore
 from hkoji_server.store.mail_reads import MailReads, reserved_values
 from hkoji_server.store.mail_values import (
     CONFIRM_EVENT,
     NO_GAME,
+    PROBE_SECONDS,
     SET_ASIDE,
     HeldRegistration,
     IncomingMail,
@@ -26,6 +28,7 @@ from hkoji_server.store.mail_values import (
     NewAnswer,
     NewMail,
     NewMailbox,
+    ProbeMail,
     ReplyToken,
     WaitingMail,
 )
@@ -194,6 +197,21 @@ class SqlMailStore(SqlSteps, MailStore):
 
     async def mail_queue(self, now: str) -> MailQueue:
         return await self._transaction(lambda connection: bounces.queue(connection, now))
+
+    # --- mails of the service to itself -------------------------------------------------------------------------------
+
+    async def add_probe(self, digest: str, at: str) -> None:
+        forgotten = add_seconds(at, -PROBE_SECONDS)
+        await self._transaction(lambda connection: probes.add(connection, digest, at, forgotten))
+
+    async def take_probe(self, digest: str, mail: ProbeMail) -> bool:
+        return await self._transaction(lambda connection: probes.take(connection, digest, mail))
+
+    async def probe(self, digest: str) -> ProbeMail | None:
+        return await self._transaction(lambda connection: probes.came(connection, digest))
+
+    async def remove_probes(self, digests: Collection[str]) -> None:
+        await self._transaction(lambda connection: probes.remove(connection, digests))
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 

@@ -249,6 +249,8 @@ class BeatTable(SQLModel, table=True):
 
     way: str = Field(primary_key=True, sa_type=Text)
     at: str = Field(sa_type=Text)
+    version: str | None = Field(default=None, sa_type=Text)
+    """The version of the program that said so."""
 
 
 class ChannelTable(SQLModel, table=True):

@@ -15,18 +15,19 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
+from hkoji import __version__
 from hkoji.game.clock import Outage
 from hkoji.game.way import Way
 from hkoji_server.store.age import Clock, latest
-from hkoji_server.store.mail_values import MOST_WAITING, KeptMail, Mailbox, NewMail, ReplyToken
+from hkoji_server.store.mail_values import MOST_WAITING, KeptMail, Mailbox, NewMail, ProbeMail, ReplyToken
 from hkoji_server.store.migrate import SCHEMA, newest_schema
 from hkoji_server.store.sqlite.durable import BUSY_SECONDS, make_durable, verify_durable
 from hkoji_server.store.time_contract import Beat
 
 _REPLY: Final = ", ".join(field.name for field in fields(ReplyToken))
 _BEAT: Final = """
-    INSERT INTO beat (way, at) VALUES (?, ?)
-    ON CONFLICT (way) DO UPDATE SET at = excluded.at WHERE at < excluded.at
+    INSERT INTO beat (way, at, version) VALUES (?, ?, ?)
+    ON CONFLICT (way) DO UPDATE SET at = excluded.at, version = excluded.version WHERE at < excluded.at
 """
 _NAMED: Final = "SELECT 1 FROM incoming WHERE name = ? AND message_id = ? AND message_id != ''"
 _WAITING: Final = "SELECT count(*) FROM incoming WHERE name = ? AND state = 'new'"
@@ -82,7 +83,7 @@ class OneMailStore:
 
     async def beat(self, way: Way, at: str) -> Beat:
         """Notes a time, unless a later one is noted."""
-        self._connection.execute(_BEAT, (way, at))
+        self._connection.execute(_BEAT, (way, at, __version__))
         return Beat(self._one("SELECT at FROM beat WHERE way = ?", way), None)
 
     async def outages(self) -> tuple[Outage, ...]:
@@ -114,6 +115,12 @@ class OneMailStore:
     async def note_bounce(self, channel: str, digest: str, at: str, *, since: str, enough: int) -> bool:  # noqa: ARG002
         """Raises `SeldomError`."""
         raise SeldomError
+
+    async def take_probe(self, digest: str, mail: ProbeMail) -> bool:  # noqa: ARG002
+        """Returns False if nobody waits for a mail."""
+        if self._one("SELECT 1 FROM probe WHERE digest = ?", digest) is not None:
+            raise SeldomError
+        return False
 
     async def add_incoming(self, new: NewMail) -> KeptMail:
         """Keeps a mail that is the first with its Message-ID."""
