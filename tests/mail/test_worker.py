@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hkoji_server.mail.worker import MailWorker, work_at_intervals
+from hkoji_server.mail.worker import AT_ONCE, MailWorker, work_at_intervals
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
@@ -17,7 +17,7 @@ from hkoji_server.store.mail_values import SET_ASIDE, IncomingMail, Mailbox
 from hkoji.errors import ClockError, StorageError
 from hkoji.game.way import Way
 from tests.support.loops import run
-from tests.support.mail_contract import mail, outbox, with_mailbox
+from tests.support.mail_contract import add_mailbox, mail, outbox, with_mailbox
 from tests.support.new_database import copy_new_database
 from tests.support.stores import sqlite_at
 
@@ -181,6 +181,130 @@ def test_a_mail_that_its_processing_leaves_open_does_not_make_the_worker_turn(de
     number = desk.add(1)
     assert desk.look() == [number]
     assert desk.look(1) == []
+
+
+def with_crowd(store: Store) -> None:
+    with_mailbox(store)
+    for number in range(2, AT_ONCE + 3):
+        add_mailbox(store, f"player{number}", number)
+
+
+@pytest.fixture
+def crowd(tmp_path: Path) -> Iterator[tuple[Desk, list[Mailbox]]]:
+    """A desk with more mailboxes than mails are processed at the same time."""
+    path = tmp_path / "hkoji.sqlite3"
+    copy_new_database(path, with_crowd)
+    with sqlite_at(path) as store:
+        found = [run(store.mailbox(f"channel-{number}")) for number in range(1, AT_ONCE + 3)]
+        yield Desk(store), [each for each in found if each is not None]
+
+
+def test_a_mail_that_waits_for_something_slow_holds_up_its_player_only(crowd: tuple[Desk, list[Mailbox]]) -> None:
+    desk, (slow, quick, late, *_) = crowd
+
+    async def work() -> None:
+        answered, kept = asyncio.Event(), asyncio.Event()
+
+        async def deed(number: int) -> None:
+            if number == first:
+                await answered.wait()
+            await desk.close(number)
+
+        desk.deed = deed
+        looking = asyncio.create_task(desk.worker.look(None, kept))
+        async with asyncio.timeout(5):
+            while other not in desk.tried:
+                await asyncio.sleep(0)
+            added = await desk.store.add_incoming(mail(late, 9))
+            kept.set()
+            while added.number not in desk.tried:
+                await asyncio.sleep(0)
+            assert second not in desk.tried
+            assert not looking.done()
+            answered.set()
+            assert await looking == 4
+        assert desk.tried[-1] == second
+
+    first, second, other = desk.add(1, slow), desk.add(2, slow), desk.add(3, quick)
+    run(work())
+
+
+def test_mails_of_many_players_are_processed_together_and_no_more_than_the_bound(
+    crowd: tuple[Desk, list[Mailbox]],
+) -> None:
+    desk, boxes = crowd
+    now: set[int] = set()
+    most = 0
+
+    async def deed(number: int) -> None:
+        nonlocal most
+        now.add(number)
+        most = max(most, len(now))
+        await desk.close(number)
+        now.remove(number)
+
+    desk.deed = deed
+    numbers = [desk.add(number, box) for number, box in enumerate(boxes, 1)]
+    assert desk.look() == numbers
+    assert most == AT_ONCE < len(boxes)
+
+
+def test_a_mail_that_ends_each_process_takes_no_other_one_with_it(crowd: tuple[Desk, list[Mailbox]]) -> None:
+    desk, (box, second, third, *_) = crowd
+    deadly = desk.add(1, box)
+    others = [desk.add(2, second), desk.add(3, third)]
+
+    async def deed(number: int) -> None:
+        if number == deadly:
+            raise asyncio.CancelledError
+        await asyncio.sleep(0)
+        await desk.close(number)
+
+    desk.deed = deed
+    for _ in range(3):
+        with pytest.raises(asyncio.CancelledError):
+            desk.look()
+    assert [desk.row(number).tries for number in (deadly, *others)] == [3, 1, 1]
+    desk.look(61)
+    assert desk.row(deadly).state == "failed"
+    assert [desk.row(number).state for number in others] == ["done", "done"]
+
+
+def test_a_mail_that_was_tried_before_is_processed_alone_and_in_its_turn(crowd: tuple[Desk, list[Mailbox]]) -> None:
+    desk, (one, two, three, *_) = crowd
+    now: list[int] = []
+    beside: dict[int, int] = {}
+
+    async def deed(number: int) -> None:
+        now.append(number)
+        await asyncio.sleep(0)
+        beside[number] = len(now)
+        await desk.close(number)
+        now.remove(number)
+
+    desk.deed = deed
+    numbers = [desk.add(number, box) for number, box in enumerate((one, two, three), 1)]
+    run(desk.store.count_try(numbers[1], desk.row(numbers[1]).received))
+    assert desk.look() == numbers
+    assert beside == dict.fromkeys(numbers, 1)
+
+
+def test_when_the_database_fails_a_mail_that_has_been_begun_comes_to_its_end(
+    crowd: tuple[Desk, list[Mailbox]],
+) -> None:
+    desk, (one, two, *_) = crowd
+    first, second = desk.add(1, one), desk.add(2, two)
+
+    async def deed(number: int) -> None:
+        if number == first:
+            raise StorageError("the disk is full")
+        await asyncio.sleep(0)
+        await desk.close(number)
+
+    desk.deed = deed
+    with pytest.raises(StorageError):
+        desk.look()
+    assert [desk.row(number).state for number in (first, second)] == ["new", "done"]
 
 
 def test_a_hint_wakes_the_worker_and_an_end_stops_it(desk: Desk) -> None:

@@ -82,6 +82,11 @@ def with_mailbox(store: Store, name: str = "bob", number: int = 1) -> Mailbox:
     """A store with the mailbox of a player who has accepted, and alice and the service."""
     run(store.add_identity("key", "http://service"))
     run(store.add_player(Player("alice", key_text(200), FIRST, "text", "sig")))
+    return add_mailbox(store, name, number)
+
+
+def add_mailbox(store: Store, name: str, number: int) -> Mailbox:
+    """The mailbox of one more player who has accepted."""
     new = invitation(name, number=number, by=f"host{number}")
     run(store.invite_mailbox(new))
     box = new.mailbox

@@ -3,12 +3,16 @@
 A mail that is kept holds up timeouts and heads until it is processed, because what it orders has its early time. So it
 must not stay: after three failures, or an hour after the first try, it is set aside. Several processes may work at the
 same time: processing is repeatable, and a mail is closed once.
+
+Mails of several players are processed at the same time. Most of the time of a mail is spent in waiting: for the disk,
+which can write many at once, or for the DNS of a provider that is slow. But a mail that was tried before is processed
+alone. If it ends the process each time, only its own tries are counted, and no other mail is set aside with it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -22,8 +26,8 @@ from hkoji_server.store.mail_values import LONGEST_TRIED, MOST_TRIES, SET_ASIDE,
 
 PACE: Final = 1.0
 """The seconds between two looks for mails that other processes have kept."""
-_MOST: Final = 50
-"""How many mails are fetched at once."""
+AT_ONCE: Final = 32
+"""How many mails are processed at the same time."""
 _PAUSES: Final = (5.0, 30.0)
 """How long this process leaves a mail alone after its first failure, and after its second."""
 _ABANDONED: Final = 60
@@ -52,23 +56,57 @@ class MailWorker:
         self._failed = failed
         self._left_until: dict[int, float] = {}
 
-    async def look(self, ending: asyncio.Event | None = None) -> int:
+    async def look(self, ending: asyncio.Event | None = None, kept: asyncio.Event | None = None) -> int:
         """Processes what waits, until `ending` is set, and returns how many mails this process has closed.
 
-        Raises `ClockError` and `StorageError`: then it has not looked at all of them.
+        If `kept` is set meanwhile, more mails have come. Raises `ClockError` and `StorageError`: then it has not looked
+        at all of them.
         """
-        closed = 0
+        running: dict[str, asyncio.Task[bool]] = {}
+        try:
+            return await self._run(running, ending or asyncio.Event(), kept or asyncio.Event())
+        except (ClockError, StorageError):
+            # A try that is cut off would count.
+            await asyncio.gather(*running.values(), return_exceptions=True)
+            raise
+        finally:
+            for task in running.values():
+                task.cancel()
+            await asyncio.gather(*running.values(), return_exceptions=True)
+
+    async def _run(self, running: dict[str, asyncio.Task[bool]], ending: asyncio.Event, kept: asyncio.Event) -> int:
+        """Does what `look` does. `running` has what is being processed, by the names of players."""
+        closed, alone = 0, False
         while True:
-            elapsed = self._sources.elapsed()
-            self._left_until = {number: until for number, until in self._left_until.items() if until > elapsed}
-            found = await self._store.waiting_mails(_MOST + len(self._left_until))
-            free = [mail for mail in found if mail.number not in self._left_until]
-            if not free:
+            kept.clear()
+            if not ending.is_set() and not (running and alone):
+                for mail in await self._next(running):
+                    alone = bool(mail.tries)
+                    running[mail.name] = asyncio.create_task(self._work(mail))
+            if not running:
                 return closed
-            for mail in free:
-                if ending is not None and ending.is_set():
-                    return closed
-                closed += await self._work(mail)
+            woken = asyncio.create_task(kept.wait())
+            try:
+                await asyncio.wait((woken, *running.values()), timeout=PACE, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                woken.cancel()
+            for name in [name for name, task in running.items() if task.done()]:
+                closed += running.pop(name).result()
+
+    async def _next(self, running: Mapping[str, object]) -> list[WaitingMail]:
+        """Returns the mails that can be begun now, beside those of the players in `running`."""
+        elapsed = self._sources.elapsed()
+        self._left_until = {number: until for number, until in self._left_until.items() if until > elapsed}
+        found = await self._store.waiting_mails(AT_ONCE + len(self._left_until))
+        free = [mail for mail in found if mail.number not in self._left_until and mail.name not in running]
+        begun: list[WaitingMail] = []
+        for mail in free[: AT_ONCE - len(running)]:
+            if mail.tries and not begun and not running:
+                return [mail]
+            if mail.tries:
+                break  # it waits until it is alone, and nobody overtakes it
+            begun.append(mail)
+        return begun
 
     async def _work(self, mail: WaitingMail) -> bool:
         now = await self._time.now()
@@ -115,9 +153,8 @@ class MailWorker:
 async def work_at_intervals(worker: MailWorker, kept: asyncio.Event, ending: asyncio.Event) -> None:
     """Looks at intervals, and at once when a mail is `kept` by this process, until the process is `ending`."""
     while not ending.is_set():
-        kept.clear()
         try:
-            await worker.look(ending)
+            await worker.look(ending, kept)
         except HkojiError as error:
             log.warning("could not process mails", reason=str(error))
         with suppress(TimeoutError):

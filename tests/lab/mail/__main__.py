@@ -109,9 +109,11 @@ def _kill(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -
 
 
 def _load(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
-    world.start_mail()
     done = run_load(world, office, given.mails, given.players)
-    print(f"  {done.kept:,} mails in {done.seconds:.0f} s: {done.kept / done.seconds:.0f} in a second")
+    floor = given.mails / done.floor
+    print(f"  a door that does nothing: {given.mails:,} mails in {done.floor:.1f} s: {floor:.0f} in a second")
+    print(f"  the service: {done.kept:,} mails in {done.seconds:.1f} s: {done.kept / done.seconds:.0f} in a second")
+    print(f"  Postfix had all after {done.sent:.1f} s, and all were processed after {done.processed:.1f} s")
     return done.wrong
 
 

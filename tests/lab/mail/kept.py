@@ -28,6 +28,13 @@ def kept_rows(data: Path) -> list[KeptRow]:
     return [KeptRow(*row) for row in rows]
 
 
+def count_kept(data: Path, state: str | None = None) -> int:
+    """How many mails were kept, or are in that state now."""
+    with closing(sqlite3.connect(f"file:{data / 'hkoji.sqlite3'}?mode=ro", uri=True, timeout=60)) as database:
+        question = "SELECT count(*) FROM incoming WHERE ?1 IS NULL OR state = ?1"
+        return int(database.execute(question, (state,)).fetchone()[0])
+
+
 def evidence(data: Path) -> list[bytes]:
     """The mails behind entries."""
     with closing(sqlite3.connect(f"file:{data / 'hkoji.sqlite3'}?mode=ro", uri=True, timeout=60)) as database:

@@ -9,12 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from typing import Final, NamedTuple
 
-from tests.lab.mail.kept import kept_rows, lost_or_doubled
+from tests.lab.mail.kept import count_kept, lost_or_doubled
 from tests.lab.mail.mail_world import MailWorld
-from tests.lab.mail.real_post_office import SMTP, RealPostOffice
+from tests.lab.mail.post import TOKEN
+from tests.lab.mail.real_post_office import DOOR, SERVICE, SMTP, RealPostOffice
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import ACCEPT, command_address
+from tests.support.mail.servers import MailServer
 
 PLAYERS: Final = 100
 ENOUGH: Final = 100.0
@@ -22,6 +24,7 @@ ENOUGH: Final = 100.0
 _SENDERS: Final = 16
 _PATIENCE: Final = 900.0
 _SECONDS: Final = 60
+_PAUSE: Final = 0.2
 
 
 class Registered(NamedTuple):
@@ -42,34 +45,65 @@ def register(world: MailWorld, office: RealPostOffice, names: Sequence[str]) -> 
 
 
 class LoadResult(NamedTuple):
-    """How it went."""
+    """How it went: how many mails were kept, and in how many seconds Postfix had all, all were kept, and processed.
+
+    `floor` is in how many seconds as many came to a door that does nothing.
+    """
 
     kept: int
+    sent: float
     seconds: float
+    processed: float
+    floor: float
     wrong: list[str]
 
 
 def run_load(world: MailWorld, office: RealPostOffice, count: int, players: int = PLAYERS) -> LoadResult:
     """Sends `count` mails, and waits until the service has processed all of them."""
+    floor = _floor(count)
+    world.start_mail()
     registered = register(world, office, [f"player{number}" for number in range(players)])
-    before = len(kept_rows(world.data))
+    before = count_kept(world.data)
     mails = [_mail(registered[number % players], number) for number in range(count)]
     began = time.monotonic()
-    with ThreadPoolExecutor(_SENDERS) as pool:
-        for each in [pool.submit(_send, mails[start::_SENDERS]) for start in range(_SENDERS)]:
-            each.result()
-        end = began + _PATIENCE
-        while len(kept_rows(world.data)) < before + count and time.monotonic() < end:
-            time.sleep(0.1)
+    sent = _send_all(mails)
+    end = began + _PATIENCE
+    while count_kept(world.data) < before + count and time.monotonic() < end:
+        time.sleep(_PAUSE)
     seconds = time.monotonic() - began
+    while count_kept(world.data, "new") and time.monotonic() < end:
+        time.sleep(_PAUSE)
+    processed = time.monotonic() - began
     office.wait_until_empty()
-    while any(row.state == "new" for row in kept_rows(world.data)) and time.monotonic() < end:
-        time.sleep(0.1)
-    kept = len(kept_rows(world.data)) - before
+    kept = count_kept(world.data) - before
     wrong = lost_or_doubled(world.data, [Letter(raw).id for _, _, raw in mails])
     if kept / seconds < ENOUGH:
         wrong.append(f"only {kept / seconds:.0f} mails in a second")
-    return LoadResult(kept, seconds, wrong)
+    return LoadResult(kept, sent, seconds, processed, floor, wrong)
+
+
+def _floor(count: int) -> float:
+    """Returns in how many seconds so many mails come through Postfix to a door that keeps nothing."""
+    came: set[bytes] = set()
+
+    def take(_: str, __: list[str], raw: bytes) -> str:
+        came.add(raw.partition(b"load.")[2].partition(b"@")[0])
+        return "250 2.0.0 taken"
+
+    door = MailServer(take, port=DOOR[1], lmtp=True)
+    try:
+        address = f"play+{TOKEN}@{SERVICE}"
+        mails = [
+            _Mail("x@players.example", address, _raw("x@players.example", address, number)) for number in range(count)
+        ]
+        began = time.monotonic()
+        _send_all(mails)
+        while len(came) < count:
+            assert time.monotonic() < began + _PATIENCE, f"{len(came)} of {count} mails came"
+            time.sleep(_PAUSE)
+        return time.monotonic() - began
+    finally:
+        door.close()
 
 
 class _Mail(NamedTuple):
@@ -80,8 +114,12 @@ class _Mail(NamedTuple):
 
 def _mail(of: Registered, number: int) -> _Mail:
     address, to = of.player.mailbox.address, command_address(of.welcome)
+    return _Mail(address, to, _raw(address, to, number))
+
+
+def _raw(sender: str, to: str, number: int) -> bytes:
     text = f"""\
-From: {address}
+From: {sender}
 To: {to}
 Subject: {number}
 Date: {formatdate()}
@@ -89,7 +127,16 @@ Message-ID: <load.{number}@players.example>
 
 games
 """
-    return _Mail(address, to, text.replace("\n", "\r\n").encode())
+    return text.replace("\n", "\r\n").encode()
+
+
+def _send_all(mails: Sequence[_Mail]) -> float:
+    """Hands all mails to Postfix, and returns in how many seconds."""
+    began = time.monotonic()
+    with ThreadPoolExecutor(_SENDERS) as pool:
+        for each in [pool.submit(_send, mails[start::_SENDERS]) for start in range(_SENDERS)]:
+            each.result()
+    return time.monotonic() - began
 
 
 def _send(mails: Sequence[_Mail]) -> None:
