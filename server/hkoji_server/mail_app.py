@@ -25,8 +25,9 @@ from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.mail.courier import LetterTaker, MailCourier
 from hkoji_server.mail.lmtp import LmtpDoor
+from hkoji_server.mail.password_file import read_password
 from hkoji_server.mail.receiving import Received, Receiving
-from hkoji_server.mail.submission import SmtpSubmission, read_password
+from hkoji_server.mail.submission import SmtpSubmission
 from hkoji_server.mail.worker import MailWorker, work_at_intervals
 from hkoji_server.mail_settings import SmtpServer, read_lmtp, read_smtp
 from hkoji_server.process.server import tell_systemd
@@ -265,7 +266,7 @@ def _password(settings: Settings, server: SmtpServer) -> str | None:
             tell("mail_smtp needs a user and a password, or neither of them"),
             hint=tell("as in smtps://user@mail.example, with the setting mail_smtp_password_file"),
         )
-    return read_password(settings.mail_smtp_password_file)
+    return read_password(settings.mail_smtp_password_file, "mail_smtp")
 
 
 def _limits(settings: Settings) -> RateLimits:

@@ -18,7 +18,7 @@ _HOST: Final = re.compile(
     r"(?=.{1,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
 )
 _PLACE: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[A-Za-z0-9.-]+)):(?P<port>[0-9]{1,5})")
-_PORTS: Final = {"smtp": 25, "smtps": 465}
+_PORTS: Final = {"smtp": 25, "smtps": 465, "imap": 143, "imaps": 993}
 
 
 class MailDelimiter(StrEnum):
@@ -56,6 +56,21 @@ class LmtpPlace(NamedTuple):
     socket: str | None
 
 
+class ImapServer(NamedTuple):
+    """A mailbox that is read by IMAP: a folder of `user` at a host. Without `tls` the host is this machine."""
+
+    host: str
+    port: int
+    user: str
+    folder: str
+    tls: bool
+
+    @property
+    def place(self) -> str:
+        """The mailbox as one text, which tells it from others."""
+        return f"{self.user}@{self.host}:{self.port}/{self.folder}"
+
+
 def read_own_address(text: str) -> str:
     """Returns the service's own address in its one form, in lower case."""
     local, _, host = text.strip().lower().rpartition("@")
@@ -80,21 +95,47 @@ def read_lmtp(text: str) -> LmtpPlace:
 
 def read_smtp(text: str) -> SmtpServer:
     """Reads the submission host: `smtp://host`, `smtps://user@host:465`. Off this machine `smtp` demands STARTTLS."""
+    like = "it is like smtp://127.0.0.1:25 or smtps://user@mail.example"
+    url = _read_url(text, ("smtp", "smtps"), "mail_smtp", like)
+    if url.path not in ("", "/"):
+        raise ValueError(like)
+    return SmtpServer(url.host, url.port, url.user, _tls(url.scheme, url.host))
+
+
+def read_imap(text: str) -> ImapServer:
+    """Reads the mailbox in which mail comes: `imaps://user@host/INBOX`. `imap`, without TLS, is for this machine."""
+    like = "it is like imaps://user@mail.example/INBOX"
+    url = _read_url(text, ("imap", "imaps"), "mail_imap", like)
+    folder = unquote(url.path.removeprefix("/")) or "INBOX"
+    if url.user is None or not folder.isprintable():
+        raise ValueError(like)
+    if url.scheme == "imap" and not is_loopback(url.host):
+        raise ValueError("off this machine it needs TLS, as in imaps://user@mail.example/INBOX")
+    return ImapServer(url.host, url.port, url.user, folder, url.scheme == "imaps")
+
+
+class _Url(NamedTuple):
+    scheme: str
+    host: str
+    port: int
+    user: str | None
+    path: str
+
+
+def _read_url(text: str, schemes: tuple[str, str], setting: str, like: str) -> _Url:
     try:
         url = urlsplit(text)
         port = url.port
     except ValueError:
-        url, port = None, None
-    if url is None or url.scheme not in _PORTS or not url.hostname or url.path not in ("", "/"):
-        raise ValueError("it is like smtp://127.0.0.1:25 or smtps://user@mail.example")
-    if url.query or url.fragment:
-        raise ValueError("it is like smtp://127.0.0.1:25 or smtps://user@mail.example")
+        raise ValueError(like) from None
+    if url.scheme not in schemes or not url.hostname or url.query or url.fragment:
+        raise ValueError(like)
     if url.password is not None:
-        raise ValueError("a password is read from mail_smtp_password_file only")
+        raise ValueError(f"a password is read from {setting}_password_file only")
     user = unquote(url.username) if url.username else None
     if user is not None and not all("!" <= letter <= "~" for letter in user):
         raise ValueError("the name of the user must be printable ASCII")
-    return SmtpServer(url.hostname, port or _PORTS[url.scheme], user, _tls(url.scheme, url.hostname))
+    return _Url(url.scheme, url.hostname, port or _PORTS[url.scheme], user, url.path)
 
 
 def _tls(scheme: str, host: str) -> SmtpTls:

@@ -21,7 +21,7 @@ from hkoji.log.canonical import is_origin
 from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import shorten, tell
 from hkoji.processors import processors
-from hkoji_server.mail_settings import MailDelimiter, read_lmtp, read_own_address, read_smtp
+from hkoji_server.mail_settings import MailDelimiter, read_imap, read_lmtp, read_own_address, read_smtp
 
 PREFIX: Final = "HKOJI_SERVER_"
 DATABASE: Final = "HKOJI_DATABASE"
@@ -90,6 +90,11 @@ def _lmtp(text: str | None) -> str | None:
     if text is None or text == OFF:
         return None
     read_lmtp(text)
+    return text
+
+
+def _imap(text: str) -> str:
+    read_imap(text)
     return text
 
 
@@ -169,7 +174,11 @@ class Settings(BaseSettings):
     mail: Annotated[str, AfterValidator(read_own_address)] | None = None
     """The service's own mail address, as in `play@hkoji.example`; without it nobody can play by mail."""
     mail_lmtp: Annotated[str | None, AfterValidator(_lmtp)] = "127.0.0.1:2424"
-    """Where `hkoji admin mail run` takes mail by LMTP: HOST:PORT, the path of a socket, or `off`."""
+    """Where mail is taken by LMTP: HOST:PORT, the path of a socket, or `off`; with `mail_imap` only if this is set."""
+    mail_imap: Annotated[str, AfterValidator(_imap)] | None = None
+    """A mailbox in which mail comes, as in `imaps://user@mail.example/INBOX`; it must be for the service alone."""
+    mail_imap_password_file: Path | None = None
+    """File whose first line is the password for `mail_imap`; only the service may be able to read it."""
     mail_smtp: Annotated[str, AfterValidator(_smtp)] = "smtp://127.0.0.1:25"
     """Where letters are submitted, as in `smtps://user@mail.example`; off this machine only with TLS."""
     mail_smtp_password_file: Path | None = None
@@ -217,6 +226,11 @@ class Settings(BaseSettings):
     def proxies(self) -> tuple[str, ...]:
         """The trusted proxies; those of IPv4 also as a listener on `::` names them, like `::ffff:127.0.0.1`."""
         return tuple(form for each in self.trusted_proxy for form in _forms(each))
+
+    @property
+    def lmtp(self) -> str | None:
+        """Where mail is taken by LMTP, if it is. If a mailbox is read by IMAP, only where `mail_lmtp` is given."""
+        return self.mail_lmtp if self.mail_imap is None or "mail_lmtp" in self.model_fields_set else None
 
     @property
     def file(self) -> Path:

@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
-from hkoji_server.mail.submission import NoTlsError, SmtpRefusal, SmtpSubmission, read_password
+from hkoji_server.mail.submission import NoTlsError, SmtpRefusal, SmtpSubmission
 from hkoji_server.mail_settings import SmtpServer, SmtpTls
 
-from hkoji.errors import StorageError, UsageError
 from tests.support.receiver import certified
 
 LETTER = b"Subject: x\r\n\r\n.a point\r\n..two\r\n"
@@ -175,18 +174,3 @@ def test_nobody_listens_or_answers() -> None:
     submission = SmtpSubmission(SmtpServer("127.0.0.1", port, None, SmtpTls.NEVER), None, greeting="h")
     with pytest.raises(ConnectionError):
         asyncio.run(submission.submit("a@b", "c@d", LETTER))
-
-
-def test_the_password_is_the_first_line_of_its_file(tmp_path: Path) -> None:
-    file = tmp_path / "password"
-    file.write_text("s3cret with spaces \nsecond line\n")
-    assert read_password(file) == "s3cret with spaces "
-    assert read_password(None) is None
-    file.write_text("\nsecond")
-    with pytest.raises(UsageError, match=r"the first line of .*password is empty"):
-        read_password(file)
-    file.write_bytes(b"\xff\xfe")
-    with pytest.raises(StorageError, match=r"cannot read .*password"):
-        read_password(file)
-    with pytest.raises(StorageError, match=r"No such file"):
-        read_password(tmp_path / "none")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hkoji_server import settings
-from hkoji_server.mail_settings import read_lmtp, read_smtp
+from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
 from hkoji_server.settings import Settings, load, parse_bind
 
 from hkoji.errors import StorageError, UsageError
@@ -145,6 +145,17 @@ def test_no_addresses(text: str) -> None:
         ({"mail_smtp": "http://127.0.0.1"}, "mail_smtp: it is like"),
         ({"mail_smtp": "smtp://host:port"}, "mail_smtp: it is like"),
         ({"mail_smtp": "smtp://me:s3cret@host"}, "mail_smtp: a password is read from"),
+        ({"mail_imap": "mail.example"}, "mail_imap: it is like"),
+        ({"mail_imap": "imaps://mail.example/INBOX"}, "mail_imap: it is like"),
+        ({"mail_imap": "imaps://me@mail.example:port/INBOX"}, "mail_imap: it is like"),
+        ({"mail_imap": "imaps://me@mail.example/IN%0dBOX"}, "mail_imap: it is like"),
+        ({"mail_imap": "imaps://me@mail.example/INBOX?x"}, "mail_imap: it is like"),
+        ({"mail_imap": "smtps://me@mail.example"}, "mail_imap: it is like"),
+        ({"mail_imap": "imap://me@mail.example/INBOX"}, "mail_imap: off this machine it needs TLS"),
+        ({"mail_imap": "imap://me@127.0.0.1.example/INBOX"}, "mail_imap: off this machine it needs TLS"),
+        ({"mail_imap": "imap://me@192.168.0.9/INBOX"}, "mail_imap: off this machine it needs TLS"),
+        ({"mail_imap": "imaps://me:s3cret@mail.example/INBOX"}, "mail_imap: a password is read from"),
+        ({"mail_imap": "imaps://m%20e@mail.example"}, "mail_imap: the name of the user"),
         ({"mail_delimiter": "_"}, "mail_delimiter"),
         ({"mail_require": "spf"}, "mail_require"),
         ({"mail_shortest_clock": 0}, "mail_shortest_clock"),
@@ -201,3 +212,26 @@ def test_where_mail_is_taken(text: str, place: tuple[str, int, str | None]) -> N
 )
 def test_letters_leave_this_machine_only_with_tls(text: str, server: tuple[object, ...]) -> None:
     assert read_smtp(text) == server
+
+
+@pytest.mark.parametrize(
+    ("text", "server"),
+    [
+        ("imaps://me@mail.example/INBOX", ("mail.example", 993, "me", "INBOX", True)),
+        ("imaps://club%40x.example@mail.example", ("mail.example", 993, "club@x.example", "INBOX", True)),
+        ("imaps://club@x.example@mail.example:1993/", ("mail.example", 1993, "club@x.example", "INBOX", True)),
+        ("imaps://me@mail.example/INBOX/Our%20games", ("mail.example", 993, "me", "INBOX/Our games", True)),
+        ("imap://me@127.0.0.1/INBOX", ("127.0.0.1", 143, "me", "INBOX", False)),
+        ("imap://me@[::1]:1143/INBOX", ("::1", 1143, "me", "INBOX", False)),
+        ("imaps://me@localhost", ("localhost", 993, "me", "INBOX", True)),
+    ],
+)
+def test_a_mailbox_is_read_off_this_machine_only_with_tls(text: str, server: tuple[object, ...]) -> None:
+    assert read_imap(text) == server
+
+
+def test_beside_a_mailbox_that_is_read_mail_is_taken_by_lmtp_only_if_that_is_set() -> None:
+    assert load().lmtp == "127.0.0.1:2424"
+    assert load(mail_imap="imaps://me@mail.example").lmtp is None
+    assert load(mail_imap="imaps://me@mail.example", mail_lmtp="127.0.0.1:2424").lmtp == "127.0.0.1:2424"
+    assert load(mail_lmtp="off").lmtp is None

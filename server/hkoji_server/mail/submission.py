@@ -11,11 +11,8 @@ import contextlib
 import re
 import smtplib
 import ssl
-from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji.errors import StorageError, UsageError
-from hkoji.messages.text import tell
 from hkoji_server.mail_settings import SmtpServer, SmtpTls
 
 _ANSWER_SECONDS: Final = 20.0
@@ -46,23 +43,6 @@ class SmtpRefusal(Exception):  # noqa: N818 # an answer of the server, not a fau
 
 class NoTlsError(Exception):
     """The server does not offer STARTTLS, and the connection leaves this machine."""
-
-
-def read_password(file: Path | None) -> str | None:
-    """Returns the first line of a password file. Raises `StorageError` if it cannot be read, `UsageError` if empty."""
-    if file is None:
-        return None
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else tell("it is not UTF-8")
-        raise StorageError(tell("cannot read {file}: {reason}", file=file, reason=reason)) from error
-    if not lines or not lines[0]:
-        raise UsageError(
-            tell("the first line of {file} is empty", file=file),
-            hint=tell("it has to be the password for mail_smtp; nothing was started"),
-        )
-    return lines[0]
 
 
 class SmtpSubmission:
