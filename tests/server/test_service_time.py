@@ -125,6 +125,91 @@ def test_no_outage_while_another_process_notes_the_time(tmp_path: Path) -> None:
         assert run(first.outages()) == ()
 
 
+def test_where_mail_is_fetched_only_a_complete_poll_notes_the_time_at_which_it_began(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        time = process(store, clock, way=Way.MAIL, polled=True)
+        assert run(time.now()) == at(clock)
+        run(time.beat())
+        assert run(store.last_beat(Way.MAIL)) is None
+        assert run(time.taken_until(Way.MAIL, at(clock))) == ""
+        begun = run(time.begin_poll())
+        clock.pass_by(20)
+        assert run(time.time_of_arrival()) == at(clock)
+        assert run(time.taken_until(Way.MAIL, at(clock, -30))) == at(clock, -30)  # the first arrival has noted it
+        run(time.end_poll(begun))
+        begun = run(time.begin_poll())
+        clock.pass_by(20)
+        run(time.end_poll(begun))
+        assert run(store.last_beat(Way.MAIL)) == at(clock, -20)
+        clock.pass_by(10)
+        run(time.beat())
+        assert run(time.taken_until(Way.MAIL, at(clock))) == at(clock, -30)
+        assert run(store.outages()) == ()
+
+
+def test_while_polls_fail_all_else_goes_on_and_the_next_mail_finds_the_outage_recorded(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        time = process(store, clock, way=Way.MAIL, polled=True)
+        run(time.rejoin())
+        run(time.end_poll(run(time.begin_poll())))
+        last, began = at(clock), at(clock, 1)
+        for _ in range(60):
+            clock.pass_by(60)
+            assert run(time.now()) == at(clock)  # letters are sent, and what came before is processed
+            run(time.begin_poll())  # which never ends
+            run(time.beat())
+            assert run(time.taken_until(Way.MAIL, at(clock))) == last
+        assert (run(store.outages()), run(store.last_beat(Way.MAIL))) == ((), last)
+        assert run(time.time_of_arrival()) == at(clock)
+        assert run(store.outages()) == time.outages == ((began, at(clock), Way.MAIL),)
+        clock.pass_by(AFTER)
+        assert run(time.time_of_arrival()) == at(clock)
+        assert len(run(store.outages())) == 1
+
+
+def test_a_poll_that_finds_nothing_after_a_long_time_records_the_outage_too(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        run(process(store, clock, way=Way.MAIL, polled=True).rejoin())
+        began = at(clock, 1)
+        clock.pass_by(AFTER + 1)
+        later = process(store, clock, way=Way.MAIL, polled=True)
+        begun = run(later.begin_poll())
+        run(later.rejoin())
+        run(later.end_poll(begun))
+        assert run(store.outages()) == ((began, at(clock), Way.MAIL),)
+
+
+def test_there_is_no_outage_while_another_process_fetches(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 2, clock) as (first, second):
+        one, two = (process(each, clock, way=Way.MAIL, polled=True) for each in (first, second))
+        run(one.rejoin())
+        run(two.rejoin())
+        for _ in range(10):
+            clock.pass_by(AFTER / 3)
+            run(two.end_poll(run(two.begin_poll())))
+        noted = at(clock)
+        clock.pass_by(AFTER / 3)
+        assert run(one.time_of_arrival()) == at(clock)
+        assert (run(first.outages()), run(first.last_beat(Way.MAIL))) == ((), noted)
+
+
+def test_a_clock_that_has_jumped_begins_no_poll_and_takes_no_mail(tmp_path: Path) -> None:
+    clock = Clock()
+    with stores(tmp_path, 1, clock) as (store,):
+        time = process(store, clock, way=Way.MAIL, polled=True)
+        run(time.rejoin())
+        begun, noted = run(time.begin_poll()), at(clock)
+        clock.jump(3600)
+        for refused in (time.begin_poll, time.rejoin, time.time_of_arrival, lambda: time.end_poll(begun)):
+            with pytest.raises(ClockError):
+                run(refused())
+        assert (run(store.outages()), run(store.last_beat(Way.MAIL))) == ((), noted)
+
+
 def test_a_restart_within_the_time_is_no_outage_and_a_later_one_is(tmp_path: Path) -> None:
     clock = Clock()
     with stores(tmp_path, 1, clock) as (store,):

@@ -6,6 +6,10 @@ process that has not noted it for long, because it was stopped or has just start
 row: if no other process has noted the time either, nobody took such entries, and it records that as an outage. So
 whatever decides something asks `ServiceTime.now` for the time.
 
+A process that fetches mail from a mailbox elsewhere takes it only when it reaches that mailbox, and may do all else
+meanwhile. So its time is `polled`: a complete poll notes the time at which it began, and only what takes a mail, or is
+about to, records the outage before it.
+
 The clock cannot be trusted while it is long before the beat. On PostgreSQL the database's clock judges it too. A file
 has no clock; so there a jump against the clock that nobody sets makes it doubtful, until it is set back.
 """
@@ -15,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji.errors import ClockError, HkojiError
 from hkoji.game.clock import Outage, after_outages, format_time, parse_time
@@ -39,6 +43,13 @@ _RETRY: Final = 30
 _FRESH: Final = 1.0
 _TRIES: Final = 20
 
+class PollBegin(NamedTuple):
+    """When a poll began: by the clock, and in seconds of the clock that nobody sets."""
+
+    at: str
+    elapsed: float
+
+
 Unprocessed = Callable[[], Awaitable[str | None]]
 """Returns the time of the oldest thing that has arrived and is not decided yet, such as a raw mail; None if all is."""
 
@@ -50,7 +61,8 @@ async def _nothing() -> str | None:
 class ServiceTime:
     """The time by which this process decides, which takes entries that come one `way`.
 
-    `outage_after` is how many seconds without a beat are an outage.
+    `outage_after` is how many seconds without a beat are an outage. `polled` says that what comes is fetched, so that
+    only a complete poll is a beat.
     """
 
     def __init__(
@@ -61,8 +73,10 @@ class ServiceTime:
         outage_after: int,
         way: Way = Way.HTTP,
         unprocessed: Unprocessed = _nothing,
+        polled: bool = False,
     ) -> None:
         self.way = way
+        self._polled = polled
         self._store = store
         self._sources = sources
         self._outage_after = outage_after
@@ -79,6 +93,7 @@ class ServiceTime:
         self._beaten = float("-inf")
         """When this process last noted the time, in seconds of the clock that nobody sets; likewise below."""
         self._asked = float("-inf")
+        self._verified = float("-inf")
         self._doubt: ClockError | None = None
         """Why the clock was not trusted when the store was `asked`."""
         self._lock = asyncio.Lock()
@@ -99,13 +114,49 @@ class ServiceTime:
     async def now(self) -> str:
         """Returns the time, in which something can be decided. Raises `ClockError`, or `StorageError`.
 
-        If this process has not noted the time for long, it does so first, and records an outage if there was one.
+        If this process has not noted the time for long, it does so first, and records an outage if there was one;
+        where polls note the time, it only verifies the clock.
         """
         return self._look() or await self._resume()
 
     async def time_of_record(self) -> str:
         """Returns the time of record of an entry of the service's own: `now`, or the end of an outage around it."""
         return after_outages(await self.now(), self._outages, self.way)
+
+    async def time_of_arrival(self) -> str:
+        """Returns the time of record of a mail that is being taken. Raises as `now` does.
+
+        If polls have failed for long, their outage is recorded first.
+        """
+        await self.rejoin()
+        return await self.time_of_record()
+
+    async def rejoin(self) -> None:
+        """Records that nothing could be taken for long, before something is; does nothing otherwise.
+
+        Raises as `now` does.
+        """
+        await self.now()
+        async with self._lock:
+            for _ in range(_TRIES):
+                if self._sources.elapsed() - self._beaten <= self._outage_after:
+                    return
+                await self._verify_clock()
+                await self._rejoin()
+        raise ClockError(tell("this process cannot keep up with the clock"), _RETRY)
+
+    async def begin_poll(self) -> PollBegin:
+        """Returns when a poll begins. Raises as `now` does."""
+        elapsed = self._sources.elapsed()
+        return PollBegin(await self.now(), elapsed)
+
+    async def end_poll(self, begun: PollBegin) -> None:
+        """Notes that everything was taken that had come when a poll began. Raises as `now` does."""
+        at = await self.now()
+        noted = await self._store.beat(self.way, begun.at)
+        self._compare(noted.clock, at)
+        self._note(noted.at, max(begun.elapsed, self._beaten))
+        await self.read_outages()
 
     async def taken_until(self, way: Way, before: str) -> str:
         """Returns the last time, at most `before`, up to which entries that came that way were taken for certain.
@@ -121,8 +172,16 @@ class ServiceTime:
         return min(before, self._noted)
 
     async def beat(self) -> None:
-        """Notes that this process takes entries, and learns what others have noted. Raises as `now` does."""
+        """Notes that this process takes entries, and learns what others have noted. Raises as `now` does.
+
+        Where polls note the time, it only learns.
+        """
         began, at = self._sources.elapsed(), await self.now()
+        if self._polled:
+            async with self._lock:
+                await self._verify_clock()
+            await self.read_outages()
+            return
         # The row tells when it was noted last; a clock that has just gone wrong must not change it.
         noted = await self._store.beat(self.way, at)
         self._compare(noted.clock, at)
@@ -159,7 +218,8 @@ class ServiceTime:
         offset = moment.timestamp() - elapsed
         if self._offset is None or abs(offset - self._offset) >= JUMP or self._doubt is not None:
             return None
-        if elapsed - self._beaten > self._outage_after or moment < self._earliest:
+        fresh = self._verified if self._polled else self._beaten
+        if elapsed - fresh > self._outage_after or moment < self._earliest:
             return None
         self._offset = offset  # a clock that is corrected little by little never jumps
         return log_time(moment)
@@ -170,7 +230,10 @@ class ServiceTime:
                 if (at := self._look()) is not None:
                     return at
                 await self._verify_clock()
-                await self._rejoin()
+                if self._polled:
+                    await self.read_outages()
+                else:
+                    await self._rejoin()
         raise ClockError(tell("this process cannot keep up with the clock"), _RETRY)
 
     async def _verify_clock(self) -> None:
@@ -191,6 +254,7 @@ class ServiceTime:
             self._verify_after_beat(moment)
         self._doubt = None
         self._offset = offset
+        self._verified = elapsed
 
     def _verify_after_beat(self, moment: datetime) -> None:
         if moment < self._earliest:
@@ -232,6 +296,8 @@ class ServiceTime:
                     "no process took entries for a while", way=outage.way.value, begin=outage.begin, until=outage.until
                 )
             noted = at if row is None else max(at, row)
+        elif self._polled:
+            noted, began = row, began - max(0, parse_time(at) - parse_time(row))
         else:
             noted = (await self._store.beat(self.way, at)).at
         await self.read_outages()
