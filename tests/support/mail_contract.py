@@ -26,6 +26,7 @@ from hkoji_server.store.mail_values import (
     UNASKED_DAYS,
     ClosedMailError,
     HeldRegistration,
+    ImapPlace,
     KeptCertificate,
     KeptHeldKey,
     KeptMail,
@@ -808,6 +809,15 @@ class MailContract:
         run(store.add_probe("d", add_seconds(FIRST, PROBE_SECONDS + 1)))
         assert not run(store.take_probe("b", second))
         assert run(store.probe("b")) is None
+
+    def test_up_to_which_mail_a_mailbox_was_read_is_kept_for_each(self, store: Store) -> None:
+        one, two = "play@mail.example:993/INBOX", "play@mail.example:993/other"
+        assert run(store.imap_place(one)) is None
+        for place in (ImapPlace(2**32 - 1, 2**32 - 1), ImapPlace(7, 0)):
+            run(store.keep_imap_place(one, place))
+            assert run(store.imap_place(one)) == place
+        run(store.keep_imap_place(two, ImapPlace(1, 2)))
+        assert [run(store.imap_place(each)) for each in (one, two)] == [(7, 0), (1, 2)]
 
 
 def new_game_at(store: Store) -> Table:

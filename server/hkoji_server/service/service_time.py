@@ -43,6 +43,7 @@ _RETRY: Final = 30
 _FRESH: Final = 1.0
 _TRIES: Final = 20
 
+
 class PollBegin(NamedTuple):
     """When a poll began: by the clock, and in seconds of the clock that nobody sets."""
 

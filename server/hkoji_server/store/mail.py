@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, exists, func, i
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.mail_tables import DRAFT, EVIDENCE, LETTER_COUNT, REPLY
-from hkoji_server.store.mail_values import MailDraft, MailEvidence, ReplyToken
+from hkoji_server.store.mail_tables import DRAFT, EVIDENCE, IMAP_PLACE, LETTER_COUNT, REPLY
+from hkoji_server.store.mail_values import ImapPlace, MailDraft, MailEvidence, ReplyToken
 from hkoji_server.store.tables import GAME, OUTBOX, SERVICE
 
 _DAY: Final = len("2026-01-01")
@@ -51,6 +51,23 @@ def spend_replies(connection: Connection, channel: str, game: str, now: str) -> 
     """Ends all tokens of a game: see `MailStore.spend_replies`."""
     good = (REPLY.c.channel == channel, REPLY.c.game == game, REPLY.c.spent.is_(None))
     connection.execute(update(REPLY).where(*good).values(spent=now))
+
+
+# --- a mailbox that is read by IMAP -----------------------------------------------------------------------------------
+
+
+def imap_place(connection: Connection, mailbox: str) -> ImapPlace | None:
+    """Returns up to which mail a mailbox has been read: see `MailStore.imap_place`."""
+    columns = (IMAP_PLACE.c[name] for name in ImapPlace._fields)
+    row = connection.execute(select(*columns).where(IMAP_PLACE.c.mailbox == mailbox)).first()
+    return None if row is None else ImapPlace(*row)
+
+
+def keep_imap_place(connection: Connection, mailbox: str, place: ImapPlace) -> None:
+    """Notes up to which mail a mailbox has been read: see `MailStore.keep_imap_place`."""
+    noted = update(IMAP_PLACE).where(IMAP_PLACE.c.mailbox == mailbox).values(place._asdict())
+    if connection.execute(noted).rowcount == 0:
+        connection.execute(insert(IMAP_PLACE).values(mailbox=mailbox, **place._asdict()))
 
 
 # --- letters ----------------------------------------------------------------------------------------------------------

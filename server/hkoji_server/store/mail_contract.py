@@ -22,6 +22,7 @@ from typing import Literal, Protocol
 from hkoji_server.store.mail_values import (
     SET_ASIDE,
     HeldRegistration,
+    ImapPlace,
     IncomingMail,
     KeptCertificate,
     KeptHeldKey,
@@ -222,6 +223,14 @@ class MailStore(ArrivalStore, Protocol):
 
     async def remove_probes(self, digests: Collection[str]) -> None:
         """Waits for these mails no longer, and forgets what has come."""
+
+    # --- a mailbox that is read by IMAP -------------------------------------------------------------------------------
+
+    async def imap_place(self, mailbox: str) -> ImapPlace | None:
+        """Returns up to which mail a mailbox has been read; None if it never was."""
+
+    async def keep_imap_place(self, mailbox: str, place: ImapPlace) -> None:
+        """Notes up to which mail a mailbox has been read, in the place of what was noted."""
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import Index, LargeBinary, Table, Text
+from sqlalchemy import BigInteger, Index, LargeBinary, Table, Text
 from sqlmodel import Field, SQLModel
 
 from hkoji_server.store.tables import partial_index
@@ -160,6 +160,17 @@ class ProbeTable(SQLModel, table=True):
     raw: bytes | None = Field(default=None, sa_type=LargeBinary)
 
 
+class ImapPlaceTable(SQLModel, table=True):
+    """Up to which mail a mailbox has been read by IMAP. Both numbers have up to 32 bits."""
+
+    __tablename__ = "imap_place"
+    __table_args__ = (_CLUSTERED,)
+
+    mailbox: str = Field(primary_key=True, sa_type=Text)
+    validity: int = Field(sa_type=BigInteger)
+    last: int = Field(sa_type=BigInteger)
+
+
 class MailDraftTable(SQLModel, table=True):
     """What the service is about to submit for a held seat."""
 
@@ -206,5 +217,6 @@ INCOMING: Final = _table(IncomingTable)
 LETTER_COUNT: Final = _table(LetterCountTable)
 BOUNCE: Final = _table(BounceTable)
 PROBE: Final = _table(ProbeTable)
+IMAP_PLACE: Final = _table(ImapPlaceTable)
 DRAFT: Final = _table(MailDraftTable)
 EVIDENCE: Final = _table(EvidenceTable)

@@ -254,6 +254,13 @@ class ProbeMail(NamedTuple):
     raw: bytes
 
 
+class ImapPlace(NamedTuple):
+    """Up to which mail a mailbox has been read by IMAP: its UIDVALIDITY, and the last UID that is dealt with."""
+
+    validity: int
+    last: int
+
+
 class KeptMail(NamedTuple):
     """What became of a mail that was to be kept, and its number, None if it was not.
 

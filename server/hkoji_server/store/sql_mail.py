@@ -17,6 +17,7 @@ from hkoji_server.store.mail_values import (
     PROBE_SECONDS,
     SET_ASIDE,
     HeldRegistration,
+    ImapPlace,
     IncomingMail,
     KeptCertificate,
     KeptHeldKey,
@@ -212,6 +213,14 @@ class SqlMailStore(SqlSteps, MailStore):
 
     async def remove_probes(self, digests: Collection[str]) -> None:
         await self._transaction(lambda connection: probes.remove(connection, digests))
+
+    # --- a mailbox that is read by IMAP -------------------------------------------------------------------------------
+
+    async def imap_place(self, mailbox: str) -> ImapPlace | None:
+        return await self._transaction(lambda connection: mail.imap_place(connection, mailbox))
+
+    async def keep_imap_place(self, mailbox: str, place: ImapPlace) -> None:
+        await self._transaction(lambda connection: mail.keep_imap_place(connection, mailbox, place))
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 
