@@ -1,0 +1,257 @@
+"""What a DKIM signature (RFC 6376) must have so that it proves who has sent a mail, and to which letter.
+
+docs/spec/mails.md, "DKIM". Everything follows from the mail, the DNS answers, the time T and the token: an audit that
+is given them judges as the service did. dkimpy hashes, and verifies signatures; which ones count is decided here. What
+it is given is bounded first, so that no mail and no answer takes it long.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from hkoji.errors import UnreadableMailError, UsageError
+from hkoji.extras import install_command
+from hkoji.game.clock import parse_time
+from hkoji.game.time_control import DAY
+from hkoji.log.canonical import encode_base64
+from hkoji.mail.dkim_signature import MailSignature, is_for_tests, key_tags, read_signature
+from hkoji.mail.fields import read_fields, read_media_type, split_header, with_newlines
+from hkoji.mail.header import read_header
+from hkoji.mail.mail_types import MailHeader
+from hkoji.messages.text import Text, tell
+
+DnsAnswers = Mapping[str, tuple[bytes, ...]]
+"""The TXT records of names in lower case without the final dot, each record with its strings joined."""
+
+MOST_TRIED: Final = 3
+"""How many signatures of a mail are tried."""
+LONGEST_RECORD: Final = 4096
+"""Bytes of a TXT record that is read."""
+SMALLEST_RSA: Final = 1024
+LARGEST_RSA: Final = 4096
+"""Bits of an RSA key."""
+_LARGEST_EXPONENT: Final = 2**32
+LATEST_SIGNED: Final = 3600
+"""How many seconds after T a signature may say that it was made."""
+EARLIEST_SIGNED: Final = 30 * DAY
+"""How many seconds before T a signature may say that it was made."""
+_EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
+
+READ_ONCE: Final = (
+    "from",
+    "subject",
+    "date",
+    "message-id",
+    "to",
+    "cc",
+    "in-reply-to",
+    "references",
+    "content-type",
+    "content-transfer-encoding",
+    "content-disposition",
+)
+"""The fields that a mail may have once. A second one could be read in place of the one that was signed."""
+_MOST_FIELDS: Final = 500
+
+_TOKEN = re.compile(r"(?<![a-z2-7])([a-z2-7]{26})@", re.IGNORECASE)
+_SPACES = re.compile(rb"[ \t]+")
+_BOUNDARY_LINE = re.compile(rb"^--(.*)$", re.MULTILINE)
+_LINE = re.compile(rb"([!-~]+)\t([A-Za-z0-9+/]*={0,2})")
+
+_NONE: Final = tell("it has no DKIM signature of the domain of its From that could count")
+_UNREADABLE: Final = tell("it cannot be read")
+_TWICE: Final = tell("a header field that is read stands in it twice")
+_FIELDS: Final = tell("it has too many header fields")
+_OPEN_TYPE: Final = tell("its Content-Type is not signed, and could be another one")
+_NOT_BOUND: Final = tell("it is not bound to the token of this letter")
+_EARLY: Final = tell("the signature was made long before the mail came")
+_LATE: Final = tell("the signature is said to be from the future")
+_EXPIRED: Final = tell("the signature had expired when the mail came")
+_NO_RECORD: Final = tell("DNS has no key for the signature")
+_RECORDS: Final = tell("DNS has several records for the key of the signature")
+_BAD_KEY: Final = tell("the key in DNS is not one that counts")
+_TEST: Final = tell("the key in DNS is only for tests")
+_FALSE: Final = tell("the signature does not hold")
+_SILENT: Final = logging.Logger("dkim", logging.CRITICAL + 1)
+"""dkimpy logs what mails and answers say, which anybody may have written."""
+_BAD_ANSWERS: Final = tell("its DNS answers are not in their one form")
+
+
+class DkimVerdict(NamedTuple):
+    """Whether a DKIM signature holds and is bound to the token; `domain` is its d=, and `reason` why none does."""
+
+    holds: bool
+    domain: str | None = None
+    reason: Text | None = None
+
+
+def encode_answers(answers: DnsAnswers) -> bytes:
+    """Returns DNS answers in their one form: sorted lines `name TAB base64`, one for each record."""
+    lines = (f"{name}\t{encode_base64(record)}\n" for name, records in answers.items() for record in records)
+    return "".join(sorted(lines)).encode("ascii")
+
+
+def decode_answers(data: bytes) -> DnsAnswers:
+    """Reads what `encode_answers` has written. Raises `UnreadableMailError` for anything else."""
+    found: dict[str, list[bytes]] = {}
+    for line in data.split(b"\n")[:-1]:
+        parts = _LINE.fullmatch(line)
+        if parts is None:
+            raise UnreadableMailError(_BAD_ANSWERS)
+        try:
+            record = a2b_base64(parts[2], strict_mode=True)
+        except Base64Error:
+            raise UnreadableMailError(_BAD_ANSWERS) from None
+        found.setdefault(parts[1].decode("ascii"), []).append(record)
+    answers = {name: tuple(records) for name, records in found.items()}
+    if encode_answers(answers) != data:
+        raise UnreadableMailError(_BAD_ANSWERS)
+    return answers
+
+
+def key_names(raw: bytes) -> tuple[str, ...]:
+    """Returns the names whose TXT records a verdict about a mail needs, each once; none if no signature could count."""
+    try:
+        return tuple(dict.fromkeys(each.key_name for each in _Signed(raw).signatures))
+    except UnreadableMailError:
+        return ()
+
+
+def judge_dkim(raw: bytes, answers: DnsAnswers, *, at: str | None, token: str) -> DkimVerdict:
+    """Returns whether a mail has a DKIM signature that holds, is of the domain of its From, and is bound to `token`.
+
+    `at` is T, as a time of the log; None if nobody knows it: then t= and x= are not judged. A mail without a verdict,
+    because it cannot be read, has none that holds. Raises `UsageError` if dkimpy is not installed.
+    """
+    now = None if at is None else parse_time(at) - _EPOCH
+    reason, domain = _NONE, None
+    try:
+        mail = _Signed(raw)
+        for each in mail.signatures:
+            fault = mail.fault_of(each, answers, now, token.lower())
+            if fault is None:
+                return DkimVerdict(holds=True, domain=each.domain)
+            reason, domain = fault, each.domain
+    except UnreadableMailError as error:
+        return DkimVerdict(holds=False, reason=error.reason if isinstance(error.reason, Text) else _UNREADABLE)
+    return DkimVerdict(holds=False, domain=domain, reason=reason)
+
+
+class _Signed:
+    """A mail, with the signatures that are tried. Raises `UnreadableMailError` if none of them could count."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._mail = with_newlines(raw)
+        header, self._body = split_header(self._mail)
+        self._fields = read_fields(header)
+        self._header: MailHeader = read_header(raw)
+        if len(self._fields) > _MOST_FIELDS:
+            raise UnreadableMailError(_FIELDS)
+        names = [field.name for field in self._fields]
+        if any(names.count(name) > 1 for name in READ_ONCE):
+            raise UnreadableMailError(_TWICE)
+        self.signatures = self._read_signatures(header)
+
+    def _read_signatures(self, header: bytes) -> list[MailSignature]:
+        if self._header.sender is None:
+            return []
+        domain = self._header.sender.rpartition("@")[2]
+        found = []
+        for line in re.split(rb"\n(?![ \t])", header):
+            name, _, value = line.partition(b":")
+            if name.lower() != b"dkim-signature":
+                continue
+            signature = read_signature(name, value.replace(b"\n", b"\r\n") + b"\r\n", domain)
+            if signature is not None:
+                found.append(signature)
+        return found[:MOST_TRIED]
+
+    def fault_of(self, signature: MailSignature, answers: DnsAnswers, now: int | None, token: str) -> Text | None:
+        """Returns why a signature does not count; None if it does. `now` is T in seconds since 1970."""
+        if not self._is_bound(signature, token):
+            return _NOT_BOUND
+        if "content-type" not in signature.signed and not self._type_is_clear():
+            return _OPEN_TYPE
+        if now is not None:
+            if signature.made is not None and signature.made > now + LATEST_SIGNED:
+                return _LATE
+            if signature.made is not None and signature.made < now - EARLIEST_SIGNED:
+                return _EARLY
+            if signature.expires is not None and signature.expires < now:
+                return _EXPIRED
+        records = answers.get(signature.key_name, ())
+        if len(records) != 1:
+            return _RECORDS if records else _NO_RECORD
+        tags = None if len(records[0]) > LONGEST_RECORD else key_tags(records[0], signature)
+        if tags is None:
+            return _BAD_KEY
+        if is_for_tests(tags):
+            return _TEST
+        return self._verify(signature, records[0])
+
+    def _is_bound(self, signature: MailSignature, token: str) -> bool:
+        header = self._header
+        places = (
+            ("to", header.to),
+            ("in-reply-to", (header.in_reply_to,)),
+            ("references", (header.last_reference,)),
+        )
+        for name, texts in places:
+            if name not in signature.signed:
+                continue
+            found = next((token for text in texts if text for token in _TOKEN.findall(text)), None)
+            if found is not None:
+                return bool(found.lower() == token)
+        return False
+
+    def _type_is_clear(self) -> bool:
+        declared = next((field for field in self._fields if field.name == "content-type"), None)
+        kind = read_media_type(declared)
+        if declared is None or (kind is not None and kind.name == "text/plain"):
+            return True
+        if kind is None or not kind.name.startswith("multipart/"):
+            return False
+        first = _BOUNDARY_LINE.search(self._body)
+        boundary = kind.parameter("boundary")
+        return first is not None and boundary is not None and first[1].rstrip(b" \t") == boundary.encode("utf-8")
+
+    def _verify(self, signature: MailSignature, record: bytes) -> Text | None:
+        """Returns why a signature does not hold by the key in a record; None if it does."""
+        try:
+            import dkim  # it loads all of DNS, and is installed only where mail is played
+        except ModuleNotFoundError as error:
+            raise UsageError(
+                tell("DKIM signatures are verified with the package {name}, which is not installed", name=error.name),
+                hint=tell("install it with: {command}", command=install_command("mail")),
+            ) from error
+        try:
+            key, bits, kind, _ = dkim.evaluate_pk(signature.key_name.encode("ascii"), record)
+            if kind == b"rsa" and not _is_sound(key, bits):
+                return _BAD_KEY
+            verifier = dkim.DKIM(self._for_dkimpy(signature), logger=_SILENT, minkey=SMALLEST_RSA)
+            held = verifier.verify_sig(
+                dict(signature.tags),
+                [name.encode("ascii") for name in signature.signed],
+                signature.field,
+                lambda *_, **__: record,
+            )
+        except Exception:  # it raises whatever its libraries raise; a signature that it cannot verify does not hold
+            return _FALSE
+        return None if held is True else _FALSE
+
+    def _for_dkimpy(self, signature: MailSignature) -> bytes:
+        header, body = split_header(self._mail)
+        if signature.body_relaxed:
+            # They are made one in any case; but dkimpy looks at each of many spaces in a row again and again.
+            body = _SPACES.sub(b" ", body)
+        return (header + b"\n\n" + body).replace(b"\n", b"\r\n")
+
+
+def _is_sound(key: Any, bits: int) -> bool:  # Any: dkimpy has no types
+    exponent = key["publicExponent"]
+    return SMALLEST_RSA <= bits <= LARGEST_RSA and 3 <= exponent < _LARGEST_EXPONENT and exponent % 2 == 1
