@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.store.mail_values import MailDraft
+from hkoji_server.store.mail_values import MailDraft, MailEvidence
 
 from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
@@ -571,11 +571,11 @@ def test_a_lock_while_a_mail_is_processed_stays(table: Table, monkeypatch: pytes
     world = table.world
     add_draft = world.store.add_draft
 
-    async def locked_meanwhile(draft: MailDraft) -> MailDraft:
+    async def locked_meanwhile(draft: MailDraft, evidence: MailEvidence | None) -> MailDraft:
         box = await world.store.mailbox_of("bob", await world.time.now())
         assert box is not None
         await world.store.change_mailbox(replace(box, state="locked"), box)
-        return await add_draft(draft)
+        return await add_draft(draft, evidence)
 
     monkeypatch.setattr(world.store, "add_draft", locked_meanwhile)
     assert table.send(table.line) == "on record"

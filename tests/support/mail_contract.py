@@ -362,7 +362,8 @@ class MailContract:
         run(store.add_reply(token(1)))
         kept = run(store.add_incoming(mail(box, 1)))
         assert kept.number is not None
-        run(store.close_incoming(kept.number, "{}", answers=[NewAnswer("", box.channel, FIRST)], evidence=evidence(1)))
+        run(store.close_incoming(kept.number, "{}", answers=[NewAnswer("", box.channel, FIRST)]))
+        run(store.add_draft(MailDraft("ab" * 16, "cd", "bob", "{}"), evidence(1)))
         waiting = run(store.add_incoming(mail(box, 2))).number
         assert waiting is not None
         assert run(store.erase_mailbox(box.channel))
@@ -560,20 +561,17 @@ class MailContract:
             "answers": [NewAnswer("ab" * 16, box.channel, FIRST), NewAnswer("", box.channel, FIRST)],
             "replies": [token(1, spent=SECOND, answers='{"n":1}'), token(2)],
             "mailbox": changed,
-            "evidence": evidence(1),
         }
         assert run(store.close_incoming(1, '{"done":1}', **closing))
         assert outbox(store) == [("", 1, "answer", box.channel), ("ab" * 16, 1, "answer", box.channel)]
         assert run(store.reply(token(1).digest)) == token(1, spent=SECOND, answers='{"n":1}')
         assert run(store.reply(token(2).digest)) == token(2)
         assert run(store.mailbox(box.channel)) == changed
-        assert run(store.evidence("ab" * 16, "bob")) == (evidence(1),)
         # A second time nothing is changed.
-        other = {**closing, "mailbox": box, "replies": [token(1)], "evidence": evidence(2)}
+        other = {**closing, "mailbox": box, "replies": [token(1)]}
         assert not run(store.close_incoming(1, "{}", **other))
         assert run(store.mailbox(box.channel)) == changed
         assert run(store.reply(token(1).digest)) == token(1, spent=SECOND, answers='{"n":1}')
-        assert run(store.evidence("ab" * 16, "bob")) == (evidence(1),)
 
     # --- what a mail has led to -----------------------------------------------------------------------------------
 
@@ -676,16 +674,18 @@ class MailContract:
 
     def test_the_first_draft_of_a_mail_stays(self, store: Store) -> None:
         one = MailDraft("ab" * 16, "cd", "bob", "{}", "5e" * 32)
-        assert run(store.add_draft(one)) == one
-        assert run(store.add_draft(replace(one, submission="{}", entropy="77" * 32))) == one
+        assert run(store.add_draft(one, evidence(1))) == one
+        assert run(store.add_draft(replace(one, submission="{}", entropy="77" * 32), evidence(2))) == one
         other, far = replace(one, source="ee", entropy=None), replace(one, game="ff" * 16)
         for each in (other, far):
             assert run(store.add_draft(each)) == each
         assert run(store.drafts(one.game)) == (one, other)
-        run(store.drop_draft(one.game, "cd", "another submission"))
+        run(store.drop_draft(one.game, "cd", "another submission", evidence(1).commit))
         assert run(store.drafts(one.game)) == (one, other)
-        run(store.drop_draft(one.game, "cd", one.submission))
+        assert run(store.evidence(one.game, "bob")) == (evidence(1),)
+        run(store.drop_draft(one.game, "cd", one.submission, evidence(1).commit))
         assert run(store.drafts(one.game)) == (other,)
+        assert run(store.evidence(one.game, "bob")) == ()
         run(store.add_draft(one))
         run(store.remove_drafts(one.game, ["cd", "zz"]))
         assert run(store.drafts(one.game)) == (other,)
@@ -698,12 +698,9 @@ class MailContract:
         going = new_game(store, 1, status="playing")
         ended = new_game(store, 2, status="finished", updated=FIRST)
         lately = new_game(store, 3, status="finished", updated=THIRD)
-        for table in (going, ended, lately):
-            run(store.add_draft(MailDraft(table.game, "cd", "bob", "{}")))
         for number, table in enumerate((going, ended, lately)):
-            kept = run(store.add_incoming(mail(box, number))).number
-            assert kept is not None
-            run(store.close_incoming(kept, "{}", evidence=evidence(number, game=table.game)))
+            draft = MailDraft(table.game, "cd", "bob", "{}")
+            run(store.add_draft(draft, evidence(number, game=table.game)))
         tokens = [
             token(1),
             token(2, spent=FIRST),

@@ -17,7 +17,7 @@ from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_types import MailOrder, OrderKind
 from hkoji_server.service.mail_results import SILENT, AnswerPart
 from hkoji_server.service.seat_games import SeatGame
-from hkoji_server.store.mail_values import IncomingMail, Mailbox, MailDraft, MailEvidence, ReplyToken
+from hkoji_server.store.mail_values import IncomingMail, Mailbox, MailDraft, ReplyToken
 
 STOP_WORDS: Final = frozenset({"stop", "unsubscribe", "basta", "cancellami"})
 """The subjects that stop letters, whatever the mail says: mail programs that unsubscribe write nothing else."""
@@ -53,7 +53,6 @@ class MailOutcome:
     parts: Sequence[AnswerPart] = SILENT
     games: Sequence[str] | None = None
     mailbox: Mailbox | None = None
-    evidence: MailEvidence | None = None
     replies: list[ReplyToken] = field(default_factory=list)
     counts: dict[str, Any] = field(default_factory=dict)  # Any: JSON
     forget_drafts: bool = False

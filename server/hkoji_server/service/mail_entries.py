@@ -45,7 +45,6 @@ class Entered(NamedTuple):
 
     game: str
     seq: int | None
-    evidence: MailEvidence
     draft: DraftText
 
 
@@ -67,9 +66,13 @@ class MailEntries:
         return read_draft(found[0]) if found else None
 
     async def keep(self, game: str, case: MailCase, draft: DraftText, entropy: str | None = None) -> DraftText:
-        """Keeps a draft of a mail, and returns it, or the one that is kept already."""
+        """Keeps a draft of a mail, and returns it, or the one that is kept already.
+
+        With a draft that commits to the mail, the mail is kept as its evidence. So whatever comes on record has it.
+        """
         new = MailDraft(game, case.mail.digest, case.mailbox.name, draft.text, entropy)
-        return read_draft(await self._store.add_draft(new))
+        evidence = self._evidence(case, game, draft) if draft.commit else None
+        return read_draft(await self._store.add_draft(new, evidence))
 
     # --- entries --------------------------------------------------------------------------------------------------
 
@@ -89,7 +92,7 @@ class MailEntries:
                 if order.kind is OrderKind.MOVE:
                     raise
                 # Another process may have signed it anew already, and its draft has the proof of what it enters.
-                await self._store.drop_draft(game, case.mail.digest, draft.text)
+                await self._store.drop_draft(game, case.mail.digest, draft.text, draft.commit)
         raise undecided()
 
     async def submit(self, case: MailCase, game: str, draft: DraftText) -> Entered:
@@ -98,7 +101,7 @@ class MailEntries:
         submission = read_submission(draft.entry)
         arrival = MailArrival(case.mail.number, case.mail.received)
         await self._games.submit(game, submission, arrival=arrival)
-        return Entered(game, submission.entry.seq, self._evidence(case, game, draft), draft)
+        return Entered(game, submission.entry.seq, draft)
 
     async def join(
         self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade, *, welcome: bool
@@ -171,7 +174,7 @@ class MailEntries:
     ) -> DraftText:
         course = held.refereed.course
         salt = self._sources.entropy(SALT_BYTES)
-        commit = self._commit(case, course.head, salt)
+        commit = self._commit(case, course.setup.game, course.head, salt)
         submission: Submission = make(MailClaim(commit, draft.grade)).sign(await self.signer(key))
         draft = draft._replace(entry=submission.to_json(), salt=salt.hex(), head=course.head, commit=commit)
         return await self.keep(course.setup.game, case, draft, entropy)
@@ -189,7 +192,7 @@ class MailEntries:
             course = (await self._held.read(game)).refereed.course
             key = _held_key(course, course.setup.require_seat(name))
             salt = self._sources.entropy(SALT_BYTES)
-            claim = MailClaim(self._commit(case, course.head, salt), grade)
+            claim = MailClaim(self._commit(case, course.setup.game, course.head, salt), grade)
             statement = make_annul(game=game, head=course.head, name=name, mail=claim)
             signer = await self.signer(key)
             sig = encode_base64(signer.sign(sshsig.ANNUL, statement.message))
@@ -199,7 +202,7 @@ class MailEntries:
         arrival = MailArrival(case.mail.number, case.mail.received)
         stated = await self._statements.annul(game, draft.head, name, draft.sig, mail=claim, arrival=arrival)
         seq = stated.lines[0].entry.seq if stated.lines else None
-        return Entered(game, seq, self._evidence(case, game, draft), draft)
+        return Entered(game, seq, draft)
 
     # --- what both need -------------------------------------------------------------------------------------------
 
@@ -210,8 +213,8 @@ class MailEntries:
             raise StorageError(tell("a held key is missing"), hint=tell("nothing was changed"))
         return PrivateKey.from_openssh(found.private.encode())
 
-    def _commit(self, case: MailCase, head: str, salt: bytes) -> str:
-        fields = case.fields._replace(game=case.fields.game, head=head)
+    def _commit(self, case: MailCase, game: str, head: str, salt: bytes) -> str:
+        fields = case.fields._replace(game=game, head=head)
         return mail_commitment(fields, case.nonce, reader=READER_VERSION, raw=case.mail.raw, dns=NO_DNS, salt=salt)
 
     def _evidence(self, case: MailCase, game: str, draft: DraftText) -> MailEvidence:

@@ -41,7 +41,7 @@ class GameCommands:
             entered = await self._entries.enter(work.case, work.orders, work.order, work.grade)
         except ConflictError:  # the turn has ended while the mail was processed
             return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
-        return on_record(entered, work.outcome)
+        return on_record(entered)
 
     async def _call_off(self, work: OrderWork) -> AnswerPart:
         try:
@@ -49,9 +49,8 @@ class GameCommands:
         except ConflictError:
             return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
         if entered.seq is None:
-            work.outcome.evidence = entered.evidence
             return part(AnswerKind.CALLED_OFF)
-        return on_record(entered, work.outcome)
+        return on_record(entered)
 
     async def _accept(self, work: OrderWork) -> AnswerPart:
         game, mailbox = work.case.mail.game, work.case.mailbox
@@ -65,7 +64,7 @@ class GameCommands:
         if draft.welcome:
             await self._register(work)
         entered = await self._entries.submit(work.case, game, draft)
-        said = on_record(entered, work.outcome)
+        said = on_record(entered)
         return part(AnswerKind.WELCOME, seq=entered.seq) if draft.welcome else said
 
     async def _register(self, work: OrderWork) -> None:

@@ -95,7 +95,7 @@ class NewGameCommands:
         entered = await self._entries.submit(work.case, game, draft)
         work.outcome.games = [game]
         work.outcome.forget_drafts = True
-        return on_record(entered, work.outcome)
+        return on_record(entered)
 
     async def _key_of(self, name: str, address: str, work: OrderWork) -> str:
         """Returns the key of whom a `new` invites. The address is for somebody who is new here."""

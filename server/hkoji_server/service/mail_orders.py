@@ -269,7 +269,6 @@ class MailOrders:
             replies=replies,
             mailbox=outcome.mailbox if outcome.mailbox != mailbox else None,
             was=mailbox,
-            evidence=outcome.evidence,
         )
         if outcome.forget_drafts:
             await self._store.remove_drafts(NO_GAME, [mail.digest])

@@ -62,7 +62,6 @@ def not_done(line: str, error: HkojiError) -> AnswerPart:
     return part(AnswerKind.NOT_DONE, line=shown_line(line), reason=error.message)
 
 
-def on_record(entered: Entered, outcome: MailOutcome) -> AnswerPart:
-    """Returns what a letter says about an entry that is on record, whose evidence is kept when the mail is closed."""
-    outcome.evidence = entered.evidence
+def on_record(entered: Entered) -> AnswerPart:
+    """Returns what a letter says about an entry that is on record."""
     return part(AnswerKind.ON_RECORD, seq=entered.seq)

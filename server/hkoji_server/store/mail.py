@@ -100,13 +100,15 @@ def count_letter(
 # --- drafts and evidence ----------------------------------------------------------------------------------------------
 
 
-def add_draft(connection: Connection, draft: MailDraft) -> MailDraft:
-    """Keeps a draft unless there is one: see `MailStore.add_draft`."""
+def add_draft(connection: Connection, draft: MailDraft, evidence: MailEvidence | None) -> MailDraft:
+    """Keeps a draft and its evidence unless there is a draft: see `MailStore.add_draft`."""
     place = (DRAFT.c.game == draft.game, DRAFT.c.source == draft.source)
     row = connection.execute(select(*DRAFT.c).where(*place)).first()
     if row is not None:
         return MailDraft(*row)
     connection.execute(insert(DRAFT).values(asdict(draft)))
+    if evidence is not None:
+        connection.execute(insert(EVIDENCE).values(asdict(evidence)))
     return draft
 
 
@@ -121,16 +123,11 @@ def remove_drafts(connection: Connection, game: str, sources: Collection[str]) -
     connection.execute(delete(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source.in_(sources)))
 
 
-def drop_draft(connection: Connection, game: str, source: str, submission: str) -> None:
-    """Removes a draft with that submission."""
+def drop_draft(connection: Connection, game: str, source: str, submission: str, commit: str) -> None:
+    """Removes a draft with that submission, and its evidence."""
     same = DRAFT.c.game == game, DRAFT.c.source == source, DRAFT.c.submission == submission
-    connection.execute(delete(DRAFT).where(*same))
-
-
-def add_evidence(connection: Connection, evidence: MailEvidence) -> None:
-    """Keeps a mail as evidence, unless that is done already."""
-    if connection.execute(select(EVIDENCE.c.commit).where(EVIDENCE.c.commit == evidence.commit)).first() is None:
-        connection.execute(insert(EVIDENCE).values(asdict(evidence)))
+    if connection.execute(delete(DRAFT).where(*same)).rowcount:
+        connection.execute(delete(EVIDENCE).where(EVIDENCE.c.commit == commit))
 
 
 # --- what is no longer needed -----------------------------------------------------------------------------------------

@@ -182,7 +182,6 @@ class MailStore(ArrivalStore, Protocol):
         replies: Sequence[ReplyToken] = (),
         mailbox: Mailbox | None = None,
         was: Mailbox | None = None,
-        evidence: MailEvidence | None = None,
     ) -> bool:
         """Closes a `new` mail in one transaction: its bytes go, and its answers are written into the outbox.
 
@@ -234,8 +233,11 @@ class MailStore(ArrivalStore, Protocol):
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 
-    async def add_draft(self, draft: MailDraft) -> MailDraft:
-        """Keeps a draft. Returns it, or the one that is kept for this game and source already."""
+    async def add_draft(self, draft: MailDraft, evidence: MailEvidence | None = None) -> MailDraft:
+        """Keeps a draft, and in the same transaction the mail that it commits to.
+
+        Returns it, or the draft that is kept for this game and source already; then nothing is kept.
+        """
 
     async def drafts(self, game: str) -> tuple[MailDraft, ...]:
         """Returns the drafts of a game."""
@@ -246,8 +248,8 @@ class MailStore(ArrivalStore, Protocol):
     async def forget_entropy(self, game: str, source: str) -> None:
         """Forgets the entropy of a draft, because its `seed` is on record or never will be."""
 
-    async def drop_draft(self, game: str, source: str, submission: str) -> None:
-        """Removes a draft, unless another process has put another submission in its place."""
+    async def drop_draft(self, game: str, source: str, submission: str, commit: str) -> None:
+        """Removes a draft and its evidence, unless another process has put another submission in its place."""
 
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         """Removes drafts whose entries are on record, and with them their entropy."""

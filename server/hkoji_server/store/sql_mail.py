@@ -157,7 +157,6 @@ class SqlMailStore(SqlSteps, MailStore):
         replies: Sequence[ReplyToken] = (),
         mailbox: Mailbox | None = None,
         was: Mailbox | None = None,
-        evidence: MailEvidence | None = None,
     ) -> bool:
         def work(connection: Connection) -> bool:
             if not incoming.end(connection, number, result, answers, done=True):
@@ -167,8 +166,6 @@ class SqlMailStore(SqlSteps, MailStore):
                 mail.change_reply(connection, each)
             if mailbox is not None:
                 mailboxes.change(connection, mailbox, was)
-            if evidence is not None:
-                mail.add_evidence(connection, evidence)
             return True
 
         return await self._holding(work)
@@ -224,8 +221,8 @@ class SqlMailStore(SqlSteps, MailStore):
 
     # --- drafts and evidence --------------------------------------------------------------------------------------
 
-    async def add_draft(self, draft: MailDraft) -> MailDraft:
-        return await self._transaction(lambda connection: mail.add_draft(connection, draft))
+    async def add_draft(self, draft: MailDraft, evidence: MailEvidence | None = None) -> MailDraft:
+        return await self._transaction(lambda connection: mail.add_draft(connection, draft, evidence))
 
     async def drafts(self, game: str) -> tuple[MailDraft, ...]:
         return tuple(MailDraft(*row) for row in await self._rows(self._mail.drafts, {"b_game": game}))
@@ -240,8 +237,8 @@ class SqlMailStore(SqlSteps, MailStore):
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         await self._transaction(lambda connection: mail.remove_drafts(connection, game, sources))
 
-    async def drop_draft(self, game: str, source: str, submission: str) -> None:
-        await self._transaction(lambda connection: mail.drop_draft(connection, game, source, submission))
+    async def drop_draft(self, game: str, source: str, submission: str, commit: str) -> None:
+        await self._transaction(lambda connection: mail.drop_draft(connection, game, source, submission, commit))
 
     async def evidence(self, game: str, name: str) -> tuple[MailEvidence, ...]:
         rows = await self._rows(self._mail.evidence, {"b_game": game, "b_name": name})
