@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from hkoji.errors import UsageError
 from hkoji.game.way import Way
@@ -30,6 +30,7 @@ from hkoji_server.mail.receiving import Received, Receiving
 from hkoji_server.mail.submission import SmtpSubmission
 from hkoji_server.mail.worker import MailWorker, work_at_intervals
 from hkoji_server.mail_settings import SmtpServer, read_lmtp, read_smtp
+from hkoji_server.process.mail_metrics import MailMetrics, watch_queue
 from hkoji_server.process.server import tell_systemd
 from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.service.agreement_limits import AgreementLimits
@@ -42,6 +43,7 @@ from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
 from hkoji_server.service.identity import identify
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
+from hkoji_server.service.mail_cases import MailOutcome
 from hkoji_server.service.mail_parts import make_mail_parts
 from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.offer_limits import OfferLimits
@@ -49,10 +51,10 @@ from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
 from hkoji_server.service.tidying import tidy_at_intervals
-from hkoji_server.settings import Settings, own_address, parse_rate
+from hkoji_server.settings import Settings, own_address, parse_bind, parse_rate
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
-from hkoji_server.store.mail_values import MAIL_KIND
+from hkoji_server.store.mail_values import MAIL_KIND, MailVia
 from hkoji_server.store.open_store import location_of, open_rates, open_store
 from hkoji_server.store.rates import Rate
 
@@ -99,8 +101,10 @@ def assemble(
     origin: str,
     limits: RateLimits,
     submission: LetterTaker,
+    metrics: MailMetrics | None = None,
 ) -> MailWork:
     """Puts the parts together. `own` is the service's address, and `submission` takes letters."""
+    counts = _counts(metrics)
     time = ServiceTime(
         store,
         sources,
@@ -147,20 +151,43 @@ def assemble(
         require=MailGrade(settings.mail_require),
         per_day=settings.mail_per_day,
         per_hour=settings.mail_per_hour,
+        **counts.processed,
     )
-    bounces = Bounces(store, time)
+    bounces = Bounces(store, time, **counts.bounced)
     kept = asyncio.Event()
     courier = MailCourier(store, parts.letters, submission, bounces)
     return MailWork(
         time=time,
-        receiving=Receiving(store, time, own, bounces, woken=kept.set),
+        receiving=Receiving(store, time, own, bounces, woken=kept.set, **counts.received),
         worker=MailWorker(store, time, sources, parts.orders.process),
-        delivery=NoticeDelivery(store, held, time, sources, {MAIL_KIND: courier}, origin=origin),
+        delivery=NoticeDelivery(store, held, time, sources, {MAIL_KIND: courier}, origin=origin, **counts.sent),
         keeper=Keeper(store, held, time, sources, key, slack=settings.slack, ways=(Way.MAIL,)),
         seeds=HeldSeeds(store, held, games, sources),
         seed_due=seed_due,
         kept=kept,
     )
+
+
+class _Counts(NamedTuple):
+    """The parameter `count` of each part, or none."""
+
+    received: dict[str, Any]  # Any: functions by name
+    processed: dict[str, Any]
+    sent: dict[str, Any]
+    bounced: dict[str, Any]
+
+
+def _counts(metrics: MailMetrics | None) -> _Counts:
+    if metrics is None:
+        return _Counts({}, {}, {}, {})
+
+    def processed(via: MailVia, outcome: MailOutcome) -> None:
+        if via == "pipe":  # it was received by a process that lived only for it
+            metrics.received(via, Received.KEPT)
+        metrics.processed(outcome)
+
+    calls = metrics.received, processed, metrics.sent, metrics.bounced
+    return _Counts._make({"count": call} for call in calls)
 
 
 def run_mail(settings: Settings) -> None:
@@ -183,20 +210,39 @@ async def _serve(settings: Settings, sources: ClockAndEntropy) -> int:
     submission = SmtpSubmission(server, _password(settings, server), greeting=own.host)
     location = location_of(settings)
     limits = _limits(settings)
+    metrics = MailMetrics() if settings.mail_metrics else None
     try:
-        async with open_store(location, sources.clock) as store:
+        async with AsyncExitStack() as stack:
+            if metrics is not None and settings.mail_metrics:
+                stack.callback(metrics.serve(*parse_bind(settings.mail_metrics)))
+            store = await stack.enter_async_context(open_store(location, sources.clock))
             key, origin = await _identity(store, sources, settings.origin)
             parts = assemble(
-                store, settings, sources, own=own, key=key, origin=origin, limits=limits, submission=submission
+                store,
+                settings,
+                sources,
+                own=own,
+                key=key,
+                origin=origin,
+                limits=limits,
+                submission=submission,
+                metrics=metrics,
             )
             # Nothing is taken before a time in which nothing could be taken has been recorded.
             await parts.time.beat()
-            return await _work(store, settings, sources, parts, own)
+            return await _work(store, settings, sources, parts, own, metrics)
     finally:
         limits.close()
 
 
-async def _work(store: Store, settings: Settings, sources: ClockAndEntropy, parts: MailWork, own: OwnAddress) -> int:
+async def _work(
+    store: Store,
+    settings: Settings,
+    sources: ClockAndEntropy,
+    parts: MailWork,
+    own: OwnAddress,
+    metrics: MailMetrics | None,
+) -> int:
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, _stop, stopped, each)
@@ -212,6 +258,7 @@ async def _work(store: Store, settings: Settings, sources: ClockAndEntropy, part
             send_seeds_at_intervals(parts.seeds, parts.seed_due),
             deliver_at_intervals(parts.delivery),
             tidy_at_intervals(store, sources, settings.offer_lifetime, settings.mail_keep_days),
+            *([] if metrics is None else [watch_queue(store, sources, metrics)]),
         )
     ]
     _say_ready(settings, own, place)

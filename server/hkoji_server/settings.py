@@ -193,6 +193,8 @@ class Settings(BaseSettings):
     """Letters that a mail player may get in 24 hours; those about their turn do not count and always come."""
     mail_per_hour: int = Field(default=500, ge=1)
     """Letters that the service sends in an hour; those about a turn do not count and always come."""
+    mail_metrics: Annotated[str, AfterValidator(_bind_address)] | None = None
+    """HOST:PORT of the metrics of `hkoji admin mail run` for Prometheus; players must not be able to reach it."""
     mail_keep_days: int = Field(default=180, ge=1)
     """How many days after the end of a game the mails of its players are kept, as evidence."""
     max_body: int = Field(default=16_384, ge=1024)

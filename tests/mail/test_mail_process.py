@@ -19,6 +19,7 @@ from hkoji.errors import NotFoundError, StorageError, UsageError
 from hkoji.log.private_key import PrivateKey
 from tests.mail.test_receiving import TO, a_mail, with_mailbox_and_token
 from tests.support.loops import run
+from tests.support.metrics import free_port, read
 from tests.support.new_database import copy_new_database
 from tests.support.stores import sqlite_at
 
@@ -93,6 +94,8 @@ def states(data: Path) -> list[str]:
 def test_it_says_where_it_takes_mail_keeps_what_comes_and_ends_with_sigterm(
     data: Path, settings: pytest.MonkeyPatch
 ) -> None:
+    port = free_port()
+    settings.setenv("HKOJI_SERVER_MAIL_METRICS", f"127.0.0.1:{port}")
     process = Process(data)
     try:
         assert process.ready.startswith("hkoji takes mail for play@hkoji.example at 127.0.0.1:")
@@ -101,6 +104,7 @@ def test_it_says_where_it_takes_mail_keeps_what_comes_and_ends_with_sigterm(
         with pytest.raises(smtplib.SMTPRecipientsRefused) as refused:
             send(process.door(), a_mail(), "postmaster@hkoji.example")
         assert refused.value.recipients["postmaster@hkoji.example"][0] == 550
+        assert read(port)['hkoji_mail_received_total{result="kept",via="lmtp"}'] == 1
         door = process.door()
     finally:
         code, rest = process.end(signal.SIGTERM)

@@ -7,6 +7,7 @@ Reminders are tried all the same, and any mail from the player ends the pause.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from hkoji.game.clock import add_seconds
@@ -30,17 +31,21 @@ def class_of(code: int, status: str) -> BounceClass:
 
 
 class Bounces:
-    """Notes bounces of letters to mailboxes."""
+    """Notes bounces of letters to mailboxes. `count` is called with the class of each."""
 
-    def __init__(self, store: ArrivalStore, time: ServiceTime) -> None:
+    def __init__(
+        self, store: ArrivalStore, time: ServiceTime, *, count: Callable[[BounceClass], None] = lambda _: None
+    ) -> None:
         self._store = store
         self._time = time
+        self._count = count
 
     async def note(self, channel: str, kind: BounceClass, digest: str) -> bool:
         """Notes a bounce of a letter to a mailbox, once for each `digest`. Returns whether its letters are paused now.
 
         Raises `StorageError`, `ClockError`.
         """
+        self._count(kind)
         log.info("a letter did not arrive", channel=channel, kind=kind.value)
         enough = _ENOUGH.get(kind)
         if enough is None:

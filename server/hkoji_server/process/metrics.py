@@ -99,7 +99,7 @@ class Metrics:
 
     def serve(self, bind: str, port: int) -> Callable[[], None]:
         """Serves this process's metrics. Returns a function that stops this."""
-        return _serve(bind, port, self._registry)
+        return serve_registry(bind, port, self._registry)
 
 
 class WorkersMetrics:
@@ -116,7 +116,7 @@ class WorkersMetrics:
 
         registry = CollectorRegistry()
         MultiProcessCollector(registry, self._folder)  # type: ignore[no-untyped-call] # the library's
-        return _serve(bind, port, registry)
+        return serve_registry(bind, port, registry)
 
     def forget(self, pid: int) -> None:
         """Removes those figures of a dead worker that hold only while it lives; its counts stay."""
@@ -130,7 +130,16 @@ class WorkersMetrics:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _serve(bind: str, port: int, registry: Any) -> Callable[[], None]:  # Any: the library is not loaded here
+def serve_registry(
+    bind: str,
+    port: int,
+    registry: Any,  # Any: the library is not loaded here
+    setting: str = "metrics",
+) -> Callable[[], None]:
+    """Serves the metrics of a registry. Returns a function that stops this.
+
+    Raises `StorageError`, with a hint that names the setting, if it cannot listen there.
+    """
     from prometheus_client import start_http_server
 
     try:
@@ -138,7 +147,7 @@ def _serve(bind: str, port: int, registry: Any) -> Callable[[], None]:  # Any: t
     except OSError as error:
         raise StorageError(
             tell("cannot listen on {host} port {port}: {reason}", host=bind, port=port, reason=error.strerror),
-            hint=tell("choose another with --metrics"),
+            hint=tell("choose another by the setting {name}", name=setting),
         ) from error
 
     def stop() -> None:

@@ -47,7 +47,8 @@ class MailOutcome:
     """What becomes of a mail when it is closed: the parts of its answer, and what is changed with that.
 
     `games` are those to which the letters belong, by default that of the mail. `counts` are changes of what is counted
-    for the token. `forget_drafts` says that the mail's draft without a game is no longer needed.
+    for the token. `forget_drafts` says that the mail's draft without a game is no longer needed. `orders` are the
+    commands that were understood, and `grade` that of a mail that was obeyed.
     """
 
     parts: Sequence[AnswerPart] = SILENT
@@ -56,6 +57,8 @@ class MailOutcome:
     replies: list[ReplyToken] = field(default_factory=list)
     counts: dict[str, Any] = field(default_factory=dict)  # Any: JSON
     forget_drafts: bool = False
+    orders: Sequence[MailOrder] = ()
+    grade: MailGrade | None = None
 
 
 class DraftText(NamedTuple):

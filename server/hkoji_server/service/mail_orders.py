@@ -8,7 +8,7 @@ decided once, whatever is killed when.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -43,7 +43,7 @@ from hkoji_server.service.mail_verdicts import (
 from hkoji_server.service.seat_games import SeatGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Query, Store
-from hkoji_server.store.mail_values import NO_GAME, SHUT, IncomingMail, Mailbox, NewAnswer, ReplyToken
+from hkoji_server.store.mail_values import NO_GAME, SHUT, IncomingMail, Mailbox, MailVia, NewAnswer, ReplyToken
 
 ANSWERS_A_DAY: Final = 3
 """How many answers a token gets in a UTC day, beside those that nobody can do without (`_is_needed`)."""
@@ -67,7 +67,10 @@ _CURRENT: Final = "current"
 
 
 class MailOrders:
-    """Processes mails, one at a time of each name. `require` is the least grade that the service takes."""
+    """Processes mails, one at a time of each name. `require` is the least grade that the service takes.
+
+    `count` is called with the way of each mail and what has become of it.
+    """
 
     def __init__(
         self,
@@ -79,6 +82,7 @@ class MailOrders:
         time: ServiceTime,
         *,
         require: MailGrade,
+        count: Callable[[MailVia, MailOutcome], None] = lambda *_: None,
     ) -> None:
         self._store = store
         self._games = games
@@ -87,6 +91,7 @@ class MailOrders:
         self._tokens = tokens
         self._time = time
         self._require = require
+        self._count = count
 
     async def process(self, number: int, *, dkim: bool | None = None) -> tuple[AnswerKind, ...]:
         """Processes a mail that has come, and returns what its answer says; nothing if it is closed already.
@@ -114,7 +119,9 @@ class MailOrders:
         if sender_of(header, mailbox.address) is MailSender.REGISTERED:
             changed = outcome.mailbox or mailbox
             outcome.mailbox = replace(changed, heard=max(changed.heard or "", mail.received), paused=None)
-        return await self._close(mail, mailbox, outcome, now)
+        said = await self._close(mail, mailbox, outcome, now)
+        self._count(mail.via, outcome)
+        return said
 
     # --- without a token ------------------------------------------------------------------------------------------
 
@@ -155,7 +162,7 @@ class MailOrders:
         case = await self._case(mail, mailbox, header, reply, now)
         draft = await self._entries.kept(mail.game or NO_GAME, mail.digest)
         if draft is not None:  # it was obeyed before, and closing it is all that may be left
-            return await self._commands.obey(case, draft.orders, draft.grade)
+            return await self._do(case, draft.orders, draft.grade)
         sender = sender_of(header, mailbox.address)
         again = case.fields.purpose is Purpose.AGAIN
         verdict = judge_mail(sender, dkim=dkim, had_dkim=mailbox.dkim_seen > 0, require=self._require, again=again)
@@ -200,6 +207,12 @@ class MailOrders:
             return MailOutcome([part(AnswerKind.UNREADABLE, reason=_reason(error))])
         if isinstance(read, OrderFault):
             return _not_understood(read) if case.good else self._over(case)
+        outcome = await self._judged(case, read, verdict)
+        outcome.orders = read
+        return outcome
+
+    async def _judged(self, case: MailCase, read: tuple[MailOrder, ...], verdict: MailVerdict) -> MailOutcome:
+        """Does the orders of a mail if they count."""
         if not case.good and not all(is_for_any(each.kind) for each in read):
             return self._over(case)
         wrong = next((each for each in read if not may_order(each.kind, case.fields)), None)
@@ -214,7 +227,12 @@ class MailOrders:
             return await self._ask_back(case, read, verdict.why)
         if not all(counts(each.kind, case.fields) for each in read):
             return await self._ask_back(case, read, AskedWhy.FINAL)
-        return await self._commands.obey(case, read, verdict.grade)
+        return await self._do(case, read, verdict.grade)
+
+    async def _do(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> MailOutcome:
+        outcome = await self._commands.obey(case, orders, grade)
+        outcome.orders, outcome.grade = orders, grade
+        return outcome
 
     async def _ask_back(self, case: MailCase, orders: Sequence[MailOrder], why: AskedWhy) -> MailOutcome:
         order = next((each for each in orders if each.decides), orders[0])

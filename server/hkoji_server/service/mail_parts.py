@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from hkoji.log.mail_claim import MailGrade
@@ -12,6 +13,7 @@ from hkoji_server.service.games import Games
 from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.letter_facts import LetterFacts
+from hkoji_server.service.mail_cases import MailOutcome
 from hkoji_server.service.mail_commands import MailCommands
 from hkoji_server.service.mail_confirmations import ConfirmationCommands
 from hkoji_server.service.mail_entries import MailEntries
@@ -24,6 +26,7 @@ from hkoji_server.service.mail_tokens import MailTokens
 from hkoji_server.service.seat_games import SeatGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_values import MailVia
 
 
 class MailParts(NamedTuple):
@@ -48,11 +51,13 @@ def make_mail_parts(
     require: MailGrade,
     per_day: int,
     per_hour: int,
+    count: Callable[[MailVia, MailOutcome], None] = lambda *_: None,
 ) -> MailParts:
     """Returns the use cases of mail over those of the service.
 
     `own` is the service's mail address, `origin` its address for browsers. `require` is the least grade of a mail that
-    counts. `per_day` letters a day go to one mailbox, and `per_hour` an hour to all.
+    counts. `per_day` letters a day go to one mailbox, and `per_hour` an hour to all. `count` is called with the
+    way of each mail and what has become of it.
     """
     tokens, seats = MailTokens(store), SeatGames(store, held, time)
     entries = MailEntries(store, held, games, statements, sources)
@@ -62,6 +67,6 @@ def make_mail_parts(
         NewGameCommands(store, entries, games, players, tokens),
         ConfirmationCommands(),
     )
-    orders = MailOrders(store, seats, entries, commands, tokens, time, require=require)
+    orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, count=count)
     letters = LetterFacts(store, seats, tokens, time, own=own, origin=origin, per_day=per_day, per_hour=per_hour)
     return MailParts(orders, letters)
