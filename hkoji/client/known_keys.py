@@ -57,9 +57,14 @@ class KnownKeys:
                 )
             self._pins.pin_player(name, learnt.key)
         for held in setup.held_keys:
-            if (name := setup.names[held.seat]) is not None and not self._pins.said_held(name, held.gateway.key):
-                self._pins.note_held(name, held.gateway.key)
-                if not held.only and name != me:
+            name, key = setup.names[held.seat], held.gateway.key
+            assert name is not None
+            if held.only:
+                if not self._pins.said_held(name, key):
+                    self._pins.note_held(name, key)
+            elif not self._pins.said_delegated(name, key):
+                self._pins.note_delegated(name, key)
+                if name != me:
                     self._say(
                         tell(
                             "from entry {entry} on the service signs for {name} too, by mail, as {name} has signed",

@@ -216,13 +216,25 @@ class Pins:
             self._rewrite(edit)
 
     def said_held(self, name: str, key: PublicKey) -> bool:
-        """Returns whether a game has been seen in which the service holds `key` for a player."""
+        """Returns whether a game has been seen in which `key`, which the service holds, is a player's only one."""
         with intact(self._file):
             return key.fingerprint in self._pins().get("held", {}).get(name, ())
 
     def note_held(self, name: str, key: PublicKey) -> None:
-        """Records that the service holds a key for a player."""
+        """Records that the service holds a player's only key."""
         self._rewrite(lambda here: _added(here, "held", name, key.fingerprint))
+
+    def said_delegated(self, name: str, key: PublicKey) -> bool:
+        """Returns whether a game has been seen in which a player lets the service sign with `key` too.
+
+        That says nothing about games in which it would be their only key.
+        """
+        with intact(self._file):
+            return key.fingerprint in self._pins().get("delegated", {}).get(name, ())
+
+    def note_delegated(self, name: str, key: PublicKey) -> None:
+        """Records that a player lets the service sign with a key too."""
+        self._rewrite(lambda here: _added(here, "delegated", name, key.fingerprint))
 
     def certifies(self, origin: str) -> bool:
         """Returns whether a certificate of that origin can be of the service at this address."""

@@ -85,6 +85,8 @@ def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]
     seen, course = facts.position, facts.position.course
     if seen.mine and course.stage is Stage.PLAY:
         yield "turn", TurnFacts(facts)
+        yield "turn-delegated", TurnFacts(facts._replace(held=False))
+        yield "turn-own-key", TurnFacts(facts._replace(held=False, signs=False))
         yield "remind1", ReminderFacts(facts, last=False)
         yield "remind2", ReminderFacts(facts, last=True)
         yield "given", GivenFacts(facts, 86400)

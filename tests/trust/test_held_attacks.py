@@ -322,7 +322,15 @@ def _open_move(table: Table) -> entry_kinds.EntryBody:
     named=SERVICE,
 )
 def test_a_known_player_said_to_be_held(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
-    begin(alice, bob)  # alice knows bob's key
+    first = begin(alice, bob)  # alice knows bob's key
+    while (seen := alice.position(first)).mine:
+        alice.move(first, seen.legal[0])
+    gateway = certify(service.key, address="ab" * 32, at=AT, key=HELD.public, name="bob", origin=URL)
+    with bob.client.game(first) as held:
+        held._sender.post(held.current().course, Delegate(gateway, MailGrade.TOKEN))
+    alice.position(first)
+    # Where bob lets the key sign beside his own, it may; that it is his only one elsewhere is false all the same.
+    assert [line for line in alice.said if "signs for bob too" in line]
     game = alice.client.new(Hanamikoji(), invite=entry_kinds.Invite("bob", HELD.public)).course.setup.game
     alice.position(game)
 

@@ -50,6 +50,13 @@ def invitation(facts: InvitationFacts, say: Speaker) -> LetterDraft:
             decline=command(say(tell("decline"))),
         )
     )
+    if not facts.held:
+        asked = say(
+            tell(
+                "You have a key of your own: join or decline with the program hkoji, by {join}.",
+                join=command(f"hkoji join {(facts.game or '')[:8]}"),
+            )
+        )
     until = facts.expires or (facts.agreement.expires if facts.agreement else None)
     time = say(tell("You have until {time}.", time=moment(until, facts.now, say))) if until else ""
     if facts.ruleset is None or facts.agreement is None or facts.host is None:

@@ -243,6 +243,8 @@ class GameWords:
             held = say(tell("The service signs for you, and for {name}.", name=self.opponent))
         elif seat.held:
             held = say(tell("The service signs for you."))
+        else:
+            held = say(tell("Your own key has allowed the service to sign what you answer here."))
         short = f"{head[:4]}\u2026{head[-4:]}"
         entry = say(tell("Log: entry {seq}, head {head}.", seq=self.course.seq, head=short))
         return paragraph(held, entry, *self.silence())

@@ -104,6 +104,7 @@ class AnswerFacts:
             AnswerKind.STOPPED: self._stopped,
             AnswerKind.RULES: self._rules,
             AnswerKind.SETTING: self._setting,
+            AnswerKind.CURRENT: self._current,
         }
         self._in_game: dict[AnswerKind, _RenderInGame] = {
             AnswerKind.ON_RECORD: _on_record,
@@ -113,7 +114,6 @@ class AnswerFacts:
             AnswerKind.SHOW: lambda _, __, seat: ShowFacts(seat),
             AnswerKind.MOVES: lambda _, __, seat: MovesFacts(seat),
             AnswerKind.LOG: lambda _, game, seat: LogFacts(seat, format_log(game.lines).encode()),
-            AnswerKind.CURRENT: self._current,
         }
 
     async def of(
@@ -131,11 +131,13 @@ class AnswerFacts:
             return in_game(asked, game, seat)
         return _anywhere(asked)
 
-    def invitation(self, mailbox: Mailbox, game: SeatGame, now: str) -> OneLetter | None:
+    async def invitation(self, mailbox: Mailbox, game: SeatGame, now: str) -> OneLetter | None:
         """Returns the invitation to a game that the owner of a mailbox can still join; None if they cannot."""
         if not game.position.invited:
             return None
         setup = game.course.setup
+        player = await self._store.player(mailbox.name)
+        own_key = player is not None and await self._store.held_key(player.key) is None
         return InvitationFacts(
             mailbox.name,
             self._origin,
@@ -145,7 +147,7 @@ class AnswerFacts:
             ruleset=setup.ruleset,
             agreement=setup.agreement,
             known=mailbox.state != "invited",
-            held=True,
+            held=not own_key,
             host_held=game.course.setup.held(0),
             expires=setup.agreement.expires,
         )
@@ -190,9 +192,12 @@ class AnswerFacts:
         name = DEFAULT if asked.game is None else str(asked.game.course.setup.ruleset.to_json()["name"])
         return RulesFacts(name, page(name, asked.mailbox.lang, width=_WIDTH, commands=False), asked.seat)
 
-    def _current(self, asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:
+    async def _current(self, asked: _Asked) -> OneLetter | None:
+        game, seat = asked.game, asked.seat
+        if game is None or seat is None:
+            return await self._list_games(asked)
         if game.position.invited:
-            return self.invitation(asked.mailbox, game, asked.now)
+            return await self.invitation(asked.mailbox, game, asked.now)
         return TurnFacts(seat) if game.owes_move else ShowFacts(seat)
 
 

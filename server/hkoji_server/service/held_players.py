@@ -219,14 +219,15 @@ class HeldPlayers:
     async def verify_delegation(self, body: Delegate, name: str) -> None:
         """Checks that the service would act on mails for the key with which a player lets it sign too.
 
-        A certificate stays signed for ever, and may be of a mailbox that has changed hands, of a key that is revoked,
-        or of an earlier origin, which clients refuse. Raises `IllegalError`.
+        A certificate stays signed for ever, and may be of a mailbox that has changed hands or was never confirmed, of a
+        key that is revoked, or of an earlier origin, which clients refuse. Raises `IllegalError`.
         """
         if body.gateway is None:
             return
         key = body.gateway.key.text
         box, retired = await self._store.mailbox_of_key(key), await self._store.retired(key)
-        stands = box is not None and (box.name, box.state) == (name, "active") and retired is None
+        stands = box is not None and (box.name, box.state, box.held_key) == (name, "active", key) and box.orders
+        stands = stands and retired is None
         if not stands or body.gateway.origin != self._origin:
             raise IllegalError(
                 tell("the service does not hold that key for {name} any more", name=name),

@@ -247,7 +247,7 @@ class LetterFacts:
         return OverFacts(seat, format_log(game.lines).encode())
 
     async def _invited(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        return self._answers.invitation(mailbox, game, await self._time.now())
+        return await self._answers.invitation(mailbox, game, await self._time.now())
 
     async def _joined(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
         return JoinedFacts(await self._seats.of(mailbox, game, await self._time.now()))
@@ -267,7 +267,8 @@ class LetterFacts:
         return GivenFacts(await self._seats.of(mailbox, game, await self._time.now()), seconds)
 
     async def _annul(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        return AnnulFacts(await self._seats.of(mailbox, game, await self._time.now()), by_mail=game.signs)
+        seat = await self._seats.of(mailbox, game, await self._time.now())
+        return AnnulFacts(seat, by_mail=seat.signs and seat.held)
 
 
 def _fields_of(mailbox: Mailbox, game: SeatGame) -> TokenFields:

@@ -28,7 +28,8 @@ class MailCase:
     """A mail to a token that is known.
 
     `fields` are those of the token, with the head of the entry that it names if that entry still stands at the end.
-    `good` says whether the token can still do what it is for. `game` is its game as the player knows it.
+    `good` says whether the token can still do what it is for. `game` is its game as the player knows it. `own_key` says
+    that the player has registered a key of their own.
     """
 
     mail: IncomingMail
@@ -40,6 +41,7 @@ class MailCase:
     good: bool
     game: SeatGame | None
     now: str
+    own_key: bool = False
 
 
 @dataclass(slots=True)

@@ -28,8 +28,9 @@ from hkoji.mail.paragraph import order_paragraph
 from hkoji.messages.text import Text, quoted, tell
 from hkoji_server.service.mail_cases import STOP_WORDS, MailCase, MailOutcome
 from hkoji_server.service.mail_commands import MailCommands
-from hkoji_server.service.mail_entries import SIGNS_NO_MORE, MailEntries
+from hkoji_server.service.mail_entries import MailEntries
 from hkoji_server.service.mail_results import SILENT, AnswerKind, mark_last, part, shown_line, write_result
+from hkoji_server.service.mail_rights import demanded_grade, refusal, too_weak
 from hkoji_server.service.mail_settings_commands import stop_fields
 from hkoji_server.service.mail_tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.mail_verdicts import (
@@ -56,8 +57,6 @@ _NEEDED: Final = (
     AnswerKind.CALLED_OFF,
     AnswerKind.ASKED_BACK,
 )
-_SIGNED: Final = (OrderKind.MOVE, OrderKind.RESIGN, OrderKind.CANCEL, OrderKind.CALL_OFF)
-"""The orders in a game that the service signs for a seat."""
 _ANSWERED: Final = "n"
 _DAY: Final = "day"
 _OTHERS: Final = "others"
@@ -164,8 +163,8 @@ class MailOrders:
         if draft is not None:  # it was obeyed before, and closing it is all that may be left
             return await self._do(case, draft.orders, draft.grade)
         sender = sender_of(header, mailbox.address)
-        again = case.fields.purpose is Purpose.AGAIN
-        verdict = judge_mail(sender, dkim=dkim, had_dkim=mailbox.dkim_seen > 0, require=self._require, again=again)
+        again, require = case.fields.purpose is Purpose.AGAIN, demanded_grade(case.game, self._require)
+        verdict = judge_mail(sender, dkim=dkim, had_dkim=mailbox.dkim_seen > 0, require=require, again=again)
         said = json.loads(reply.answers)
         if verdict.treatment is Treatment.NOTHING:
             fault = header.sender_fault or header.message_id_fault
@@ -196,8 +195,10 @@ class MailOrders:
             head = game.lines[int(reply.seq)].entry.head
         fields = read_fields(reply, head)
         issued = await self._tokens.make(fields)
+        player = await self._store.player(reply.name)
+        own_key = player is not None and await self._store.held_key(player.key) is None
         good = is_good(reply, mailbox, mail.received, None if game is None else (game.course, game.place))
-        return MailCase(mail, mailbox, header, reply, fields, issued.nonce, good, game, now)
+        return MailCase(mail, mailbox, header, reply, fields, issued.nonce, good, game, now, own_key)
 
     async def _obey(self, case: MailCase, verdict: MailVerdict) -> MailOutcome:
         """Reads the orders of a mail, and does them if they count."""
@@ -217,14 +218,16 @@ class MailOrders:
             return self._over(case)
         wrong = next((each for each in read if not may_order(each.kind, case.fields)), None)
         if wrong is not None:
-            reason = _COMMANDS_ONLY if wrong.kind is OrderKind.NEW else _WRONG_LETTER
-            return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(wrong.line), reason=reason)])
-        signed = next((each for each in read if each.kind in _SIGNED), None)
-        if signed is not None and case.game is not None and not case.game.signs:
-            return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(signed.line), reason=SIGNS_NO_MORE)])
+            return _refused(wrong, _COMMANDS_ONLY if wrong.kind is OrderKind.NEW else _WRONG_LETTER)
+        for each in read:
+            if (why_not := refusal(each.kind, case)) is not None:
+                return _refused(each, why_not)
         if verdict.treatment is Treatment.ASKED_BACK:
             assert verdict.why is not None
             return await self._ask_back(case, read, verdict.why)
+        for each in read:
+            if (why_not := too_weak(each.kind, case, verdict.grade)) is not None:
+                return _refused(each, why_not)
         if not all(counts(each.kind, case.fields) for each in read):
             return await self._ask_back(case, read, AskedWhy.FINAL)
         return await self._do(case, read, verdict.grade)
@@ -317,6 +320,10 @@ def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
     game = case.game
     state = game.position.course.state if game is not None and game.owes_move and case.good else None
     return read_orders(order_paragraph(read_text(case.mail.raw).lines), state)
+
+
+def _refused(order: MailOrder, reason: Text) -> MailOutcome:
+    return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(order.line), reason=reason)])
 
 
 def _not_understood(fault: OrderFault) -> MailOutcome:

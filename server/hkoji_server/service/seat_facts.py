@@ -23,16 +23,17 @@ class SeatFactsReader:
         """Returns a game as the owner of a mailbox knows it."""
         seat, opponent = game.seat, game.opponent
         other = None if opponent is None else await self._store.mailbox_of(opponent, now)
+        held = seat is None or game.course.setup.held(seat)
         return SeatFacts(
             game.position,
             game.clock,
             now,
             cards=mailbox.cards,
-            held=seat is None or game.course.setup.held(seat),
+            held=held,
             opponent_held=seat is not None and game.course.setup.held(1 - seat),
             silent=mailbox.paused,
             opponent_silent=None if other is None else other.paused,
-            signs=game.signs,
+            signs=game.signs and (held or mailbox.orders),
         )
 
     async def rows(self, name: str) -> tuple[GameRow, ...]:

@@ -38,7 +38,7 @@ class SeatGame(NamedTuple):
     clock: ClockReading
     place: TokenPlace
     signs: bool = True
-    """Whether the service can sign for the seat: it holds a key of it that is not revoked."""
+    """Whether the service can sign for the seat: it holds a key of it, and neither that nor the player's is revoked."""
 
     @property
     def course(self) -> Course:
@@ -80,11 +80,12 @@ class SeatGames:
     async def _signs(self, game: SeatGame) -> bool:
         if game.seat is None:
             return True
-        key = game.course.setup.held_key(game.seat)
-        if key is None:
+        setup = game.course.setup
+        held, key = setup.held_key(game.seat), setup.keys[game.seat]
+        if held is None or key is None:
             return False
-        retired = await self._store.retired(key.gateway.key.text)
-        return retired is None or not retired.revoked
+        retired = [await self._store.retired(each.text) for each in {held.gateway.key, key}]
+        return not any(each is not None and each.revoked for each in retired)
 
     def _seat_game(self, held: HeldGame, lines: tuple[Line, ...], name: str) -> SeatGame:
         refereed = held.refereed

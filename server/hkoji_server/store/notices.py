@@ -24,6 +24,7 @@ from sqlalchemy import (
     update,
 )
 
+from hkoji_server.store.mail_tables import BOUNCE, MAILBOX, REPLY
 from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, LeasedNotice, NewNotice, channel_exists
 from hkoji_server.store.tables import CHANNEL, OUTBOX, PLAYER
 
@@ -86,7 +87,7 @@ def remove_channel(connection: Connection, player: str, channel: str) -> bool:
     """Removes a channel: see `NoticeStore.remove_channel`."""
     if connection.execute(delete(CHANNEL).where(*_own(player, channel))).rowcount != 1:
         return False
-    connection.execute(delete(OUTBOX).where(OUTBOX.c.channel == channel))
+    _remove_rest(connection, channel)
     return True
 
 
@@ -94,7 +95,13 @@ def remove_channels(connection: Connection, player: str) -> None:
     """Removes all channels of a player, and what was to be sent to them."""
     removed = delete(CHANNEL).where(CHANNEL.c.player == player).returning(CHANNEL.c.id)
     for (channel,) in connection.execute(removed).all():
-        connection.execute(delete(OUTBOX).where(OUTBOX.c.channel == channel))
+        _remove_rest(connection, channel)
+
+
+def _remove_rest(connection: Connection, channel: str) -> None:
+    """Removes what was to be sent to a channel that is removed; of a mailbox also what makes it one."""
+    for table in (OUTBOX, MAILBOX, REPLY, BOUNCE):
+        connection.execute(delete(table).where(table.c.channel == channel))
 
 
 def _own(player: str, channel: str) -> tuple[ColumnElement[bool], ...]:

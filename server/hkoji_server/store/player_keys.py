@@ -85,16 +85,18 @@ def revoke(connection: Connection, retired: RetiredKey) -> None:
 
     In particular, no login ends then: everybody can read the statement of a revocation and send it again. The logins
     of an earlier key ended when it was replaced. Channels go with the logins: a thief of the key may have made them.
-    With a held key nobody logs in, and letters go on: its owner has a key of their own now.
+    With a held key nobody logs in, and letters go on: its owner has a key of their own.
     """
     before = _retired(connection, retired.key)
-    holder = before.name if before else retired.name if _key_of(connection, retired.name) == retired.key else None
+    held_for = connection.execute(select(HELD_KEY.c.name).where(HELD_KEY.c.key == retired.key)).scalar()
+    has_it = retired.name == held_for or _key_of(connection, retired.name) == retired.key
+    holder = before.name if before else retired.name if has_it else None
     if holder != retired.name:
         raise ForbiddenError(tell("{name} has never had this key", name=retired.name))
     if before is None:
         connection.execute(insert(RETIRED).values(**asdict(retired)))
-        connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
-        if connection.execute(select(HELD_KEY.c.key).where(HELD_KEY.c.key == retired.key)).first() is None:
+        if held_for is None:
+            connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
             remove_channels(connection, retired.name)
     elif before.revoked:
         return
