@@ -43,6 +43,9 @@ class OrderKind(StrEnum):
     NEW_ADDRESS = "new address"
 
 
+DEFAULT_CLOCK: Final = "3d/14d"
+"""The clock of a `new` that names none."""
+
 DECISIVE: Final = frozenset(
     {
         OrderKind.MOVE,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from hkoji.errors import IllegalActionError, IllegalError, InvalidError, NotationError
@@ -18,7 +18,7 @@ from hkoji.mail.lines import clean, trim
 from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.messages.text import Text, quoted, tell
 from hkoji.rules.cards import Pack
-from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, State
+from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Ruleset, State
 from hkoji.rules.registry import RULESETS
 
 MOST_COMMANDS: Final = 20
@@ -45,12 +45,26 @@ def read_orders(lines: Iterable[str], state: State | None = None) -> tuple[MailO
     `lines` are those of `hkoji.mail.paragraph.order_paragraph`. `state` is the position as the player knows it; None if
     they owe no move, or if no move is read where the mail came.
     """
+    return _read_lines(lines, lambda line, number: _read_line(line, number, state))
+
+
+def read_said(lines: Iterable[str], ruleset: Ruleset) -> tuple[MailOrder, ...] | OrderFault:
+    """Returns the commands in the lines of an order, whatever was due from the player: what an audit goes by.
+
+    What `read_orders` has read in a game of this ruleset, this reads too. Whether a move was legal is for the replay.
+    """
+    return _read_lines(lines, lambda line, number: _read_said(line, number, ruleset))
+
+
+def _read_lines(
+    lines: Iterable[str], read_line: Callable[[str, int], MailOrder | OrderFault]
+) -> tuple[MailOrder, ...] | OrderFault:
     orders: list[MailOrder] = []
     for number, each in enumerate(lines, 1):
         line = trim(clean(each))
         if number > MOST_COMMANDS:
             return OrderFault(number, line, _TOO_MANY)
-        order = _read_line(line, number, state)
+        order = read_line(line, number)
         if isinstance(order, OrderFault):
             return order
         if order.decides and any(earlier.decides for earlier in orders):
@@ -84,6 +98,16 @@ def _read_line(line: str, number: int, state: State | None) -> MailOrder | Order
         near = _near(state, line, meant)
         return OrderFault(number, line, _BARE, near, ask=meant if meant in legal else "")
     return OrderFault(number, line, command or _why_no_move(state, line), _near(state, line, ""))
+
+
+def _read_said(line: str, number: int, ruleset: Ruleset) -> MailOrder | OrderFault:
+    command = read_command(line)
+    if isinstance(command, MailOrder):
+        return command
+    action = _parse(ruleset.initial(), line)
+    if action is None:
+        return OrderFault(number, line, command or _NOT_A_COMMAND)
+    return MailOrder(OrderKind.MOVE, line, action=action)
 
 
 def _parse(state: State, line: str) -> str | None:

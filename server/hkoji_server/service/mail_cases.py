@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.mail_commitment import TokenFields
@@ -18,9 +18,6 @@ from hkoji.mail.order_types import MailOrder, OrderKind
 from hkoji_server.service.mail_results import SILENT, AnswerPart
 from hkoji_server.service.seat_games import SeatGame
 from hkoji_server.store.mail_values import IncomingMail, Mailbox, MailDraft, ReplyToken
-
-STOP_WORDS: Final = frozenset({"stop", "unsubscribe", "basta", "cancellami"})
-"""The subjects that stop letters, whatever the mail says: mail programs that unsubscribe write nothing else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY, parse_time_control
 from hkoji.log.canonical import is_name
 from hkoji.log.public_key import parse_public_key
-from hkoji.mail.order_types import OrderKind
+from hkoji.mail.order_types import DEFAULT_CLOCK, OrderKind
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import RULESETS
@@ -28,8 +28,6 @@ from hkoji_server.store.mail_values import NO_GAME
 
 INVITATION_SECONDS: Final = 7 * DAY
 """For how long the invitation of a `new` stands."""
-DEFAULT_CLOCK: Final = "3d/14d"
-"""The clock of a `new` that names none."""
 
 
 class NewGameCommands:

@@ -20,13 +20,12 @@ from hkoji.mail.header import read_header
 from hkoji.mail.letters.facts import AskedWhy
 from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.mail.mail_types import MailHeader
-from hkoji.mail.message import read_text
+from hkoji.mail.order_lines import order_lines
 from hkoji.mail.order_purposes import counts, is_for_any, may_order
 from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.mail.orders import read_orders
-from hkoji.mail.paragraph import order_paragraph
 from hkoji.messages.text import Text, quoted, tell
-from hkoji_server.service.mail_cases import STOP_WORDS, MailCase, MailOutcome
+from hkoji_server.service.mail_cases import MailCase, MailOutcome
 from hkoji_server.service.mail_commands import MailCommands
 from hkoji_server.service.mail_entries import MailEntries
 from hkoji_server.service.mail_results import SILENT, AnswerKind, mark_last, part, shown_line, write_result
@@ -314,12 +313,9 @@ def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
 
 def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
     """Reads the orders of a mail. Raises `UnreadableMailError`."""
-    subject = case.header.subject.strip().lower()
-    if subject in STOP_WORDS:
-        return (MailOrder(OrderKind.STOP, subject),)
     game = case.game
     state = game.position.course.state if game is not None and game.owes_move and case.good else None
-    return read_orders(order_paragraph(read_text(case.mail.raw).lines), state)
+    return read_orders(order_lines(case.mail.raw), state)
 
 
 def _refused(order: MailOrder, reason: Text) -> MailOutcome:

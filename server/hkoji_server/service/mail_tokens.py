@@ -1,8 +1,7 @@
 """The tokens in the addresses of letters: how they are made, and whether one is still good.
 
 docs/spec/log.md, "Held keys". A token is made from a secret and from what it is for, so a letter that is rendered again
-has the same. The database has only its digest, with what it is for. A token of a turn names the last entry that is not
-a change of keys and not a `credit`: these leave the turn as it is.
+has the same. The database has only its digest, with what it is for.
 """
 
 from __future__ import annotations
@@ -17,28 +16,12 @@ from hkoji.log.entry import Entry
 from hkoji.log.line import Line
 from hkoji.mail.mail_commitment import Purpose, TokenFields, make_nonce, make_token, token_digest
 from hkoji.mail.order_purposes import is_resign_again
+from hkoji.mail.token_places import LEAVES_TURN, TokenPlace, place_of
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox, ReplyToken
 
-LEAVES_TURN: Final = frozenset({"rekey", "revoke", "delegate", "credit"})
-"""The kinds of entry that a token of a turn does not name."""
 _LATELY: Final = 8
 """How many lines are read first to find the last entry of another kind."""
-
-
-class TokenPlace(NamedTuple):
-    """The entry that tokens of a turn name: the last one that is not in `LEAVES_TURN`."""
-
-    seq: int
-    head: str
-
-
-def place_of(entries: Sequence[Entry]) -> TokenPlace | None:
-    """Returns the place that the end of a log gives to tokens; None if `entries` have only such as leave the turn."""
-    for entry in reversed(entries):
-        if entry.kind not in LEAVES_TURN:
-            return TokenPlace(entry.seq, entry.head)
-    return None
 
 
 def answered_by(lines: Sequence[Line], seq: int) -> Entry | None:

@@ -16,10 +16,10 @@ from hkoji.game.position import Position, read_position
 from hkoji.game.replay import replay
 from hkoji.game.view import replay_own, require_whole
 from hkoji.log.line import Line
+from hkoji.mail.token_places import TokenPlace, place_of
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.held_games import HeldGame, HeldGames
-from hkoji_server.service.mail_tokens import TokenPlace, place_of
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 
