@@ -16,7 +16,9 @@ from hkoji.mail.letters.facts import (
     AskedBackFacts,
     AskedWhy,
     CalledOffFacts,
+    ConfirmedFacts,
     ConfirmFacts,
+    ConfirmWhat,
     DeclinedFacts,
     Facts,
     FirstCountsFacts,
@@ -27,10 +29,12 @@ from hkoji.mail.letters.facts import (
     InvitationFacts,
     JoinedFacts,
     LastTodayFacts,
+    LeftFacts,
     LockedFacts,
     LogFacts,
     ManyFacts,
     MovesFacts,
+    NameTakenFacts,
     NotUnderstoodFacts,
     NotYetFacts,
     OnRecordFacts,
@@ -163,9 +167,18 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "not-understood-without-game", NotUnderstoodFacts("hello there")
     yield "empty-mail", NotUnderstoodFacts("", tell("the mail has no text of its own"))
     yield "not-yet-without-game", NotYetFacts("register carla")
-    for what in ("mail on", "move", "unlock"):
-        yield f"confirm-{what.replace(' ', '-')}", ConfirmFacts(what, name, ORIGIN, now, now)
-    yield "confirm-orders", ConfirmFacts("mail on", name, ORIGIN, now, now, orders=True)
+    still = ConfirmFacts(ConfirmWhat.SILENCE, name, ORIGIN, now, now, seat=facts._replace(cards=False))
+    yield "confirm-silence-in-game", still
+    for what in ConfirmWhat:
+        yield f"confirm-{what.value}", ConfirmFacts(what, name, ORIGIN, now, now)
+    yield "confirm-orders", ConfirmFacts(ConfirmWhat.ON, name, ORIGIN, now, now, orders=True)
+    for what in (ConfirmWhat.ON, ConfirmWhat.MOVE):
+        done = ConfirmedFacts(what, name, ORIGIN, now, "bob@mail.example", COMMANDS, "5a" * 32, (row_of(facts),))
+        yield f"confirmed-{what.value}", done
+    yield "confirmed-orders", ConfirmedFacts(ConfirmWhat.ON, name, ORIGIN, now, orders=True)
+    yield "confirmed-silence", ConfirmedFacts(ConfirmWhat.SILENCE, name, ORIGIN, now)
+    yield "name-taken", NameTakenFacts(name, ORIGIN, "play@hkoji.example")
+    yield "left", LeftFacts(name, ORIGIN)
     if facts.position.mine:
         yield "given-and-turn", ManyFacts((GivenFacts(facts, 86400), TurnFacts(facts)))
     yield "last-today", ManyFacts((HelpFacts(facts), LastTodayFacts()))

@@ -334,19 +334,68 @@ class CalledOffFacts(NamedTuple):
     seat: SeatFacts
 
 
-class ConfirmFacts(NamedTuple):
-    """Something is done once the reader answers `yes`; until `until`.
+class ConfirmWhat(StrEnum):
+    """What the owner of a mailbox confirms with `yes`. None of it enters anything into a log."""
 
-    `what` is `mail on` (letters, and orders if `orders`, for a player with a key of their own), `move` (the mailbox of
-    `name` becomes the reader's) or `unlock`.
+    ON = "on"
+    """Letters, and perhaps orders, of a player with a key of their own come and go by the mailbox."""
+    REGISTER = "register"
+    """The owner gets the name that they have asked for."""
+    MOVE = "move"
+    """The mailbox becomes that of a player who has played by mail from another one."""
+    SILENCE = "silence"
+    """The owner is still there, after a long time without a mail."""
+    UNLOCK = "unlock"
+    """The mailbox is unlocked, which its owner has locked."""
+
+
+class ConfirmFacts(NamedTuple):
+    """Something is done once the reader answers `yes`, until `until`.
+
+    `orders` says for `ConfirmWhat.ON` whether mails are orders too. `seat` is the game about whose turn the reader
+    would have got a letter, for `ConfirmWhat.SILENCE` only; its cards are not shown.
     """
 
-    what: str
+    what: ConfirmWhat
     name: str
     origin: str
     until: str
     now: str
     orders: bool = False
+    seat: SeatFacts | None = None
+
+
+class ConfirmedFacts(NamedTuple):
+    """The reader has confirmed something.
+
+    `commands` is the reader's command address, and `salt` that of the certificate for `mailbox`, if that is new.
+    `rows` are the reader's running games.
+    """
+
+    what: ConfirmWhat
+    name: str
+    origin: str
+    now: str
+    mailbox: str = ""
+    commands: str = ""
+    salt: str = ""
+    rows: tuple[GameRow, ...] = ()
+    orders: bool = False
+
+
+class NameTakenFacts(NamedTuple):
+    """The name for which the owner of a mailbox has asked is somebody else's. `address` is where to ask again."""
+
+    name: str
+    origin: str
+    address: str
+
+
+class LeftFacts(NamedTuple):
+    """The last letter to a mailbox that `name` has left for another one."""
+
+    name: str
+    origin: str
 
 
 class ManyFacts(NamedTuple):
@@ -385,6 +434,9 @@ OneLetter: TypeAlias = (
     | LastTodayFacts
     | CalledOffFacts
     | ConfirmFacts
+    | ConfirmedFacts
+    | NameTakenFacts
+    | LeftFacts
 )
 """What one letter says."""
 Facts: TypeAlias = OneLetter | ManyFacts

@@ -7,7 +7,6 @@ from typing import Final
 
 from hkoji.mail.letters.events import how_to_check, log_attachment
 from hkoji.mail.letters.facts import (
-    ConfirmFacts,
     GameRow,
     GamesFacts,
     HelpFacts,
@@ -101,10 +100,11 @@ def games(facts: GamesFacts, say: Speaker) -> LetterDraft:
         say(plural("You have {n} running game.", "You have {n} running games.", len(facts.rows))),
         say(tell("It is your turn in {n}.", n=mine)) if mine else "",
     )
-    return LetterDraft(first, (listed(facts.rows, facts.now, say), _again(say)))
+    return LetterDraft(first, (listed(facts.rows, facts.now, say), show_again(say)))
 
 
-def _again(say: Speaker) -> Block:
+def show_again(say: Speaker) -> Block:
+    """How to see a game of a list."""
     return paragraph(say(tell("To see a game, answer any letter of it with {show}.", show=command(say(tell("show"))))))
 
 
@@ -226,7 +226,7 @@ def started(facts: StartedFacts, say: Speaker) -> LetterDraft:
     first = say(tell("Letters come to you again, {name}.", name=facts.name))
     if not facts.rows:
         return LetterDraft((first,))
-    return LetterDraft((first,), (listed(facts.rows, facts.now, say), _again(say)))
+    return LetterDraft((first,), (listed(facts.rows, facts.now, say), show_again(say)))
 
 
 def locked(facts: LockedFacts, say: Speaker) -> LetterDraft:
@@ -243,20 +243,3 @@ def locked(facts: LockedFacts, say: Speaker) -> LetterDraft:
     yes = command(say(tell("yes")))
     again = say(tell("If it was a mistake, answer {yes} to this letter, or ask the operator of the service.", yes=yes))
     return LetterDraft((first,), (paragraph(again),))
-
-
-def confirm(facts: ConfirmFacts, say: Speaker) -> LetterDraft:
-    """Something is done after `yes`."""
-    values = {"name": facts.name, "origin": facts.origin}
-    if facts.what == "mail on" and facts.orders:
-        asked = tell("{name} wishes to get letters of {origin} here, and to play by mail.", **values)
-    elif facts.what == "mail on":
-        asked = tell("{name} wishes to get letters of {origin} here.", **values)
-    elif facts.what == "move":
-        asked = tell("Letters of {origin} to {name} are to come here from now on.", **values)
-    else:
-        asked = tell("Letters and orders of {name} at {origin} are to be unlocked.", **values)
-    time = moment(facts.until, facts.now, say)
-    yes = command(say(tell("yes")))
-    answer = say(tell("If you want that, answer {yes} by {time}. If you do not, do nothing.", yes=yes, time=time))
-    return LetterDraft((say(asked),), answer=answer)

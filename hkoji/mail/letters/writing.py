@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from hkoji.mail.letters import answers, events, shown, turn_words
+from hkoji.mail.letters import answers, confirmations, events, shown, turn_words
 from hkoji.mail.letters import facts as all_facts
 from hkoji.mail.letters.facts import Facts, ManyFacts, OneLetter
 from hkoji.mail.letters.game_words import GameWords
@@ -43,7 +43,10 @@ WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: ea
     all_facts.StoppedFacts: shown.stopped,
     all_facts.StartedFacts: shown.started,
     all_facts.LockedFacts: shown.locked,
-    all_facts.ConfirmFacts: shown.confirm,
+    all_facts.ConfirmFacts: confirmations.confirm,
+    all_facts.ConfirmedFacts: confirmations.confirmed,
+    all_facts.NameTakenFacts: confirmations.name_taken,
+    all_facts.LeftFacts: confirmations.left,
 }
 """What writes each kind of letter, by the class of its facts."""
 

@@ -14,10 +14,14 @@ from hkoji.mail.letters.facts import (
     AskedBackFacts,
     AskedWhy,
     CalledOffFacts,
+    ConfirmedFacts,
+    ConfirmWhat,
     FirstCountsFacts,
+    GameRow,
     GamesFacts,
     HelpFacts,
     InvitationFacts,
+    LeftFacts,
     LockedFacts,
     LogFacts,
     MovesFacts,
@@ -105,6 +109,7 @@ class AnswerFacts:
             AnswerKind.RULES: self._rules,
             AnswerKind.SETTING: self._setting,
             AnswerKind.CURRENT: self._current,
+            AnswerKind.CONFIRMED: self._confirmed,
         }
         self._in_game: dict[AnswerKind, _RenderInGame] = {
             AnswerKind.ON_RECORD: _on_record,
@@ -120,6 +125,8 @@ class AnswerFacts:
         self, part: AnswerPart, mailbox: Mailbox, game: SeatGame | None, mail: IncomingMail, now: str
     ) -> OneLetter | None:
         """Returns what a letter says about one part of an answer; None if it says nothing."""
+        if mailbox.state == "moved":  # the player's letters go to another mailbox, whose mail this has answered
+            return LeftFacts(mailbox.name, self._origin)
         seat = None if game is None else await self._seats.of(mailbox, game, now)
         asked = _Asked(part, mailbox, game, mail, now, seat)
         if (render := self._of_kind.get(part.kind)) is not None:
@@ -176,14 +183,27 @@ class AnswerFacts:
         return self._own.with_token(issued.text)
 
     async def _list_games(self, asked: _Asked) -> OneLetter | None:
-        return GamesFacts(asked.mailbox.name, await self._seats.rows(asked.mailbox.name), asked.now)
+        return GamesFacts(asked.mailbox.name, await self._rows(asked), asked.now)
+
+    async def _rows(self, asked: _Asked) -> tuple[GameRow, ...]:
+        """Returns the running games of a player. The name of who does not play yet may be somebody else's."""
+        return await self._seats.rows(asked.mailbox.name) if asked.mailbox.plays else ()
+
+    async def _confirmed(self, asked: _Asked) -> OneLetter | None:
+        mailbox, what = asked.mailbox, ConfirmWhat(asked.part.text("what"))
+        facts = ConfirmedFacts(what, mailbox.name, self._origin, asked.now, mailbox.address, orders=mailbox.orders)
+        if what is ConfirmWhat.SILENCE:
+            return facts
+        certificates = await self._store.certificates(mailbox.held_key) if mailbox.held_key else ()
+        salt = certificates[0].salt if certificates else ""
+        return facts._replace(commands=await self._commands(asked), salt=salt, rows=await self._rows(asked))
 
     async def _started(self, asked: _Asked) -> OneLetter | None:
-        return StartedFacts(asked.mailbox.name, await self._seats.rows(asked.mailbox.name), asked.now)
+        return StartedFacts(asked.mailbox.name, await self._rows(asked), asked.now)
 
     async def _stopped(self, asked: _Asked) -> OneLetter | None:
         seats = []
-        for each in await self._seats.running(asked.mailbox.name):
+        for each in await self._seats.running(asked.mailbox.name) if asked.mailbox.plays else ():
             game = await self._games.read(each.game, asked.mailbox.name)
             seats.append(await self._seats.of(asked.mailbox, game, asked.now))
         return StoppedFacts(asked.mailbox.name, tuple(seats))
@@ -205,7 +225,9 @@ def again_token(
     part: AnswerPart, mailbox: Mailbox, game: SeatGame | None, mail: IncomingMail
 ) -> tuple[TokenFields, str | None]:
     """Returns what the token is for by which an order was asked back, and until when it is good."""
-    seq, until = part.values.get("seq"), part.values.get("until")
+    seq, until, confirms = (part.values.get(name) for name in ("seq", "until", "about"))
+    if confirms is not None:
+        return TokenFields(Purpose.YES, mailbox.name, about=confirms), until
     about = mail.digest
     if game is None:
         return TokenFields(Purpose.AGAIN, mailbox.name, about=about), until

@@ -25,6 +25,7 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import decode, encode, encode_base64, is_name
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.private_key import PrivateKey, Signer
+from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import make_registration
 from hkoji.mail.addresses import OwnAddress, is_mailbox
 from hkoji.mail.mail_commitment import address_hash
@@ -109,19 +110,29 @@ class HeldPlayers:
             )
         verify_address(address, own)
         at = self._sources.at()
-        private, salt = PrivateKey.from_seed(self._sources.entropy(32)), self._sources.entropy(32)
-        hashed = address_hash(self._origin, address, salt)
-        gateway = certify(self._signer, address=hashed, at=at, key=private.public, name=name, origin=self._origin)
-        key = private.public.text
+        held = self.make_key(name)
         new = NewMailbox(
-            mailbox=Mailbox(self._sources.entropy(8).hex(), name, address, key, lang, "invited", at),
+            mailbox=Mailbox(self._sources.entropy(8).hex(), name, address, held.key, lang, "invited", at),
             settings=encode(ChannelSettings().to_json()),
-            held=KeptHeldKey(key, name, private.to_openssh().decode()),
-            certificate=KeptCertificate(encode(gateway.to_json()), key, address.lower(), salt.hex()),
+            held=held,
+            certificate=await self.certify(name, held.key, address),
             by=by,
             at=at,
         )
         return _read(await self._store.invite_mailbox(new))
+
+    def make_key(self, name: str) -> KeptHeldKey:
+        """Returns a new held key for a player. It is not kept yet."""
+        private = PrivateKey.from_seed(self._sources.entropy(32))
+        return KeptHeldKey(private.public.text, name, private.to_openssh().decode())
+
+    async def certify(self, name: str, key: str, address: str) -> KeptCertificate:
+        """Returns a new certificate of a held key for a mailbox. It is not kept yet."""
+        at, salt = self._sources.at(), self._sources.entropy(32)
+        hashed = address_hash(self._origin, address, salt)
+        public = parse_public_key(key)
+        gateway = certify(self._signer, address=hashed, at=at, key=public, name=name, origin=self._origin)
+        return KeptCertificate(encode(gateway.to_json()), key, address.lower(), salt.hex())
 
     def _verify_mail(self) -> OwnAddress:
         if self._own is None:

@@ -7,6 +7,7 @@ no effect that a second time would not have: its token is the same, and so is it
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from hkoji.errors import NotFoundError
@@ -17,6 +18,8 @@ from hkoji.log.line import format_log
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters.facts import (
     AnnulFacts,
+    ConfirmFacts,
+    ConfirmWhat,
     DeclinedFacts,
     Facts,
     GivenFacts,
@@ -32,9 +35,16 @@ from hkoji.mail.letters.facts import (
 from hkoji.mail.letters.headers import LetterHeaders
 from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji_server.service.answer_facts import AnswerFacts, again_token
+from hkoji_server.service.confirmations import (
+    asked_fields,
+    asked_until,
+    is_silent,
+    silence_fields,
+    unlock_fields,
+    what_of,
+)
 from hkoji_server.service.letter_plan import LetterPlan
 from hkoji_server.service.letter_threads import LetterThreads, thread_id
-from hkoji_server.service.mail_confirmations import UNLOCK
 from hkoji_server.service.mail_results import AnswerKind, is_last, read_result
 from hkoji_server.service.mail_settings_commands import command_fields, stop_fields
 from hkoji_server.service.mail_tokens import MailTokens
@@ -43,13 +53,16 @@ from hkoji_server.service.seat_facts import SeatFactsReader
 from hkoji_server.service.seat_games import SeatGame, SeatGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import UNASKED_DAYS, IncomingMail, Mailbox
+from hkoji_server.store.mail_values import CONFIRM_SECONDS, UNASKED_DAYS, IncomingMail, Mailbox
 from hkoji_server.store.notice_contract import Channel
 
 LetterOfEvent = Callable[[Mailbox, SeatGame], Awaitable[OneLetter | None]]
 
 _UNLIMITED: Final = (NoticeEvent.TURN, NoticeEvent.REMIND1, NoticeEvent.REMIND2)
 """The letters that nobody can suppress by causing others."""
+_CARDLESS: Final = (NoticeEvent.INVITED, NoticeEvent.DECLINED)
+"""The letters about games that show nothing of a hand."""
+_PLAYERS: Final = ("active", "stopped")
 _FULL: Final = 600.0
 """After how many seconds a letter is tried again that was one too many in the last hour."""
 
@@ -166,6 +179,8 @@ class LetterFacts:
     async def _draft(self, mailbox: Mailbox, notice: Notice, now: str) -> _Drafted | None:
         if notice.event is NoticeEvent.ANSWER:
             return await self._answer(mailbox, notice, now)
+        if notice.event is NoticeEvent.CONFIRM:
+            return self._confirm(mailbox, now)
         if not notice.game:
             return self._asked_by_operator(mailbox, now) if notice.event is NoticeEvent.INVITED else None
         make = self._of_event.get(notice.event)
@@ -173,6 +188,8 @@ class LetterFacts:
         if make is None or game is None:
             return None
         facts = await make(mailbox, game)
+        if facts is not None and notice.event not in _CARDLESS and is_silent(mailbox, now):
+            return await self._ask_after_silence(mailbox, game, now)
         return None if facts is None else _Drafted(facts, _fields_of(mailbox, game), over=game.course.finished)
 
     async def _read(self, game: str, name: str) -> SeatGame | None:
@@ -189,22 +206,28 @@ class LetterFacts:
             return None
         game = await self._read(notice.game, mailbox.name) if notice.game else None
         parts = read_result(mail.result)
+        silent = is_silent(mailbox, now) and mailbox.state in _PLAYERS
+        if silent:
+            mailbox = replace(mailbox, cards=False)
         letters = [await self._answers.of(each, mailbox, game, mail, now) for each in parts]
         said = tuple(each for each in letters if each is not None)
         if not said:
             return None
         if is_last(parts):
             said = (*said, LastTodayFacts())
+        if silent:
+            return (await self._ask_after_silence(mailbox, game, now, *said))._replace(mail=mail)
         facts: Facts = said[0] if len(said) == 1 else ManyFacts(said)
         for each in parts:
             if each.kind is AnswerKind.ASKED_BACK:
                 fields, until = again_token(each, mailbox, game, mail)
                 return _Drafted(facts, fields, until, mail=mail)
             if each.kind is AnswerKind.LOCKED and mailbox.state == "locked":
-                fields = TokenFields(Purpose.YES, mailbox.name, about=UNLOCK + mail.digest)
-                return _Drafted(facts, fields, add_seconds(mail.received, DAY), mail=mail)
+                until = add_seconds(mail.received, CONFIRM_SECONDS)
+                return _Drafted(facts, unlock_fields(mailbox, mail.digest), until, mail=mail)
         if game is None:
-            return _Drafted(facts, _fields_without_game(mailbox), mail=mail)
+            until = asked_until(mailbox) if mailbox.state == "asked" else None
+            return _Drafted(facts, _fields_without_game(mailbox), until, mail=mail)
         over = game.course.finished
         entered = any(each.kind in (AnswerKind.ON_RECORD, AnswerKind.WELCOME) for each in parts)
         return _Drafted(
@@ -215,6 +238,24 @@ class LetterFacts:
             over=over,
             only_turn=game.owes_move and entered,
         )
+
+    # --- what is to be confirmed ----------------------------------------------------------------------------------
+
+    def _confirm(self, mailbox: Mailbox, now: str) -> _Drafted | None:
+        what = what_of(mailbox.confirm or "")
+        if mailbox.state != "asked" or what is None:
+            return None
+        until = asked_until(mailbox)
+        facts: OneLetter = ConfirmFacts(what, mailbox.name, self._origin, until, now, mailbox.orders)
+        return _Drafted(facts, asked_fields(mailbox), until)
+
+    async def _ask_after_silence(self, mailbox: Mailbox, game: SeatGame | None, now: str, *said: OneLetter) -> _Drafted:
+        """Asks the owner of a mailbox, from which nothing has come for long, if they are still there."""
+        seat = None if game is None else await self._seats.of(replace(mailbox, cards=False), game, now)
+        until = add_seconds(now, CONFIRM_SECONDS)
+        asked = ConfirmFacts(ConfirmWhat.SILENCE, mailbox.name, self._origin, until, now, seat=seat)
+        facts = ManyFacts((*said, asked)) if said else asked
+        return _Drafted(facts, silence_fields(mailbox, now), until, over=game is not None and game.course.finished)
 
     # --- events ---------------------------------------------------------------------------------------------------
 
@@ -282,6 +323,8 @@ def _fields_of(mailbox: Mailbox, game: SeatGame) -> TokenFields:
 
 
 def _fields_without_game(mailbox: Mailbox) -> TokenFields:
+    if mailbox.state in ("asked", "moved") or (mailbox.state == "blocked" and mailbox.confirm is not None):
+        return asked_fields(mailbox)
     if mailbox.state in ("invited", "blocked"):
         return TokenFields(Purpose.INVITE, mailbox.name)
     return command_fields(mailbox)

@@ -17,7 +17,7 @@ from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_types import MailOrder, OrderKind
 from hkoji_server.service.mail_results import SILENT, AnswerPart
 from hkoji_server.service.seat_games import SeatGame
-from hkoji_server.store.mail_values import IncomingMail, Mailbox, MailDraft, ReplyToken
+from hkoji_server.store.mail_values import IncomingMail, Mailbox, MailboxMove, MailDraft, ReplyToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ class MailOutcome:
 
     `games` are those to which the letters belong, by default that of the mail. `counts` are changes of what is counted
     for the token. `forget_drafts` says that the mail's draft without a game is no longer needed. `orders` are the
-    commands that were understood, and `grade` that of a mail that was obeyed.
+    commands that were understood, and `grade` that of a mail that was obeyed. `move` gives the player's mailbox another
+    address. `speaks` says that the owner has ended a long silence. `more` is said behind what the commands say.
     """
 
     parts: Sequence[AnswerPart] = SILENT
@@ -58,6 +59,9 @@ class MailOutcome:
     forget_drafts: bool = False
     orders: Sequence[MailOrder] = ()
     grade: MailGrade | None = None
+    move: MailboxMove | None = None
+    speaks: bool = False
+    more: list[AnswerPart] = field(default_factory=list)
 
 
 class DraftText(NamedTuple):

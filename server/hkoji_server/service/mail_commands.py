@@ -66,5 +66,5 @@ class MailCommands:
                 # What the game or the service refuses, the player can read. A closed mail is not one of these: its
                 # append has found that the mail was set aside, and then `close_incoming` changes nothing either.
                 return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox, forget_drafts=True)
-        outcome.parts = [said[place] for place in sorted(said)]
+        outcome.parts = [*(said[place] for place in sorted(said)), *outcome.more]
         return outcome

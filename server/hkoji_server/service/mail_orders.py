@@ -25,6 +25,7 @@ from hkoji.mail.order_purposes import counts, is_for_any, may_order
 from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.mail.orders import read_orders
 from hkoji.messages.text import Text, quoted, tell
+from hkoji_server.service.confirmations import is_silent
 from hkoji_server.service.mail_cases import MailCase, MailOutcome
 from hkoji_server.service.mail_commands import MailCommands
 from hkoji_server.service.mail_entries import MailEntries
@@ -55,6 +56,7 @@ _NEEDED: Final = (
     AnswerKind.DECLINED,
     AnswerKind.CALLED_OFF,
     AnswerKind.ASKED_BACK,
+    AnswerKind.CONFIRMED,
 )
 _ANSWERED: Final = "n"
 _DAY: Final = "day"
@@ -116,7 +118,11 @@ class MailOrders:
             outcome = await self._answer(mail, mailbox, header, reply, now, dkim=dkim)
         if sender_of(header, mailbox.address) is MailSender.REGISTERED:
             changed = outcome.mailbox or mailbox
-            outcome.mailbox = replace(changed, heard=max(changed.heard or "", mail.received), paused=None)
+            heard = changed.heard
+            # Anybody can write in the name of somebody else, but has no token. After a long silence only `yes` counts.
+            if reply is not None and (outcome.speaks or not is_silent(mailbox, mail.received)):
+                heard = max(heard or "", mail.received)
+            outcome.mailbox = replace(changed, heard=heard, paused=None)
         said = await self._close(mail, mailbox, outcome, now)
         self._count(mail.via, outcome)
         return said
@@ -162,9 +168,13 @@ class MailOrders:
         if draft is not None:  # it was obeyed before, and closing it is all that may be left
             return await self._do(case, draft.orders, draft.grade)
         sender = sender_of(header, mailbox.address)
-        again, require = case.fields.purpose is Purpose.AGAIN, demanded_grade(case.game, self._require)
+        # Who has the token of a `yes` reads the mailbox, and enters nothing with it.
+        again = case.fields.purpose in (Purpose.AGAIN, Purpose.YES)
+        require = demanded_grade(case.game, self._require)
         verdict = judge_mail(sender, dkim=dkim, had_dkim=mailbox.dkim_seen > 0, require=require, again=again)
         said = json.loads(reply.answers)
+        if mailbox.state == "moved":
+            return MailOutcome()
         if verdict.treatment is Treatment.NOTHING:
             fault = header.sender_fault or header.message_id_fault
             if said.get(_ODD) or mailbox.state in SHUT:
@@ -215,8 +225,10 @@ class MailOrders:
         """Does the orders of a mail if they count."""
         if not case.good and not all(is_for_any(each.kind) for each in read):
             return self._over(case)
-        wrong = next((each for each in read if not may_order(each.kind, case.fields)), None)
+        wrong = next((each for each in read if not _may_order(each, case)), None)
         if wrong is not None:
+            if case.mailbox.state == "asked":
+                return _refused(wrong, _ONLY_YES)
             return _refused(wrong, _COMMANDS_ONLY if wrong.kind is OrderKind.NEW else _WRONG_LETTER)
         for each in read:
             if (why_not := refusal(each.kind, case)) is not None:
@@ -239,7 +251,9 @@ class MailOrders:
     async def _ask_back(self, case: MailCase, orders: Sequence[MailOrder], why: AskedWhy) -> MailOutcome:
         order = next((each for each in orders if each.decides), orders[0])
         fields, expires = again_fields(case, order.kind), None
-        if case.game is None:
+        if fields.purpose is Purpose.YES:
+            expires = case.reply.expires
+        elif case.game is None:
             expires = add_seconds(case.mail.received, AGAIN_SECONDS)
         issued = await self._tokens.make(fields)
         said = part(
@@ -249,6 +263,7 @@ class MailOrders:
             sender=(case.header.sender or "") if why is AskedWhy.SENDER else "",
             seq=fields.seq,
             until=expires,
+            about=fields.about if fields.purpose is Purpose.YES else None,
         )
         return MailOutcome([said], replies=[kept_token(issued, case.mailbox, case.now, expires)])
 
@@ -280,7 +295,12 @@ class MailOrders:
         answers = (
             ()
             if parts[0].kind is AnswerKind.SILENT
-            else tuple(NewAnswer(game, mailbox.channel, now) for game in outcome.games or [mail.game])
+            else tuple(
+                NewAnswer(game, channel, now)
+                for game in outcome.games or [mail.game]
+                # One more letter goes to a mailbox that has been left.
+                for channel in ([mailbox.channel] if outcome.move is None else outcome.move[:2])
+            )
         )
         await self._store.close_incoming(
             mail.number,
@@ -289,12 +309,16 @@ class MailOrders:
             replies=replies,
             mailbox=outcome.mailbox if outcome.mailbox != mailbox else None,
             was=mailbox,
+            move=outcome.move,
         )
         if outcome.forget_drafts:
             await self._store.remove_drafts(NO_GAME, [mail.digest])
         return tuple(each.kind for each in parts)
 
 
+_OF_ASKED: Final = (OrderKind.YES, OrderKind.STOP, OrderKind.NOT_ME, OrderKind.HELP)
+"""What the owner of a mailbox can write that has not been confirmed."""
+_ONLY_YES: Final = tell("this letter is answered with yes, or stop")
 _WRONG_LETTER: Final = tell("this cannot be ordered in answer to that letter")
 _COMMANDS_ONLY: Final = tell("games are begun at your command address; to get another one, write: new address")
 _NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
@@ -303,12 +327,23 @@ _NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
 def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
     """Returns what the token is for by which an order is asked back."""
     name, about = case.mailbox.name, case.mail.digest
+    if kind is OrderKind.YES:  # what it confirms stands in the token alone
+        return case.fields
     if case.game is None:
         return TokenFields(Purpose.AGAIN, name, about=about)
     if kind is OrderKind.RESIGN:
         return TokenFields(Purpose.AGAIN, name, case.mail.game, about=about)
     place = case.game.place
     return TokenFields(Purpose.AGAIN, name, case.mail.game, place.seq, place.head, about)
+
+
+def _may_order(order: MailOrder, case: MailCase) -> bool:
+    if case.mailbox.state == "asked":
+        # Who is asked may be nobody that plays here: they see nothing of the player whose name they are asked about.
+        return order.kind in _OF_ASKED
+    if order.kind is OrderKind.YES and is_silent(case.mailbox, case.mail.received):
+        return True
+    return may_order(order.kind, case.fields)
 
 
 def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:

@@ -65,7 +65,7 @@ def make_mail_parts(
         SettingCommands(store, tokens),
         GameCommands(store, entries, answers, players),
         NewGameCommands(store, entries, games, players, tokens),
-        ConfirmationCommands(),
+        ConfirmationCommands(store, players),
     )
     orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, count=count)
     letters = LetterFacts(store, seats, tokens, time, own=own, origin=origin, per_day=per_day, per_hour=per_hour)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from hkoji.game.held_keys import Gateway
-from hkoji_server.store.mail_values import Mailbox
+from hkoji_server.store.mail_values import KeptCertificate, Mailbox
 
 
 class Registrar(Protocol):
@@ -16,6 +16,9 @@ class Registrar(Protocol):
 
         The same invitation again changes nothing. Raises what `MailStore.invite_mailbox` raises, and `MalformedError`.
         """
+
+    async def certify(self, name: str, key: str, address: str) -> KeptCertificate:
+        """Returns a new certificate of a held key for another mailbox. It is not kept yet."""
 
     async def register(self, mailbox: Mailbox) -> None:
         """Registers the owner of an invited mailbox, who has accepted. If that is done already, nothing changes.

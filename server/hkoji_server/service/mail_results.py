@@ -44,6 +44,8 @@ class AnswerKind(StrEnum):
     SETTING = "setting"
     STOPPED = "stopped"
     STARTED = "started"
+    CONFIRMED = "confirmed"
+    """What a letter has asked is confirmed; `what` says which kind."""
     LOCKED = "locked"
     UNREADABLE = "unreadable"
     NOT_YET = "not yet"

@@ -51,7 +51,7 @@ class SettingCommands:
     async def _lock(self, work: OrderWork) -> AnswerPart:
         if work.case.mailbox.state in ("active", "stopped"):
             work.outcome.mailbox = replace(work.case.mailbox, state="locked", since=work.case.now)
-        elif work.case.mailbox.state == "invited":
+        elif work.case.mailbox.state in ("invited", "asked"):
             work.outcome.mailbox = replace(work.case.mailbox, state="blocked", since=work.case.now)
             return part(AnswerKind.STOPPED)
         return part(AnswerKind.LOCKED)
@@ -64,7 +64,7 @@ class SettingCommands:
         mailbox = work.mailbox
         if mailbox.state == "stopped":
             work.outcome.mailbox = replace(mailbox, state="active", since=work.case.now)
-        elif mailbox.state == "blocked":
+        elif mailbox.state == "blocked" and mailbox.confirm is None:
             work.outcome.mailbox = replace(mailbox, state="invited", since=work.case.now)
         return part(AnswerKind.STARTED)
 
@@ -101,7 +101,8 @@ class SettingCommands:
 
 def stopped(mailbox: Mailbox, now: str) -> Mailbox:
     """Returns a mailbox whose owner wants no more letters; of one who was only invited, no more invitations."""
-    if mailbox.state in ("invited", "blocked"):
+    if mailbox.state in ("invited", "asked", "blocked", "moved"):
+        # Of a mailbox that has been left, nobody wants letters.
         return mailbox if mailbox.state == "blocked" else replace(mailbox, state="blocked", since=now)
     return replace(mailbox, state="stopped", since=now) if mailbox.state == "active" else mailbox
 
@@ -112,5 +113,9 @@ def command_fields(mailbox: Mailbox) -> TokenFields:
 
 
 def stop_fields(mailbox: Mailbox) -> TokenFields:
-    """Returns what the token is for by which the letters to a mailbox are stopped; the same in all of them."""
-    return TokenFields(Purpose.STOP, mailbox.name)
+    """Returns what the token is for by which the letters to a mailbox are stopped; the same in all of them.
+
+    A player may have another mailbox already than the one that is asked: that one is not stopped from here.
+    """
+    other = mailbox.state in ("asked", "moved") or (mailbox.state == "blocked" and mailbox.confirm is not None)
+    return TokenFields(Purpose.STOP, mailbox.name, about=mailbox.channel if other else "")

@@ -17,6 +17,7 @@ from hkoji.log.line import Line
 from hkoji.mail.mail_commitment import Purpose, TokenFields, make_nonce, make_token, token_digest
 from hkoji.mail.order_purposes import is_resign_again
 from hkoji.mail.token_places import LEAVES_TURN, TokenPlace, place_of
+from hkoji_server.service.confirmations import can_confirm
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox, ReplyToken
 
@@ -109,6 +110,8 @@ def is_good(reply: ReplyToken, mailbox: Mailbox, now: str, game: tuple[Course, T
             case Purpose.INVITE:
                 # Also once it was accepted: who accepts twice, or whose mail is processed again, is welcome again.
                 return mailbox.state in ("invited", "active")
+            case Purpose.YES:
+                return can_confirm(fields.about, mailbox)
         return not fields.game
     course, place = game
     match fields.purpose:

@@ -21,6 +21,7 @@ from typing import Literal, Protocol
 
 from hkoji_server.store.mail_values import (
     SET_ASIDE,
+    AskedMailbox,
     HeldRegistration,
     ImapPlace,
     IncomingMail,
@@ -28,6 +29,7 @@ from hkoji_server.store.mail_values import (
     KeptHeldKey,
     KeptMail,
     Mailbox,
+    MailboxMove,
     MailDraft,
     MailEvidence,
     MailQueue,
@@ -87,6 +89,14 @@ class MailStore(ArrivalStore, Protocol):
         Changes nothing but the number of the player's attempts if it raises: `ExistsError` if the name is a player's or
         reserved; `TooManyError` if the player has tried to invite `MOST_INVITED_A_DAY`; `ForbiddenError`, always the
         same, if the mailbox plays here, is blocked, has an open invitation, or left `MOST_UNANSWERED` unanswered.
+        """
+
+    async def ask_mailbox(self, new: AskedMailbox) -> Mailbox:
+        """Adds a mailbox in state `asked`, and a row `confirm` of the outbox. Returns it.
+
+        If its owner is asked the same for this name already, since less than a day, nothing changes, and the earlier
+        mailbox is returned. Another mailbox of this name whose owner is asked the same makes way. Raises what
+        `invite_mailbox` raises, `ExistsError` only if a name is asked for (`REGISTERS`).
         """
 
     async def mailbox(self, channel: str) -> Mailbox | None:
@@ -182,12 +192,13 @@ class MailStore(ArrivalStore, Protocol):
         replies: Sequence[ReplyToken] = (),
         mailbox: Mailbox | None = None,
         was: Mailbox | None = None,
+        move: MailboxMove | None = None,
     ) -> bool:
         """Closes a `new` mail in one transaction: its bytes go, and its answers are written into the outbox.
 
         Of `replies` that are known, `expires`, `spent` and `answers` are replaced, and the others are added. A
-        `mailbox` is changed as by `change_mailbox`, which gets `was`. Returns False, and changes nothing, if the mail
-        is not `new`.
+        `mailbox` is changed as by `change_mailbox`, which gets `was`. With `move`, another mailbox gets its address
+        first. Returns False, and changes nothing, if the mail is not `new`.
         """
 
     async def failed_mails(self) -> tuple[WaitingMail, ...]:

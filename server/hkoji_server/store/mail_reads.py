@@ -36,7 +36,7 @@ class MailReads:
             return text(select(*COLUMNS).select_from(JOINED).where(*conditions))
 
         name, key, game = (bindparam(f"b_{each}", type_=Text) for each in ("name", "key", "game"))
-        stands = standing(bindparam("b_unasked", type_=Text), bindparam("b_reserved", type_=Text))
+        stands = standing(*(bindparam(f"b_{each}", type_=Text) for each in ("unasked", "reserved", "asked")))
         plays = MAILBOX.c.state.in_([_literal(each) for each in ("active", "stopped", *SHUT)])
         holder = select(HELD_KEY.c.name).where(HELD_KEY.c.key == key).scalar_subquery()
         self.mailbox: Final = where(MAILBOX.c.channel == bindparam("b_channel"))
@@ -71,8 +71,8 @@ class MailReads:
 
 def reserved_values(name: str, now: str) -> Values:
     """Returns the parameters of a statement about a name that may be reserved."""
-    unasked, reserved = times(now)
-    return {"b_name": name, "b_unasked": unasked, "b_reserved": reserved}
+    unasked, reserved, asked = times(now)
+    return {"b_name": name, "b_unasked": unasked, "b_reserved": reserved, "b_asked": asked}
 
 
 def _literal(word: str) -> Any:  # Any: an expression

@@ -33,6 +33,7 @@ class MailboxTable(SQLModel, table=True):
     counter: int
     paused: str | None = Field(default=None, sa_type=Text)
     heard: str | None = Field(default=None, sa_type=Text)
+    confirm: str | None = Field(default=None, sa_type=Text)
     invited: str | None = Field(default=None, sa_type=Text)
     """When the owner was invited last, as long as that invitation has not been answered."""
     invited_by: str | None = Field(default=None, sa_type=Text)

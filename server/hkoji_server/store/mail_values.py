@@ -30,6 +30,10 @@ LONGEST_TRIED: Final = 3600
 """After how many seconds since its first try a mail is set aside."""
 SPENT_DAYS: Final = 60
 """For how many days a token that is no longer good is remembered."""
+CONFIRM_SECONDS: Final = 86400
+"""For how long the owner of a mailbox can confirm what they are asked, and a name is reserved that they asked for."""
+REGISTERS: Final = "register."
+"""How what is to be confirmed begins in a mailbox whose owner has asked for a name."""
 RESERVED_SECONDS: Final = 3600
 """For how long the name of an invited mailbox is reserved before a game with the invitation is opened."""
 UNASKED_DAYS: Final = 30
@@ -49,18 +53,21 @@ MailVia = Literal["lmtp", "pipe", "imap"]
 """How a mail has come in."""
 MailState = Literal["new", "done", "failed"]
 """`failed`: set aside, with its bytes; the operator can have it processed again."""
-MailboxState = Literal["invited", "active", "stopped", "locked", "suspended", "blocked"]
-"""`invited`: the owner has not accepted yet. `stopped`: the owner wants no letters but answers. `locked`: the owner has
+MailboxState = Literal["invited", "asked", "active", "stopped", "locked", "suspended", "blocked", "moved"]
+"""`invited`: the owner has not accepted yet. `asked`: the owner has not confirmed yet what `Mailbox.confirm` names, and
+gets nothing else. `stopped`: the owner wants no letters but answers. `locked`: the owner has
 said that it was somebody else. `suspended`: the operator has locked it, and nobody else can unlock it. `blocked`: the
-owner, who was only invited, wants no more invitations."""
+owner, who was only invited or asked, wants no more of that. `moved`: the player has another mailbox by now."""
 
 EVENTS_OF: Final[Mapping[MailboxState, tuple[str, ...]]] = {
     "invited": ("invited",),
+    "asked": (),
     "active": ("turn", "remind1", "remind2", "over", "invited", "joined", "declined", "given", "annul"),
     "stopped": (),
     "locked": (),
     "suspended": (),
     "blocked": (),
+    "moved": (),
 }
 """The events of which the owner of a mailbox is told. Answers, and letters that ask to confirm, are sent in any
 state."""
@@ -106,6 +113,14 @@ class Mailbox:
     counter: int = 0
     paused: str | None = None
     heard: str | None = None
+    confirm: str | None = None
+    """What a `yes` from the mailbox confirms, or has confirmed: a kind, a point, and an id. It is the `about` of the
+    token to which the `yes` is sent, which is good for a day from `since` on. See `service/confirmations`."""
+
+    @property
+    def plays(self) -> bool:
+        """Whether the name is its owner's, and no longer only reserved for them."""
+        return self.state in ("active", "stopped", *SHUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +157,33 @@ class NewMailbox:
     held: KeptHeldKey
     certificate: KeptCertificate
     by: str | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedMailbox:
+    """A mailbox in state `asked`, to add: `mailbox.confirm` is what its owner is asked to confirm.
+
+    `held` and `certificate` are those of a held key that is made for it; with None of them `mailbox.held_key` is empty.
+    `settings` is the text of those of its channel. `by` is who asks, for the limits; None for the operator.
+    """
+
+    mailbox: Mailbox
+    settings: str
+    by: str | None
+    held: KeptHeldKey | None = None
+    certificate: KeptCertificate | None = None
+
+
+class MailboxMove(NamedTuple):
+    """The mailbox with the channel `channel` gets the address of that with the channel `asked`, at the time `at`.
+
+    `certificate` is the one for the new address.
+    """
+
+    channel: str
+    asked: str
+    certificate: KeptCertificate
     at: str
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, or_, select, update
 
 from hkoji.errors import ExistsError, ForbiddenError, NotFoundError, TooManyError
 from hkoji.game.clock import add_seconds, parse_time
@@ -26,6 +26,7 @@ from hkoji_server.store.mail_tables import (
     REPLY,
 )
 from hkoji_server.store.mail_values import (
+    CONFIRM_SECONDS,
     EVENTS_OF,
     MAIL_KIND,
     MOST_INVITED_A_DAY,
@@ -73,68 +74,94 @@ def repeated(connection: Connection, new: NewMailbox) -> KeptCertificate | None:
     return kept[0] if kept else None
 
 
-def count_attempt(connection: Connection, new: NewMailbox) -> None:
-    """Counts an attempt of a player to invite, before it is decided. Raises `TooManyError` if it is one too many.
+def count_attempt(connection: Connection, by: str | None, at: str, address: str) -> None:
+    """Counts an attempt to invite or to ask, before it is decided. Raises `TooManyError` if it is one too many.
 
-    Until `invite` says otherwise it is one that nobody has to answer.
+    `by` is who tries; the operator's are not counted. Until `must_answer` says otherwise nobody has to answer it.
     """
-    if new.by is None:
+    if by is None:
         return
-    own = (MAIL_INVITATION.c.player == new.by, MAIL_INVITATION.c.at > add_seconds(new.at, -DAY))
+    own = (MAIL_INVITATION.c.player == by, MAIL_INVITATION.c.at > add_seconds(at, -DAY))
     count, first = connection.execute(select(func.count(), func.min(MAIL_INVITATION.c.at)).where(*own)).one()
     if count >= MOST_INVITED_A_DAY:
         again = add_seconds(first, DAY)
         raise TooManyError(
-            max(1, parse_time(again) - parse_time(new.at)),
+            max(1, parse_time(again) - parse_time(at)),
             tell(
                 "you have tried to invite {most} mailboxes within 24 hours, which is the most; again after {time}",
                 most=MOST_INVITED_A_DAY,
                 time=again,
             ),
         )
-    if connection.execute(select(MAIL_INVITATION.c.at).where(*_attempt(new))).first() is None:
-        values = {"player": new.by, "at": new.at, "address": new.mailbox.address.lower(), "answered": new.at}
+    if connection.execute(select(MAIL_INVITATION.c.at).where(*_attempt(by, at, address))).first() is None:
+        values = {"player": by, "at": at, "address": address.lower(), "answered": at}
         connection.execute(insert(MAIL_INVITATION).values(values))
 
 
-def _attempt(new: NewMailbox) -> tuple[ColumnElement[bool], ...]:
-    address, player = new.mailbox.address.lower(), new.by or ""
-    return MAIL_INVITATION.c.player == player, MAIL_INVITATION.c.at == new.at, MAIL_INVITATION.c.address == address
+def _attempt(by: str | None, at: str, address: str) -> tuple[ColumnElement[bool], ...]:
+    row = MAIL_INVITATION.c
+    return row.player == (by or ""), row.at == at, row.address == address.lower()
+
+
+def must_answer(connection: Connection, by: str | None, at: str, address: str) -> None:
+    """Notes that the owner of a mailbox is invited or asked, and has not answered.
+
+    Raises `ForbiddenError` if they left `MOST_UNANSWERED` of these unanswered.
+    """
+    counted = (
+        MAIL_INVITATION.c.address == address.lower(),
+        MAIL_INVITATION.c.answered.is_(None),
+        MAIL_INVITATION.c.at > add_seconds(at, -_YEAR),
+    )
+    unanswered = connection.execute(select(func.count()).select_from(MAIL_INVITATION).where(*counted)).scalar_one()
+    if unanswered >= MOST_UNANSWERED:
+        raise refused()
+    connection.execute(delete(MAIL_INVITATION).where(*_attempt(by, at, address)))
+    connection.execute(insert(MAIL_INVITATION).values(player=by or "", at=at, address=address.lower()))
 
 
 def invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
     """Adds an invited mailbox: see `MailStore.invite_mailbox`. The attempt has been counted."""
     box, name = new.mailbox, new.mailbox.name
-    address = box.address.lower()
     # Whoever registers the name reads it in a transaction of the same kind.
     if connection.execute(select(PLAYER.c.name).where(PLAYER.c.name == name)).first():
         raise ExistsError(tell("player"), name, hint=tell("invite {name} without an address", name=name))
     if (same := repeated(connection, new)) is not None:
         return same
     verify_not_reserved(connection, name, "", new.at)
-    found = select(MAILBOX.c.channel, MAILBOX.c.state == "invited", standing_at(new.at))
-    row = connection.execute(found.where(MAILBOX.c.address == address)).first()
-    if row is not None and (not row[1] or row[2]):
-        raise _refused()
-    counted = (
-        MAIL_INVITATION.c.address == address,
-        MAIL_INVITATION.c.answered.is_(None),
-        MAIL_INVITATION.c.at > add_seconds(new.at, -_YEAR),
-    )
-    unanswered = connection.execute(select(func.count()).select_from(MAIL_INVITATION).where(*counted)).scalar_one()
-    if unanswered >= MOST_UNANSWERED:
-        raise _refused()
+    earlier = idle_at(connection, box.address, new.at)
+    must_answer(connection, new.by, new.at, box.address)
     connection.execute(insert(HELD_KEY).values(**asdict(new.held)))
     connection.execute(insert(CERTIFICATE).values(**asdict(new.certificate)))
-    connection.execute(delete(MAIL_INVITATION).where(*_attempt(new)))
-    connection.execute(insert(MAIL_INVITATION).values(player=new.by or "", at=new.at, address=address))
-    if row is not None:  # it was invited before, and is a mailbox anew
-        _forget(connection, row.channel)
-    connection.execute(insert(MAILBOX).values(_row(box, invited=new.at, invited_by=new.by)))
-    connection.execute(insert(CHANNEL).values(_channel_row(box, new.settings, new.at)))
+    if earlier is not None:  # it was invited before, and is a mailbox anew
+        forget(connection, earlier)
+    add(connection, box, new.settings, new.at, invited=new.at, invited_by=new.by)
     if new.by is None:
         add_letter(connection, NO_GAME, _NO_GAME_SEQ, "invited", box.channel, new.at)
     return new.certificate
+
+
+def idle_at(connection: Connection, address: str, now: str) -> str | None:
+    """Returns the channel of the mailbox with an address, which nobody uses; None if there is no such mailbox.
+
+    Nobody uses one that has been left, or whose owner was invited or asked and has not answered in time. Raises
+    `ForbiddenError` for another one.
+    """
+    late = (MAILBOX.c.state == "asked") & (MAILBOX.c.since <= add_seconds(now, -CONFIRM_SECONDS))
+    idle = or_(MAILBOX.c.state.in_(("invited", "moved")), late) & ~standing_at(now)
+    row = connection.execute(select(MAILBOX.c.channel, idle).where(MAILBOX.c.address == address.lower())).first()
+    if row is None:
+        return None
+    if not row[1]:
+        raise refused()
+    channel: str = row[0]
+    return channel
+
+
+def add(connection: Connection, box: Mailbox, settings: str, at: str, **more: str | None) -> None:
+    """Adds a mailbox and its channel."""
+    connection.execute(insert(MAILBOX).values(_row(box, **more)))
+    connection.execute(insert(CHANNEL).values(_channel_row(box, settings, at)))
 
 
 def newest_first(rows: Any) -> tuple[KeptCertificate, ...]:  # Any: rows
@@ -143,7 +170,8 @@ def newest_first(rows: Any) -> tuple[KeptCertificate, ...]:  # Any: rows
     return tuple(sorted(kept, key=lambda each: str(json.loads(each.text)["at"]), reverse=True))
 
 
-def _refused() -> ForbiddenError:
+def refused() -> ForbiddenError:
+    """Returns what is said about a mailbox that cannot be invited or asked."""
     # The same whatever the reason is: nobody learns who plays here, or what others have asked of a mailbox.
     return ForbiddenError(
         tell("this mailbox cannot be invited now"),
@@ -158,15 +186,15 @@ def _refused() -> ForbiddenError:
 
 def accept(connection: Connection, channel: str, registration: HeldRegistration) -> None:
     """Registers the owner of a mailbox: see `MailStore.accept_mailbox`."""
-    box = _held(connection, channel)
+    box = held(connection, channel)
     if box is None:
         raise NotFoundError(tell("mailbox"), channel)
-    if box.state not in ("invited", "active") or (box.name, box.held_key) != registration[:2]:
+    if box.state not in ("invited", "asked", "active") or (box.name, box.held_key) != registration[:2]:
         raise ForbiddenError(tell("the invitation of {name} does not stand any more", name=box.name))
     holder = player_keys.register(connection, Player(*registration), None)
     if holder is not None and (holder.name, holder.key) != registration[:2]:
         raise ExistsError(tell("player"), box.name)
-    if box.state == "invited":
+    if box.state != "active":
         note_answered(connection, channel, registration.at)
         _set_state(connection, channel, "active", registration.at)
 
@@ -182,8 +210,8 @@ def note_answered(connection: Connection, channel: str, at: str) -> None:
 
 def change(connection: Connection, box: Mailbox, was: Mailbox | None = None) -> bool:
     """Changes what is kept of a mailbox: see `MailStore.change_mailbox`."""
-    held = select(MAILBOX.c.state).where(MAILBOX.c.channel == box.channel).with_for_update()
-    state = connection.execute(held).scalar()
+    locked = select(MAILBOX.c.state).where(MAILBOX.c.channel == box.channel).with_for_update()
+    state = connection.execute(locked).scalar()
     if state is None:
         return False
     values = _row(box)
@@ -193,14 +221,16 @@ def change(connection: Connection, box: Mailbox, was: Mailbox | None = None) -> 
             values = {name: value for name, value in values.items() if name not in ("state", "since")}
     if values:
         connection.execute(update(MAILBOX).where(MAILBOX.c.channel == box.channel).values(values))
-    wanted = {"player": box.name, "target": box.address, "events": _events(values.get("state", state))}
+    wanted = {"player": box.name, "events": events_of(values.get("state", state))}
+    if was is None or box.address != was.address:  # the mailbox may have got another address since then
+        wanted["target"] = box.address
     connection.execute(update(CHANNEL).where(CHANNEL.c.id == box.channel).values(wanted))
     return True
 
 
 def erase(connection: Connection, channel: str) -> bool:
     """Removes a mailbox and what is known of its owner: see `MailStore.erase_mailbox`."""
-    box = _held(connection, channel)
+    box = held(connection, channel)
     if box is None:
         return False
     address = box.address.lower()
@@ -210,20 +240,24 @@ def erase(connection: Connection, channel: str) -> bool:
     gone = {"raw": b"", "name": "", "channel": "", "message_id": "", "reply": None, "state": "done", "result": ""}
     connection.execute(update(INCOMING).where(INCOMING.c.channel == channel).values(gone))
     connection.execute(delete(EVIDENCE).where(EVIDENCE.c.name == box.name))
-    _forget(connection, channel)
+    others = select(MAILBOX.c.channel).where(MAILBOX.c.name == box.name, MAILBOX.c.state.in_(("asked", "moved")))
+    for (other,) in connection.execute(others).all():  # of the same player, before or after a move
+        forget(connection, other)
+    forget(connection, channel)
     return True
 
 
-def _forget(connection: Connection, channel: str) -> None:
+def forget(connection: Connection, channel: str) -> None:
+    """Removes a mailbox with its channel, letters and tokens."""
     for table in (REPLY, BOUNCE, OUTBOX, MAILBOX):
         connection.execute(delete(table).where(table.c.channel == channel))
     connection.execute(delete(CHANNEL).where(CHANNEL.c.id == channel))
 
 
-def _held(connection: Connection, channel: str) -> Mailbox | None:
+def held(connection: Connection, channel: str) -> Mailbox | None:
     """Returns a mailbox, whose row is held until the transaction ends."""
-    held = select(MAILBOX.c.channel).where(MAILBOX.c.channel == channel).with_for_update()
-    if connection.execute(held).first() is None:
+    locked = select(MAILBOX.c.channel).where(MAILBOX.c.channel == channel).with_for_update()
+    if connection.execute(locked).first() is None:
         return None
     row = connection.execute(select(*COLUMNS).select_from(JOINED).where(MAILBOX.c.channel == channel)).first()
     return None if row is None else read_mailbox(row)
@@ -231,7 +265,7 @@ def _held(connection: Connection, channel: str) -> Mailbox | None:
 
 def _set_state(connection: Connection, channel: str, state: str, at: str) -> None:
     connection.execute(update(MAILBOX).where(MAILBOX.c.channel == channel).values(state=state, since=at))
-    connection.execute(update(CHANNEL).where(CHANNEL.c.id == channel).values(events=_events(state)))
+    connection.execute(update(CHANNEL).where(CHANNEL.c.id == channel).values(events=events_of(state)))
 
 
 def _row(box: Mailbox, **more: str | None) -> dict[str, Any]:  # Any: column values
@@ -244,7 +278,7 @@ def _channel_row(box: Mailbox, settings: str, at: str) -> dict[str, Any]:  # Any
         "player": box.name,
         "kind": MAIL_KIND,
         "target": box.address,
-        "events": _events(box.state),
+        "events": events_of(box.state),
         "settings": settings,
         "created": at,
         # The answer to its first letter is the consent. Nothing else is sent before.
@@ -253,7 +287,8 @@ def _channel_row(box: Mailbox, settings: str, at: str) -> dict[str, Any]:  # Any
     }
 
 
-def _events(state: Any) -> str:  # Any: a `MailboxState`
+def events_of(state: Any) -> str:  # Any: a `MailboxState`
+    """Returns the text of the events of a channel whose mailbox is in a state."""
     return f" {' '.join(EVENTS_OF[state])} "
 
 
@@ -282,7 +317,7 @@ def remove_old(connection: Connection, now: str, most: int) -> int:
         idle = (MAILBOX.c.address == address, MAILBOX.c.state == "invited", ~standing_at(now), ~counts)
         channel = connection.execute(select(MAILBOX.c.channel).where(*idle)).scalar()
         if channel is not None:
-            _forget(connection, channel)
+            forget(connection, channel)
     return len(old)
 
 

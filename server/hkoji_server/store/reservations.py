@@ -15,7 +15,7 @@ from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import MAILBOX
-from hkoji_server.store.mail_values import RESERVED_SECONDS, UNASKED_DAYS
+from hkoji_server.store.mail_values import CONFIRM_SECONDS, REGISTERS, RESERVED_SECONDS, UNASKED_DAYS
 from hkoji_server.store.tables import GAME
 
 Time: TypeAlias = ColumnElement[str] | str
@@ -23,6 +23,8 @@ Time: TypeAlias = ColumnElement[str] | str
 _OPEN: Final[ColumnElement[str]] = literal_column("'open'")
 _CANCELLED: Final[ColumnElement[str]] = literal_column("'cancelled'")
 _INVITED: Final[ColumnElement[str]] = literal_column("'invited'")
+_ASKED: Final[ColumnElement[str]] = literal_column("'asked'")
+_REGISTERS: Final[ColumnElement[str]] = literal_column(f"'{REGISTERS}%'")
 
 
 def used() -> ColumnElement[bool]:
@@ -37,14 +39,16 @@ def _inviting() -> tuple[ColumnElement[bool], ...]:
     return GAME.c.invite == MAILBOX.c.name, GAME.c.guest.is_(None), GAME.c.host == MAILBOX.c.invited_by
 
 
-def standing(unasked: Time, reserved: Time) -> ColumnElement[bool]:
-    """Returns the condition that a mailbox is invited and has time to answer. Then its name is reserved.
+def standing(unasked: Time, reserved: Time, asked: Time) -> ColumnElement[bool]:
+    """Returns the condition that a mailbox is invited, or asks to register, and has time to answer.
+
+    Then its name is reserved.
 
     With a game it is reserved while the game is open. Without one, if the mailbox was invited after `reserved`, or by
-    the operator after `unasked`.
+    the operator after `unasked`. A name that its owner has asked for is reserved if that was after `asked`.
     """
     waits = exists().where(*_inviting(), GAME.c.status == _OPEN)
-    return (
+    invited = (
         (MAILBOX.c.state == _INVITED)
         & MAILBOX.c.invited.is_not(None)
         & or_(
@@ -53,6 +57,8 @@ def standing(unasked: Time, reserved: Time) -> ColumnElement[bool]:
             waits,
         )
     )
+    registers = (MAILBOX.c.state == _ASKED) & MAILBOX.c.confirm.like(_REGISTERS) & (MAILBOX.c.since > asked)
+    return or_(invited, registers)
 
 
 def standing_at(now: str) -> ColumnElement[bool]:
@@ -60,9 +66,13 @@ def standing_at(now: str) -> ColumnElement[bool]:
     return standing(*times(now))
 
 
-def times(now: str) -> tuple[str, str]:
-    """Returns the two times of `standing`."""
-    return add_seconds(now, -UNASKED_DAYS * DAY), add_seconds(now, -RESERVED_SECONDS)
+def times(now: str) -> tuple[str, str, str]:
+    """Returns the times of `standing`."""
+    return (
+        add_seconds(now, -UNASKED_DAYS * DAY),
+        add_seconds(now, -RESERVED_SECONDS),
+        add_seconds(now, -CONFIRM_SECONDS),
+    )
 
 
 def verify_not_reserved(connection: Connection, name: str, key: str, now: str) -> None:

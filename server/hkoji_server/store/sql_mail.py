@@ -8,7 +8,7 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from hkoji.game.clock import add_seconds
-from hkoji_server.store import bounces, incoming, mail, mailboxes, probes
+from hkoji_server.store import asked_mailboxes, bounces, incoming, mail, mailboxes, probes
 from hkoji_server.store.mail_contract import MailStore
 from hkoji_server.store.mail_reads import MailReads, reserved_values
 from hkoji_server.store.mail_values import (
@@ -16,6 +16,7 @@ from hkoji_server.store.mail_values import (
     NO_GAME,
     PROBE_SECONDS,
     SET_ASIDE,
+    AskedMailbox,
     HeldRegistration,
     ImapPlace,
     IncomingMail,
@@ -23,6 +24,7 @@ from hkoji_server.store.mail_values import (
     KeptHeldKey,
     KeptMail,
     Mailbox,
+    MailboxMove,
     MailDraft,
     MailEvidence,
     MailQueue,
@@ -53,7 +55,7 @@ class SqlMailStore(SqlSteps, MailStore):
         def count(connection: Connection) -> KeptCertificate | None:
             same = mailboxes.repeated(connection, new)
             if same is None:
-                mailboxes.count_attempt(connection, new)
+                mailboxes.count_attempt(connection, new.by, new.at, new.mailbox.address)
             return same
 
         # An attempt that is refused counts too: so nobody can try many mailboxes.
@@ -61,6 +63,18 @@ class SqlMailStore(SqlSteps, MailStore):
         if same is not None:
             return same
         return await self._transaction(lambda connection: mailboxes.invite(connection, new))
+
+    async def ask_mailbox(self, new: AskedMailbox) -> Mailbox:
+        def count(connection: Connection) -> Mailbox | None:
+            same = asked_mailboxes.repeated(connection, new)
+            if same is None:
+                mailboxes.count_attempt(connection, new.by, new.mailbox.since, new.mailbox.address)
+            return same
+
+        same = await self._transaction(count)
+        if same is not None:
+            return same
+        return await self._transaction(lambda connection: asked_mailboxes.ask(connection, new))
 
     async def mailbox(self, channel: str) -> Mailbox | None:
         return await self._one_mailbox(self._mail.mailbox, {"b_channel": channel})
@@ -157,10 +171,13 @@ class SqlMailStore(SqlSteps, MailStore):
         replies: Sequence[ReplyToken] = (),
         mailbox: Mailbox | None = None,
         was: Mailbox | None = None,
+        move: MailboxMove | None = None,
     ) -> bool:
         def work(connection: Connection) -> bool:
             if not incoming.end(connection, number, result, answers, done=True):
                 return False
+            if move is not None:
+                asked_mailboxes.move(connection, move)
             for each in replies:
                 mail.add_reply(connection, each)
                 mail.change_reply(connection, each)
