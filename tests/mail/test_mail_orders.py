@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from copy import copy, deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,10 @@ from hkoji_server.store.mail_values import MailDraft, MailEvidence
 
 from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
-from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.list_world import ListWorld, list_world
 from tests.support.mail.mail_programs import MAIL_PROGRAMS
+from tests.support.mail.mail_table import MailTable, mail
 from tests.support.mail.mailbox_player import MailboxPlayer
-from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
 from tests.support.service import Player
 from tests.support.service_in_process import Clock
@@ -32,79 +31,15 @@ def world(tmp_path: Path) -> Iterator[ListWorld]:
         yield world
 
 
-def mail(sender: str, to: str, *lines: str, fields: tuple[str, ...] = (), number: int = 1) -> bytes:
-    """A mail with these fields and lines."""
-    head = [f"From: {sender}", f"To: {to}", "Subject: Re: a game", f"Message-ID: <{number}@mail.example>", *fields]
-    return "\r\n".join([*head, "", *lines, ""]).encode()
-
-
-class Table:
-    """A game of alice, who has a client, and bob, who has a mailbox, in which bob owes a move."""
-
-    def __init__(self, world: ListWorld) -> None:
-        self.world = world
-        self.alice = Player(world.service, "alice").register()
-        self.bob = world.player("bob@example.org")
-        self.game = world.joined(self.alice, self.bob)
-        self.move()
-        world.deliver(61)
-        self.letter = self.bob.next_letter(0, lambda letter: letter.id.startswith("<turn."))
-
-    def in_world(self, world: ListWorld) -> Table:
-        """The same in another world, which has a copy of the data."""
-        other = copy(self)
-        for address, listed in self.world.lists.items():
-            world.mailbox(address).letters.extend(listed.letters)
-        world.taken.extend(self.world.taken)
-        other.world = world
-        other.alice = replace(self.alice, service=world.service, openings=deepcopy(self.alice.openings))
-        other.bob = replace(self.bob, mailbox=world.mailbox(self.bob.mailbox.address), sent=[*self.bob.sent])
-        return other
-
-    def move(self) -> None:
-        """Alice plays until it is bob's turn, and it is one with several moves."""
-        while (course := self.alice.course(self.game)).actor == 0:
-            assert self.alice.send(self.alice.make_move(course, course.state.legal_actions()[0])).status == 201
-
-    @property
-    def line(self) -> str:
-        """A move that the letter offers."""
-        return offered(self.letter)[0]
-
-    @property
-    def to(self) -> str:
-        return self.letter.answered_to
-
-    def head(self) -> tuple[int, str]:
-        return self.alice.head(self.game)
-
-    def result(self) -> dict[str, Any]:  # Any: JSON
-        """What became of the last mail."""
-        found: dict[str, Any] = json.loads(self.world.incoming().result)
-        return found
-
-    def send(self, *lines: str, sender: str = "bob@example.org", to: str = "", **given: Any) -> str:  # Any: as `mail`
-        """Sends a mail, and returns what it is answered with."""
-        number = len(self.world.taken) + 100
-        to = to or self.to
-        self.world.take(mail(sender, to, *lines, **{"number": number, **given}), to)
-        return str(self.result()["answer"])
-
-    def answers(self) -> list[Letter]:
-        """The letters that come now."""
-        self.world.deliver(1)
-        return unread(self.bob)
-
-
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Table:
+def first(tmp_path_factory: pytest.TempPathFactory) -> MailTable:
     """The table that the others of this file are copies of; its service has ended."""
     with list_world(tmp_path_factory.mktemp("first"), mail="play@hkoji.example") as world:
-        return Table(world)
+        return MailTable(world)
 
 
 @pytest.fixture
-def table(first: Table, tmp_path: Path) -> Iterator[Table]:
+def table(first: MailTable, tmp_path: Path) -> Iterator[MailTable]:
     copied = shutil.copytree(first.world.service.data, tmp_path / "data")
     clock = Clock(first.world.clock.now)
     with list_world(copied, seed="later", clock=clock, mail="play@hkoji.example") as world:
@@ -114,7 +49,7 @@ def table(first: Table, tmp_path: Path) -> Iterator[Table]:
 # --- who has sent it --------------------------------------------------------------------------------------------------
 
 
-def test_a_move_from_the_registered_address_is_one_entry_with_the_time_of_the_mail(table: Table) -> None:
+def test_a_move_from_the_registered_address_is_one_entry_with_the_time_of_the_mail(table: MailTable) -> None:
     seq, _ = table.head()
     assert table.send(table.line, sender='"Bob" <BOB@Example.org>') == "on record"
     line = table.alice.lines(table.game)[seq + 1]
@@ -126,7 +61,7 @@ def test_a_move_from_the_registered_address_is_one_entry_with_the_time_of_the_ma
     assert answer.field("Auto-Submitted") == "auto-replied"
 
 
-def test_another_address_is_asked_back_at_the_registered_one_at_most_twice(table: Table) -> None:
+def test_another_address_is_asked_back_at_the_registered_one_at_most_twice(table: MailTable) -> None:
     before = table.head()
     for _ in range(2):
         assert table.send(table.line, sender=EVE) == "asked back"
@@ -148,7 +83,7 @@ def test_another_address_is_asked_back_at_the_registered_one_at_most_twice(table
         ("Message-ID: <2@mail.example>",),
     ],
 )
-def test_an_unreadable_sender_changes_nothing_and_is_told_once(table: Table, fields: tuple[str, ...]) -> None:
+def test_an_unreadable_sender_changes_nothing_and_is_told_once(table: MailTable, fields: tuple[str, ...]) -> None:
     before = table.head()
     assert table.send(table.line, fields=fields) == "unreadable"
     assert len(table.answers()) == 1
@@ -158,7 +93,7 @@ def test_an_unreadable_sender_changes_nothing_and_is_told_once(table: Table, fie
     assert table.head() == before
 
 
-def test_asked_back_the_order_in_answer_to_that_letter_alone_counts(table: Table) -> None:
+def test_asked_back_the_order_in_answer_to_that_letter_alone_counts(table: MailTable) -> None:
     world = table.world
     assert table.send(table.line, sender=EVE) == "asked back"
     (asked,) = table.answers()
@@ -192,7 +127,7 @@ def test_asked_back_whatever_it_is_if_the_service_demands_a_signature(tmp_path: 
         assert alice.head(game)[0] == 2
 
 
-def test_a_valid_signature_gives_the_better_grade(table: Table) -> None:
+def test_a_valid_signature_gives_the_better_grade(table: MailTable) -> None:
     world = table.world
     world.processes = False
     seq, _ = table.head()
@@ -201,7 +136,7 @@ def test_a_valid_signature_gives_the_better_grade(table: Table) -> None:
     assert table.alice.lines(table.game)[seq + 1].entry.body["mail"]["grade"] == "dkim"  # type: ignore[index, call-overload] # JSON
 
 
-def test_a_mail_to_no_letter_leaves_nothing(table: Table) -> None:
+def test_a_mail_to_no_letter_leaves_nothing(table: MailTable) -> None:
     before, taken = table.head(), len(table.world.taken)
     for to in (f"play+{'a' * 26}@hkoji.example", "play@hkoji.example"):
         table.world.take(mail(EVE, to, table.line), to)
@@ -212,7 +147,7 @@ def test_a_mail_to_no_letter_leaves_nothing(table: Table) -> None:
 
 
 @pytest.mark.parametrize("program", MAIL_PROGRAMS.values(), ids=MAIL_PROGRAMS)
-def test_a_quoted_order_is_none(table: Table, program: Any) -> None:  # Any: a mail program
+def test_a_quoted_order_is_none(table: MailTable, program: Any) -> None:  # Any: a mail program
     before = table.head()
     player = MailboxPlayer(table.bob.mailbox, program)
     player.answer(table.letter, "thanks, nice move")
@@ -220,7 +155,7 @@ def test_a_quoted_order_is_none(table: Table, program: Any) -> None:  # Any: a m
     assert table.head() == before
 
 
-def test_a_quoted_order_alone_is_none(table: Table) -> None:
+def test_a_quoted_order_alone_is_none(table: MailTable) -> None:
     before = table.head()
     quoted = [f"> {line}" for line in table.letter.lines]
     assert table.send("On Sun, 22 Nov 2026, hkoji wrote:", *quoted) == "not done"
@@ -230,7 +165,7 @@ def test_a_quoted_order_alone_is_none(table: Table) -> None:
     assert table.head() == before
 
 
-def test_bare_cards_are_never_played(table: Table) -> None:
+def test_bare_cards_are_never_played(table: MailTable) -> None:
     before = table.head()
     cards = table.line.split()[-1].lstrip("1234-")
     assert table.send(cards) == "not done"
@@ -241,7 +176,7 @@ def test_bare_cards_are_never_played(table: Table) -> None:
     assert table.head() == before
 
 
-def test_one_line_that_is_no_command_stops_the_whole_mail(table: Table) -> None:
+def test_one_line_that_is_no_command_stops_the_whole_mail(table: MailTable) -> None:
     before = table.head()
     assert table.send(table.line, "good luck") == "not done"
     assert table.send("lang it", "good luck") == "not done"
@@ -250,7 +185,7 @@ def test_one_line_that_is_no_command_stops_the_whole_mail(table: Table) -> None:
     assert table.send(table.line, "", "good luck") == "on record"
 
 
-def test_settings_and_a_move_in_one_mail(table: Table) -> None:
+def test_settings_and_a_move_in_one_mail(table: MailTable) -> None:
     assert table.send(table.line, "lang it", "cards off") == "several"
     assert [each["answer"] for each in table.result()["parts"]] == ["on record", "setting", "setting"]
     box = table.world.box("bob")
@@ -260,7 +195,7 @@ def test_settings_and_a_move_in_one_mail(table: Table) -> None:
 
 
 @pytest.mark.parametrize("words", ["show", "moves", "rules", "games", "help", "mostra", "aiuto"])
-def test_what_only_asks_changes_nothing(table: Table, words: str) -> None:
+def test_what_only_asks_changes_nothing(table: MailTable, words: str) -> None:
     before = table.head()
     table.send(words)
     (answer,) = table.answers()
@@ -268,7 +203,7 @@ def test_what_only_asks_changes_nothing(table: Table, words: str) -> None:
     assert table.head() == before
 
 
-def test_the_log_is_attached(table: Table) -> None:
+def test_the_log_is_attached(table: MailTable) -> None:
     table.send("log")
     (answer,) = table.answers()
     ((_, content),) = answer.attachments.items()
@@ -280,7 +215,7 @@ def test_the_log_is_attached(table: Table) -> None:
     ['Content-Type: text/plain; charset="http://evil.com/x"', "Content-Transfer-Encoding: http://evil.com/x"],
 )
 @pytest.mark.parametrize("sender", [EVE, "bob@example.org"])
-def test_no_letter_has_a_link_that_somebody_has_put_into_a_mail(table: Table, sender: str, how: str) -> None:
+def test_no_letter_has_a_link_that_somebody_has_put_into_a_mail(table: MailTable, sender: str, how: str) -> None:
     raw = mail(sender, table.to, "1 http://evil.com/x", fields=(how,))
     head, _, text = raw.partition(b"\r\n\r\n")
     fields = [line for line in head.split(b"\r\n") if not line.startswith((b"MIME", b"Content-")) or b"evil" in line]
@@ -292,7 +227,7 @@ def test_no_letter_has_a_link_that_somebody_has_put_into_a_mail(table: Table, se
     assert "://" not in letter.text
 
 
-def test_a_mail_that_cannot_be_read_is_answered_with_what_helps(table: Table) -> None:
+def test_a_mail_that_cannot_be_read_is_answered_with_what_helps(table: MailTable) -> None:
     before = table.head()
     assert table.send(table.line, fields=("Content-Type: text/plain; charset=iso-2022-jp",)) == "unreadable"
     (letter,) = table.answers()
@@ -302,7 +237,7 @@ def test_a_mail_that_cannot_be_read_is_answered_with_what_helps(table: Table) ->
 
 
 @pytest.mark.parametrize("words", ["give 2d", "rematch", "own key"])
-def test_what_the_service_cannot_do_by_mail_is_said_plainly(table: Table, words: str) -> None:
+def test_what_the_service_cannot_do_by_mail_is_said_plainly(table: MailTable, words: str) -> None:
     before = table.head()
     assert table.send(words, "lang it") == "not yet"
     assert table.head() == before
@@ -313,7 +248,7 @@ def test_what_the_service_cannot_do_by_mail_is_said_plainly(table: Table, words:
 # --- what ends a game -------------------------------------------------------------------------------------------------
 
 
-def test_asked_back_is_a_resignation_which_counts_in_any_later_turn(table: Table) -> None:
+def test_asked_back_is_a_resignation_which_counts_in_any_later_turn(table: MailTable) -> None:
     before = table.head()
     assert table.send("resign") == "asked back"
     assert table.result()["why"] == "final"
@@ -328,7 +263,7 @@ def test_asked_back_is_a_resignation_which_counts_in_any_later_turn(table: Table
     assert table.send("resign", to=asked.answered_to) == "turn over"
 
 
-def test_a_letter_that_asks_for_a_move_again_has_not_asked_whether_to_resign(table: Table) -> None:
+def test_a_letter_that_asks_for_a_move_again_has_not_asked_whether_to_resign(table: MailTable) -> None:
     before = table.head()
     assert table.send(table.line, sender=EVE) == "asked back"
     (letter,) = table.answers()
@@ -339,7 +274,7 @@ def test_a_letter_that_asks_for_a_move_again_has_not_asked_whether_to_resign(tab
     assert table.alice.lines(table.game)[before[0] + 1].entry.kind == "resign"
 
 
-def test_both_players_call_a_game_off_the_mail_player_last(table: Table) -> None:
+def test_both_players_call_a_game_off_the_mail_player_last(table: MailTable) -> None:
     from tests.support.timed_games import a_wish, state
 
     assert state(table.alice, table.game, a_wish(table.alice, table.game)).status == 201
@@ -352,7 +287,7 @@ def test_both_players_call_a_game_off_the_mail_player_last(table: Table) -> None
     assert annul.body["mails"][1]["grade"] == "token"  # type: ignore[index, call-overload] # JSON
 
 
-def test_both_players_call_a_game_off_the_mail_player_first(table: Table) -> None:
+def test_both_players_call_a_game_off_the_mail_player_first(table: MailTable) -> None:
     from hkoji.audit.log_audit import audit
     from tests.support.timed_games import a_wish, state
 
@@ -370,7 +305,7 @@ def test_both_players_call_a_game_off_the_mail_player_first(table: Table) -> Non
 # --- tokens -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_mail_for_a_turn_that_is_over_is_told_so_once_a_day_while_an_entry_is_owed(table: Table) -> None:
+def test_a_mail_for_a_turn_that_is_over_is_told_so_once_a_day_while_an_entry_is_owed(table: MailTable) -> None:
     world, spent = table.world, table.to
     assert table.send(table.line) == "on record"
     table.move()
@@ -391,7 +326,7 @@ def test_a_mail_for_a_turn_that_is_over_is_told_so_once_a_day_while_an_entry_is_
     assert table.send("lang it", to=spent) == "setting"
 
 
-def test_the_same_mail_counts_once(table: Table) -> None:
+def test_the_same_mail_counts_once(table: MailTable) -> None:
     raw = mail("bob@example.org", table.to, table.line, number=5)
     seq, _ = table.head()
     for _ in range(3):
@@ -405,7 +340,7 @@ def test_the_same_mail_counts_once(table: Table) -> None:
 ENOUGH = "as many answers here as there are in a day"
 
 
-def test_at_most_three_answers_a_token_and_day(table: Table) -> None:
+def test_at_most_three_answers_a_token_and_day(table: MailTable) -> None:
     for _ in range(5):
         table.send("show")
     assert [ENOUGH in letter.text for letter in table.answers()] == [False, False, True]
@@ -417,7 +352,7 @@ def test_at_most_three_answers_a_token_and_day(table: Table) -> None:
     assert ENOUGH not in letter.text
 
 
-def test_what_changes_something_does_not_use_up_the_answers_of_the_day(table: Table) -> None:
+def test_what_changes_something_does_not_use_up_the_answers_of_the_day(table: MailTable) -> None:
     for line in ("lang it", "lang en", "cards off", "cards on", "resign"):
         table.send(line)
     table.answers()
@@ -426,14 +361,14 @@ def test_what_changes_something_does_not_use_up_the_answers_of_the_day(table: Ta
     assert [ENOUGH in letter.text for letter in table.answers()] == [False, False, True]
 
 
-def test_new_in_answer_to_a_game_says_where_it_belongs(table: Table) -> None:
+def test_new_in_answer_to_a_game_says_where_it_belongs(table: MailTable) -> None:
     assert table.send("new hanamikoji carol carol@example.org") == "not done"
     (letter,) = table.answers()
     assert "at your command address" in " ".join(letter.text.split())
     assert table.world.games_of("bob") == [table.game]
 
 
-def test_what_changes_something_is_answered_however_many_answers_there_were(table: Table) -> None:
+def test_what_changes_something_is_answered_however_many_answers_there_were(table: MailTable) -> None:
     for _ in range(4):
         table.send("show")
     assert len(table.answers()) == 3
@@ -450,13 +385,13 @@ def test_what_changes_something_is_answered_however_many_answers_there_were(tabl
         assert len(table.answers()) == 1, line
 
 
-def test_a_setting_that_is_so_already_counts_like_a_question(table: Table) -> None:
+def test_a_setting_that_is_so_already_counts_like_a_question(table: MailTable) -> None:
     for _ in range(5):
         table.send("lang en")
     assert len(table.answers()) == 3
 
 
-def test_a_new_command_address_is_told_and_works(table: Table) -> None:
+def test_a_new_command_address_is_told_and_works(table: MailTable) -> None:
     for _ in range(3):
         table.send("show")
     table.answers()
@@ -466,7 +401,7 @@ def test_a_new_command_address_is_told_and_works(table: Table) -> None:
     assert table.send("games", to=address) == "games"
 
 
-def test_a_mail_to_the_bare_address_brings_the_current_letter_once_a_day(table: Table) -> None:
+def test_a_mail_to_the_bare_address_brings_the_current_letter_once_a_day(table: MailTable) -> None:
     assert table.send("hello?", to="play@hkoji.example") == "current"
     (letter,) = table.answers()
     assert letter.id != table.letter.id
@@ -481,7 +416,7 @@ def test_a_mail_to_the_bare_address_brings_the_current_letter_once_a_day(table: 
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 
-def test_stop_and_start(table: Table) -> None:
+def test_stop_and_start(table: MailTable) -> None:
     world = table.world
     assert table.send("stop") == "stopped"
     assert len(table.answers()) == 1
@@ -494,14 +429,14 @@ def test_stop_and_start(table: Table) -> None:
     assert world.box("bob").state == "active"
 
 
-def test_a_subject_stops_letters_too(table: Table) -> None:
+def test_a_subject_stops_letters_too(table: MailTable) -> None:
     stop = table.letter.field("List-Unsubscribe").partition("mailto:")[2].partition("?")[0]
     raw = mail("bob@example.org", stop).replace(b"Subject: Re: a game", b"Subject: stop")
     table.world.take(raw, stop)
     assert table.world.box("bob").state == "stopped"
 
 
-def test_a_second_subject_on_top_stops_nothing(table: Table) -> None:
+def test_a_second_subject_on_top_stops_nothing(table: MailTable) -> None:
     seq, _ = table.head()
     table.world.take(b"Subject: stop\r\n" + mail("bob@example.org", table.to, table.line), table.to)
     assert table.result()["answer"] == "on record"
@@ -509,7 +444,7 @@ def test_a_second_subject_on_top_stops_nothing(table: Table) -> None:
     assert table.head()[0] == seq + 1
 
 
-def test_quiet_hours(table: Table) -> None:
+def test_quiet_hours(table: MailTable) -> None:
     assert table.send("quiet 22-7") == "setting"
     channel = table.world.run(table.world.store.channel(table.world.box("bob").channel))
     assert channel is not None
@@ -518,7 +453,7 @@ def test_quiet_hours(table: Table) -> None:
 
 
 @pytest.mark.parametrize("before", ["move", "quiet 1-2", "resign", "stop"])
-def test_a_setting_that_cannot_be_made_leaves_all_lines_undone(table: Table, before: str) -> None:
+def test_a_setting_that_cannot_be_made_leaves_all_lines_undone(table: MailTable, before: str) -> None:
     def state() -> list[object]:
         channel = table.world.run(table.world.store.channel(table.world.box("bob").channel))
         return [channel, table.world.box("bob").state, table.head()]
@@ -532,7 +467,7 @@ def test_a_setting_that_cannot_be_made_leaves_all_lines_undone(table: Table, bef
         assert state() == seen
 
 
-def test_quiet_hours_can_be_set_with_the_move(table: Table) -> None:
+def test_quiet_hours_can_be_set_with_the_move(table: MailTable) -> None:
     seq, _ = table.head()
     assert table.send(table.line, "quiet 22-7") == "several"
     channel = table.world.run(table.world.store.channel(table.world.box("bob").channel))
@@ -551,7 +486,7 @@ def test_an_invited_player_accepts_and_sets_quiet_hours_in_one_mail(world: ListW
     assert (alice.head(game)[0] > seq, world.box("bob").state) == (joins, "active" if joins else "invited")
 
 
-def test_a_new_command_address_replaces_the_old_one(table: Table) -> None:
+def test_a_new_command_address_replaces_the_old_one(table: MailTable) -> None:
     table.send("new address")
     (answer,) = table.answers()
     first = next(line.strip() for line in answer.lines if line.strip().startswith("play+"))
@@ -567,7 +502,7 @@ def test_a_new_command_address_replaces_the_old_one(table: Table) -> None:
     assert len(table.world.games_of("bob")) == 2
 
 
-def test_a_lock_while_a_mail_is_processed_stays(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_while_a_mail_is_processed_stays(table: MailTable, monkeypatch: pytest.MonkeyPatch) -> None:
     world = table.world
     add_draft = world.store.add_draft
 
@@ -586,7 +521,7 @@ def test_a_lock_while_a_mail_is_processed_stays(table: Table, monkeypatch: pytes
     assert table.head() == before
 
 
-def test_not_me_locks_until_yes_from_the_mailbox(table: Table) -> None:
+def test_not_me_locks_until_yes_from_the_mailbox(table: MailTable) -> None:
     before = table.head()
     assert table.send("not me") == "locked"
     (locked,) = table.answers()

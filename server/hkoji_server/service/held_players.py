@@ -28,14 +28,23 @@ from hkoji.log.private_key import PrivateKey, Signer
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import make_registration
 from hkoji.mail.addresses import OwnAddress, is_mailbox
+from hkoji.mail.letters.facts import ConfirmWhat
 from hkoji.mail.mail_commitment import address_hash
 from hkoji.messages.language import LANGUAGES
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.confirmations import confirmation
 from hkoji_server.settings import Registration
 from hkoji_server.store.contract import RetiredKey, Store
-from hkoji_server.store.mail_values import HeldRegistration, KeptCertificate, KeptHeldKey, Mailbox, NewMailbox
+from hkoji_server.store.mail_values import (
+    AskedMailbox,
+    HeldRegistration,
+    KeptCertificate,
+    KeptHeldKey,
+    Mailbox,
+    NewMailbox,
+)
 
 UNCHANGED: Final = tell("nothing was changed")
 
@@ -138,6 +147,23 @@ class HeldPlayers:
         if self._own is None:
             raise IllegalError(tell("this service sends no mail, so nobody can play by mail"), hint=UNCHANGED)
         return self._own
+
+    async def ask(self, what: ConfirmWhat, name: str, address: str, lang: str, by: str | None) -> Mailbox:
+        """Asks the owner of a mailbox by a letter to confirm something about player `name`, and returns the mailbox.
+
+        Nothing else is sent there before the `yes`. It gets a held key of its own, but not for `ConfirmWhat.MOVE`: a
+        player keeps theirs. `by` is who asks, for the limits of invitations; None for the operator. Raises
+        `MalformedError`, `IllegalError`, and what `MailStore.ask_mailbox` raises.
+        """
+        verify_address(address, self._verify_mail())
+        at, new = self._sources.at(), self._sources.entropy(8).hex()
+        held = None if what is ConfirmWhat.MOVE else self.make_key(name)
+        key = "" if held is None else held.key
+        asked = Mailbox(new, name, address, key, lang, "asked", at, confirm=confirmation(what, new))
+        certificate = None if held is None else await self.certify(name, key, address)
+        return await self._store.ask_mailbox(
+            AskedMailbox(asked, encode(ChannelSettings().to_json()), by, held, certificate)
+        )
 
     async def register(self, mailbox: Mailbox) -> None:
         """Registers the owner of a mailbox, who has accepted, under the held key. A second call changes nothing.
