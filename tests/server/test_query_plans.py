@@ -18,7 +18,15 @@ import psycopg
 import pytest
 from hkoji_server.store.contract import OfferQuota, OpenFilter, OperatorCode, Player, Query, RetiredKey, Speed, Store
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.mail_values import HeldRegistration, MailDraft, NewAnswer
+from hkoji_server.store.mail_values import (
+    AskedMailbox,
+    HeldRegistration,
+    KeptCertificate,
+    Mailbox,
+    MailboxMove,
+    MailDraft,
+    NewAnswer,
+)
 from hkoji_server.store.notice_contract import Channel, NewNotice
 from hkoji_server.store.postgres.store import open_postgres
 from hkoji_server.store.sqlite import connections as module
@@ -275,8 +283,23 @@ async def every_method_of_mail(store: Store) -> None:
     await store.drop_draft(table.game, "cd", "{}", "c1")
     await store.remove_drafts(table.game, ["cd"])
     await store.evidence(table.game, "erin")
+    await add_moved(store, box, new.certificate)
     await store.remove_old_mail(LATER, spent_before=LATER, ended_before=LATER, most=10)
     await store.erase_mailbox(box.channel)
+
+
+async def add_moved(store: Store, box: Mailbox, certificate: KeptCertificate) -> None:
+    """Asks the owner of a mailbox, and closes a mail with which that takes the place of another one."""
+    new = Mailbox("channel-79", "erin", "erin@example.net", "", "en", "asked", AT, confirm="move.79")
+    for _ in range(2):
+        asked = await store.ask_mailbox(AskedMailbox(new, "{}", "alice"))
+    kept = await store.add_incoming(mail(box, 5))
+    assert kept.number is not None
+    moved = MailboxMove(box.channel, asked.channel, replace(certificate, text="{}"), AT)
+    assert await store.close_incoming(kept.number, "{}", move=moved)
+    found = await store.mailbox(box.channel)
+    assert found is not None
+    assert found.address == "erin@example.net"
 
 
 def test_every_method_is_called() -> None:
@@ -288,7 +311,7 @@ def test_every_method_is_called() -> None:
         every_method_of_talk,
         every_method_of_time,
     )
-    sources = "".join(inspect.getsource(each) for each in methods)
+    sources = "".join(inspect.getsource(each) for each in (*methods, add_moved))
     called = set(re.findall(r"store\.(\w+)\(", sources))
     assert called == {name for name in dir(Store) if not name.startswith("_")} - {"close"}
 

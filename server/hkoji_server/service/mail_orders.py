@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from hkoji.errors import NotFoundError, UnreadableMailError
 from hkoji.game.clock import add_seconds
@@ -25,6 +25,7 @@ from hkoji.mail.order_purposes import counts, is_for_any, may_order
 from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.mail.orders import read_orders
 from hkoji.messages.text import Text, quoted, tell
+from hkoji_server.service.answer_counts import count_answer, is_needed
 from hkoji_server.service.confirmations import is_silent
 from hkoji_server.service.mail_cases import MailCase, MailOutcome
 from hkoji_server.service.mail_commands import MailCommands
@@ -46,20 +47,8 @@ from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Query, Store
 from hkoji_server.store.mail_values import NO_GAME, SHUT, IncomingMail, Mailbox, MailVia, NewAnswer, ReplyToken
 
-ANSWERS_A_DAY: Final = 3
-"""How many answers a token gets in a UTC day, beside those that nobody can do without (`_is_needed`)."""
 AGAIN_SECONDS: Final = DAY
 """For how long a letter without a game that asks back can be answered."""
-_NEEDED: Final = (
-    AnswerKind.ON_RECORD,
-    AnswerKind.WELCOME,
-    AnswerKind.DECLINED,
-    AnswerKind.CALLED_OFF,
-    AnswerKind.ASKED_BACK,
-    AnswerKind.CONFIRMED,
-)
-_ANSWERED: Final = "n"
-_DAY: Final = "day"
 _OTHERS: Final = "others"
 _ODD: Final = "odd"
 _OVER: Final = "over"
@@ -286,7 +275,7 @@ class MailOrders:
         if mail.reply is not None:
             kept = await self._store.reply(mail.reply)
             if kept is not None:
-                allowed, last, kept = _count(kept, outcome, now, needed=_is_needed(outcome, mailbox))
+                allowed, last, kept = count_answer(kept, outcome, now, needed=is_needed(outcome, mailbox))
                 replies.append(kept)
                 if not allowed:
                     parts = (*SILENT, *parts)
@@ -367,35 +356,6 @@ def _not_understood(fault: OrderFault) -> MailOutcome:
         more=fault.more,
     )
     return MailOutcome([said])
-
-
-def _is_needed(outcome: MailOutcome, mailbox: Mailbox) -> bool:
-    """Tells whether an answer is sent however many there were before.
-
-    It is if the mail has changed something, or if the player cannot go on without the letter. What is on record is so
-    once for each token. An order that is asked back is sent to the letter that asks, and only a letter has a new
-    command address.
-    """
-    changed = outcome.mailbox or mailbox
-    settings = [(each.state, each.lang, each.cards, each.counter) for each in (changed, mailbox)]
-    return settings[0] != settings[1] or any(each.kind in _NEEDED for each in outcome.parts)
-
-
-def _count(reply: ReplyToken, outcome: MailOutcome, now: str, *, needed: bool) -> tuple[bool, bool, ReplyToken]:
-    """Counts an answer to a token, unless it is `needed`: those are sent however many there were.
-
-    Returns whether it may be sent, whether it is the last one of the day that is not `needed`, and the token with the
-    new counts.
-    """
-    said: dict[str, Any] = json.loads(reply.answers)  # Any: JSON
-    today = now[:10]
-    answered = said.get(_ANSWERED, 0) if said.get(_DAY) == today else 0
-    speaks = tuple(outcome.parts) != SILENT
-    allowed = answered < ANSWERS_A_DAY or needed
-    if speaks and allowed:
-        said |= {_DAY: today, _ANSWERED: answered + (not needed), **outcome.counts}
-    last = speaks and not needed and answered + 1 == ANSWERS_A_DAY
-    return allowed or not speaks, last, replace(reply, answers=json.dumps(said, sort_keys=True))
 
 
 def _reason(error: UnreadableMailError) -> Text:

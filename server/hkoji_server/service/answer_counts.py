@@ -1,0 +1,53 @@
+"""How many answers a token gets in a day, and which answers nobody can do without."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, Final
+
+from hkoji_server.service.mail_cases import MailOutcome
+from hkoji_server.service.mail_results import SILENT, AnswerKind
+from hkoji_server.store.mail_values import Mailbox, ReplyToken
+
+ANSWERS_A_DAY: Final = 3
+"""How many answers a token gets in a UTC day, beside those that nobody can do without (`is_needed`)."""
+_NEEDED: Final = (
+    AnswerKind.ON_RECORD,
+    AnswerKind.WELCOME,
+    AnswerKind.DECLINED,
+    AnswerKind.CALLED_OFF,
+    AnswerKind.ASKED_BACK,
+    AnswerKind.CONFIRMED,
+)
+_ANSWERED: Final = "n"
+_DAY: Final = "day"
+
+
+def is_needed(outcome: MailOutcome, mailbox: Mailbox) -> bool:
+    """Tells whether an answer is sent however many there were before.
+
+    It is if the mail has changed something, or if the player cannot go on without the letter. What is on record is so
+    once for each token. An order that is asked back is sent to the letter that asks, and only a letter has a new
+    command address.
+    """
+    changed = outcome.mailbox or mailbox
+    settings = [(each.state, each.lang, each.cards, each.counter) for each in (changed, mailbox)]
+    return settings[0] != settings[1] or any(each.kind in _NEEDED for each in outcome.parts)
+
+
+def count_answer(reply: ReplyToken, outcome: MailOutcome, now: str, *, needed: bool) -> tuple[bool, bool, ReplyToken]:
+    """Counts an answer to a token, unless it is `needed`: those are sent however many there were.
+
+    Returns whether it may be sent, whether it is the last one of the day that is not `needed`, and the token with the
+    new counts.
+    """
+    said: dict[str, Any] = json.loads(reply.answers)  # Any: JSON
+    today = now[:10]
+    answered = said.get(_ANSWERED, 0) if said.get(_DAY) == today else 0
+    speaks = tuple(outcome.parts) != SILENT
+    allowed = answered < ANSWERS_A_DAY or needed
+    if speaks and allowed:
+        said |= {_DAY: today, _ANSWERED: answered + (not needed), **outcome.counts}
+    last = speaks and not needed and answered + 1 == ANSWERS_A_DAY
+    return allowed or not speaks, last, replace(reply, answers=json.dumps(said, sort_keys=True))
