@@ -27,6 +27,7 @@ from hkoji_server.mail.courier import LetterTaker, MailCourier
 from hkoji_server.mail.lmtp import LmtpDoor
 from hkoji_server.mail.password_file import read_password
 from hkoji_server.mail.receiving import Received, Receiving
+from hkoji_server.mail.resolver import TxtResolver, system_resolver
 from hkoji_server.mail.submission import SmtpSubmission
 from hkoji_server.mail.worker import MailWorker, work_at_intervals
 from hkoji_server.mail_settings import SmtpServer, read_lmtp, read_smtp
@@ -45,6 +46,7 @@ from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
 from hkoji_server.service.mail_cases import MailOutcome
 from hkoji_server.service.mail_parts import make_mail_parts
+from hkoji_server.service.mail_signatures import LookUp
 from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.offer_limits import OfferLimits
 from hkoji_server.service.player_choices import PlayerChoices
@@ -101,9 +103,10 @@ def assemble(
     origin: str,
     limits: RateLimits,
     submission: LetterTaker,
+    look_up: LookUp,
     metrics: MailMetrics | None = None,
 ) -> MailWork:
-    """Puts the parts together. `own` is the service's address, and `submission` takes letters."""
+    """Puts the parts together. `own` is the service's address, `submission` takes letters, and `look_up` asks DNS."""
     counts = _counts(metrics)
     time = ServiceTime(
         store,
@@ -149,6 +152,7 @@ def assemble(
         own=own,
         origin=origin,
         require=MailGrade(settings.mail_require),
+        look_up=look_up,
         per_day=settings.mail_per_day,
         per_hour=settings.mail_per_hour,
         **counts.processed,
@@ -226,6 +230,7 @@ async def _serve(settings: Settings, sources: ClockAndEntropy) -> int:
                 origin=origin,
                 limits=limits,
                 submission=submission,
+                look_up=TxtResolver(system_resolver()).look_up,
                 metrics=metrics,
             )
             # Nothing is taken before a time in which nothing could be taken has been recorded.

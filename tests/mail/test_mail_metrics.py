@@ -25,6 +25,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.mail.order_types import MailOrder, OrderKind
 from tests.mail.test_receiving import BOB, OWN, a_mail, report
 from tests.support.loops import run
+from tests.support.mail.list_world import ListedDns
 from tests.support.metrics import free_port, read
 from tests.support.new_database import copy_new_database
 from tests.support.stores import sqlite_at
@@ -61,6 +62,7 @@ class Counted:
             origin="https://h.example",
             limits=RateLimits(),
             submission=self.taker,
+            look_up=ListedDns().look_up,
             metrics=self.metrics,
         )
 

@@ -19,6 +19,7 @@ from tests.support.mail.mail_programs import MAIL_PROGRAMS
 from tests.support.mail.mail_table import MailTable, mail
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.reading import offered
+from tests.support.mail.signing import SigningProvider
 from tests.support.service import Player
 from tests.support.service_in_process import Clock
 
@@ -128,11 +129,9 @@ def test_asked_back_whatever_it_is_if_the_service_demands_a_signature(tmp_path: 
 
 
 def test_a_valid_signature_gives_the_better_grade(table: MailTable) -> None:
-    world = table.world
-    world.processes = False
     seq, _ = table.head()
-    world.take(mail("bob@example.org", table.to, table.line, number=7), table.to)
-    world.run(world.parts.orders.process(world.taken[-1], dkim=True))
+    table.bob.mailbox.signs = SigningProvider(table.world.dns.records)  # type: ignore[attr-defined] # it is a list
+    table.bob.answer(table.letter, table.line)
     assert table.alice.lines(table.game)[seq + 1].entry.body["mail"]["grade"] == "dkim"  # type: ignore[index, call-overload] # JSON
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.mail_commitment import TokenFields
+from hkoji.mail.mail_commitment import NO_DNS, TokenFields
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_types import MailOrder, OrderKind
 from hkoji_server.service.mail_results import SILENT, AnswerPart
@@ -39,6 +39,10 @@ class MailCase:
     game: SeatGame | None
     now: str
     own_key: bool = False
+    token: str = ""
+    """The token, as it stands in the letter that the mail answers."""
+    dns: bytes = NO_DNS
+    """The DNS answers by which its signatures are judged, in their one form; none until DNS was asked."""
 
 
 @dataclass(slots=True)
@@ -68,8 +72,8 @@ class DraftText(NamedTuple):
     """What a draft keeps: the orders of the mail with its grade, and what they have led to so far.
 
     `entry` is a submission, and `sig` and `statement` are a signed statement, as JSON has them. `salt` and `head` open
-    the commitment to the mail. `welcome` says that the player was new. `offered` is a game that was
-    made for the order, and `invited` the key of the player whom it invites.
+    the commitment to the mail, and `dns` are its DNS answers, in base64. `welcome` says that the player
+    was new. `offered` is a game that was made for the order, and `invited` the key of the player whom it invites.
     """
 
     orders: tuple[MailOrder, ...]
@@ -83,6 +87,7 @@ class DraftText(NamedTuple):
     welcome: bool = False
     offered: str = ""
     invited: str = ""
+    dns: str = ""
 
     @property
     def text(self) -> str:

@@ -18,11 +18,11 @@ from hkoji.game.course import Course
 from hkoji.game.held_keys import Gateway, MailClaim, read_gateway, require_strong_gateway
 from hkoji.game.submission import EntryDraft, Submission, draft_entry, draft_move, read_submission
 from hkoji.log import sshsig
-from hkoji.log.canonical import encode_base64
+from hkoji.log.canonical import encode, encode_base64
 from hkoji.log.game_statements import make_annul
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
-from hkoji.mail.mail_commitment import NO_DNS, mail_commitment
+from hkoji.mail.mail_commitment import mail_commitment
 from hkoji.mail.message import READER_VERSION
 from hkoji.mail.order_types import MailOrder, OrderKind
 from hkoji.messages.text import tell
@@ -33,6 +33,7 @@ from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.games import Games, MailArrival
 from hkoji_server.service.held_games import HeldGame, HeldGames
 from hkoji_server.service.mail_cases import DraftText, MailCase, read_draft
+from hkoji_server.service.mail_signatures import has_dkim
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailDraft, MailEvidence
 
@@ -70,6 +71,7 @@ class MailEntries:
 
         With a draft that commits to the mail, the mail is kept as its evidence. So whatever comes on record has it.
         """
+        draft = draft._replace(dns=encode_base64(case.dns))
         new = MailDraft(game, case.mail.digest, case.mailbox.name, draft.text, entropy)
         evidence = self._evidence(case, game, draft) if draft.commit else None
         return read_draft(await self._store.add_draft(new, evidence))
@@ -116,9 +118,7 @@ class MailEntries:
             body = entry_kinds.Join(entropy_commit(game, 1, entropy), gateway.key, None, gateway, claim)
             return self._draft(held, body, case)
 
-        return await self._keep_entry(
-            case, held, make, DraftText(orders, grade, welcome=welcome), case.mailbox.held_key, entropy
-        )
+        return await self._keep_entry(case, held, make, DraftText(orders, grade, welcome=welcome), gateway, entropy)
 
     async def open(
         self, case: MailCase, game: str, invite: entry_kinds.Invite, orders: tuple[MailOrder, ...], grade: MailGrade
@@ -132,7 +132,7 @@ class MailEntries:
             body = entry_kinds.Open(entropy_commit(game, 0, entropy), gateway.key, invite, gateway, claim)
             return self._draft(held, body, case)
 
-        return await self._keep_entry(case, held, make, DraftText(orders, grade), case.mailbox.held_key, entropy)
+        return await self._keep_entry(case, held, make, DraftText(orders, grade), gateway, entropy)
 
     async def gateway(self, key: str) -> Gateway:
         """Returns the newest certificate of a held key."""
@@ -157,7 +157,7 @@ class MailEntries:
             body = entry_kinds.Resign(claim) if order.kind is OrderKind.RESIGN else entry_kinds.Cancel(claim)
             return self._draft(held, body, case)
 
-        return await self._keep_entry(case, held, make, DraftText(orders, grade), _held_key(course, seat), None)
+        return await self._keep_entry(case, held, make, DraftText(orders, grade), _gateway(course, seat), None)
 
     def _draft(self, held: HeldGame, body: entry_kinds.EntryBody, case: MailCase) -> EntryDraft:
         by, at = case.mailbox.name, case.mail.received
@@ -169,13 +169,14 @@ class MailEntries:
         held: HeldGame,
         make: Callable[[MailClaim], EntryDraft],
         draft: DraftText,
-        key: str,
+        gateway: Gateway,
         entropy: str | None,
     ) -> DraftText:
         course = held.refereed.course
+        draft = draft._replace(grade=await self._grade(case, draft.grade, held, gateway))
         salt = self._sources.entropy(SALT_BYTES)
         commit = self._commit(case, course.setup.game, course.head, salt)
-        submission: Submission = make(MailClaim(commit, draft.grade)).sign(await self.signer(key))
+        submission: Submission = make(MailClaim(commit, draft.grade)).sign(await self.signer(gateway.key.text))
         draft = draft._replace(entry=submission.to_json(), salt=salt.hex(), head=course.head, commit=commit)
         return await self.keep(course.setup.game, case, draft, entropy)
 
@@ -189,12 +190,14 @@ class MailEntries:
         game, name = case.mail.game, case.mailbox.name
         draft = await self.kept(game, case.mail.digest)
         if draft is None:
-            course = (await self._held.read(game)).refereed.course
-            key = _held_key(course, course.setup.require_seat(name))
+            held = await self._held.read(game)
+            course = held.refereed.course
+            gateway = _gateway(course, course.setup.require_seat(name))
+            grade = await self._grade(case, grade, held, gateway)
             salt = self._sources.entropy(SALT_BYTES)
             claim = MailClaim(self._commit(case, course.setup.game, course.head, salt), grade)
             statement = make_annul(game=game, head=course.head, name=name, mail=claim)
-            signer = await self.signer(key)
+            signer = await self.signer(gateway.key.text)
             sig = encode_base64(signer.sign(sshsig.ANNUL, statement.message))
             made = DraftText(orders, grade, None, statement.text, sig, salt.hex(), course.head, claim.commit or "")
             draft = await self.keep(game, case, made)
@@ -213,9 +216,22 @@ class MailEntries:
             raise StorageError(tell("a held key is missing"), hint=tell("nothing was changed"))
         return PrivateKey.from_openssh(found.private.encode())
 
+    async def _grade(self, case: MailCase, grade: MailGrade, held: HeldGame, gateway: Gateway) -> MailGrade:
+        """Returns the grade that the log may claim: `dkim` only at its T, and for the mailbox that is certified there.
+
+        The entry before may be later than what was known when the mail was judged first. A mailbox that the player has
+        moved to is certified in new games only.
+        """
+        if grade is not MailGrade.DKIM:
+            return grade
+        text = encode(gateway.to_json())
+        found = await self._store.certificates(gateway.key.text)
+        certified = any(each.text == text and each.mailbox == case.mailbox.address.lower() for each in found)
+        return grade if certified and has_dkim(case, held.refereed.at) else MailGrade.TOKEN
+
     def _commit(self, case: MailCase, game: str, head: str, salt: bytes) -> str:
         fields = case.fields._replace(game=game, head=head)
-        return mail_commitment(fields, case.nonce, reader=READER_VERSION, raw=case.mail.raw, dns=NO_DNS, salt=salt)
+        return mail_commitment(fields, case.nonce, reader=READER_VERSION, raw=case.mail.raw, dns=case.dns, salt=salt)
 
     def _evidence(self, case: MailCase, game: str, draft: DraftText) -> MailEvidence:
         return MailEvidence(
@@ -224,7 +240,7 @@ class MailEntries:
             head=draft.head,
             name=case.mailbox.name,
             raw=case.mail.raw,
-            dns=NO_DNS,
+            dns=case.dns,
             salt=draft.salt,
             nonce=case.nonce,
             purpose=case.fields.purpose.value,
@@ -234,9 +250,12 @@ class MailEntries:
         )
 
 
-def _held_key(course: Course, seat: Seat) -> str:
-    """Returns the key that the service holds for a seat. Raises `IllegalError` if the player has one of their own."""
+def _gateway(course: Course, seat: Seat) -> Gateway:
+    """Returns the certificate of the key that the service holds for a seat.
+
+    Raises `IllegalError` if the player has only one of their own.
+    """
     held_key = course.setup.held_key(seat)
     if held_key is None:
         raise IllegalError(SIGNS_NO_MORE, hint=tell("nothing was changed; play on with your own key"))
-    return held_key.gateway.key.text
+    return held_key.gateway

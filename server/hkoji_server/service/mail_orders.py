@@ -8,6 +8,7 @@ decided once, whatever is killed when.
 from __future__ import annotations
 
 import json
+from binascii import a2b_base64
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -25,6 +26,7 @@ from hkoji.mail.order_purposes import counts, is_for_any, may_order
 from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.mail.orders import read_orders
 from hkoji.messages.text import Text, quoted, tell
+from hkoji_server.log import log
 from hkoji_server.service.answer_counts import count_answer, is_needed
 from hkoji_server.service.confirmations import is_silent
 from hkoji_server.service.mail_cases import MailCase, MailOutcome
@@ -33,6 +35,7 @@ from hkoji_server.service.mail_entries import MailEntries
 from hkoji_server.service.mail_results import SILENT, AnswerKind, mark_last, part, shown_line, write_result
 from hkoji_server.service.mail_rights import demanded_grade, refusal, too_weak
 from hkoji_server.service.mail_settings_commands import stop_fields
+from hkoji_server.service.mail_signatures import LookUp, ask_dns, dkim_seen_after, has_dkim
 from hkoji_server.service.mail_tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.mail_verdicts import (
     ASKED_OF_OTHERS,
@@ -58,7 +61,7 @@ _CURRENT: Final = "current"
 class MailOrders:
     """Processes mails, one at a time of each name. `require` is the least grade that the service takes.
 
-    `count` is called with the way of each mail and what has become of it.
+    `look_up` asks DNS. `count` is called with the way of each mail and what has become of it.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class MailOrders:
         time: ServiceTime,
         *,
         require: MailGrade,
+        look_up: LookUp,
         count: Callable[[MailVia, MailOutcome], None] = lambda *_: None,
     ) -> None:
         self._store = store
@@ -80,13 +84,13 @@ class MailOrders:
         self._tokens = tokens
         self._time = time
         self._require = require
+        self._look_up = look_up
         self._count = count
 
-    async def process(self, number: int, *, dkim: bool | None = None) -> tuple[AnswerKind, ...]:
+    async def process(self, number: int) -> tuple[AnswerKind, ...]:
         """Processes a mail that has come, and returns what its answer says; nothing if it is closed already.
 
-        `dkim` says whether the mail has a valid DKIM signature that is aligned and bound to its token; None if nobody
-        has looked. Raises `StorageError`, `ClockError`, or anything else if it has to be processed again.
+        Raises `StorageError`, `ClockError`, or anything else if it has to be processed again.
         """
         mail = await self._store.incoming(number)
         if mail is None or mail.state != "new":
@@ -104,15 +108,18 @@ class MailOrders:
         if reply is None:
             outcome = await self._current(mailbox, header, now)
         else:
-            outcome = await self._answer(mail, mailbox, header, reply, now, dkim=dkim)
+            outcome = await self._answer(mail, mailbox, header, reply, now)
         if sender_of(header, mailbox.address) is MailSender.REGISTERED:
             changed = outcome.mailbox or mailbox
             heard = changed.heard
             # Anybody can write in the name of somebody else, but has no token. After a long silence only `yes` counts.
             if reply is not None and (outcome.speaks or not is_silent(mailbox, mail.received)):
                 heard = max(heard or "", mail.received)
-            outcome.mailbox = replace(changed, heard=heard, paused=None)
+            seen = changed.dkim_seen if reply is None else dkim_seen_after(mailbox, outcome, Purpose(reply.purpose))
+            outcome.mailbox = replace(changed, heard=heard, paused=None, dkim_seen=seen)
         said = await self._close(mail, mailbox, outcome, now)
+        if mailbox.dkim_seen and outcome.mailbox is not None and not outcome.mailbox.dkim_seen:
+            log.warning("a mailbox has lost its DKIM signatures: none are expected of it any more", mail=number)
         self._count(mail.via, outcome)
         return said
 
@@ -143,28 +150,17 @@ class MailOrders:
     # --- to a token -----------------------------------------------------------------------------------------------
 
     async def _answer(
-        self,
-        mail: IncomingMail,
-        mailbox: Mailbox,
-        header: MailHeader,
-        reply: ReplyToken,
-        now: str,
-        *,
-        dkim: bool | None,
+        self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, reply: ReplyToken, now: str
     ) -> MailOutcome:
         case = await self._case(mail, mailbox, header, reply, now)
         draft = await self._entries.kept(mail.game or NO_GAME, mail.digest)
         if draft is not None:  # it was obeyed before, and closing it is all that may be left
-            return await self._do(case, draft.orders, draft.grade)
+            return await self._do(replace(case, dns=a2b_base64(draft.dns)), draft.orders, draft.grade)
         sender = sender_of(header, mailbox.address)
-        # Who has the token of a `yes` reads the mailbox, and enters nothing with it.
-        again = case.fields.purpose in (Purpose.AGAIN, Purpose.YES)
-        require = demanded_grade(case.game, self._require)
-        verdict = judge_mail(sender, dkim=dkim, had_dkim=mailbox.dkim_seen > 0, require=require, again=again)
         said = json.loads(reply.answers)
         if mailbox.state == "moved":
             return MailOutcome()
-        if verdict.treatment is Treatment.NOTHING:
+        if sender is MailSender.UNREADABLE:
             fault = header.sender_fault or header.message_id_fault
             if said.get(_ODD) or mailbox.state in SHUT:
                 return MailOutcome()
@@ -174,7 +170,7 @@ class MailOrders:
         unlocks = mailbox.state == "locked" and case.fields.purpose is Purpose.YES
         if mailbox.state in SHUT and not unlocks:
             return MailOutcome([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT)
-        outcome = await self._obey(case, verdict)
+        outcome = await self._obey(case, sender)
         if sender is MailSender.OTHER:
             outcome.counts[_OTHERS] = said.get(_OTHERS, 0) + 1
         return outcome
@@ -196,9 +192,9 @@ class MailOrders:
         player = await self._store.player(reply.name)
         own_key = player is not None and await self._store.held_key(player.key) is None
         good = is_good(reply, mailbox, mail.received, None if game is None else (game.course, game.place))
-        return MailCase(mail, mailbox, header, reply, fields, issued.nonce, good, game, now, own_key)
+        return MailCase(mail, mailbox, header, reply, fields, issued.nonce, good, game, now, own_key, issued.text)
 
-    async def _obey(self, case: MailCase, verdict: MailVerdict) -> MailOutcome:
+    async def _obey(self, case: MailCase, sender: MailSender) -> MailOutcome:
         """Reads the orders of a mail, and does them if they count."""
         try:
             read = _read(case)
@@ -206,11 +202,11 @@ class MailOrders:
             return MailOutcome([part(AnswerKind.UNREADABLE, reason=_reason(error))])
         if isinstance(read, OrderFault):
             return _not_understood(read) if case.good else self._over(case)
-        outcome = await self._judged(case, read, verdict)
+        outcome = await self._judged(case, read, sender)
         outcome.orders = read
         return outcome
 
-    async def _judged(self, case: MailCase, read: tuple[MailOrder, ...], verdict: MailVerdict) -> MailOutcome:
+    async def _judged(self, case: MailCase, read: tuple[MailOrder, ...], sender: MailSender) -> MailOutcome:
         """Does the orders of a mail if they count."""
         if not case.good and not all(is_for_any(each.kind) for each in read):
             return self._over(case)
@@ -222,6 +218,9 @@ class MailOrders:
         for each in read:
             if (why_not := refusal(each.kind, case)) is not None:
                 return _refused(each, why_not)
+        if sender is MailSender.REGISTERED:  # only now is it known that its signature matters
+            case = await ask_dns(case, self._look_up)
+        verdict = self._verdict(case, sender)
         if verdict.treatment is Treatment.ASKED_BACK:
             assert verdict.why is not None
             return await self._ask_back(case, read, verdict.why)
@@ -231,6 +230,16 @@ class MailOrders:
         if not all(counts(each.kind, case.fields) for each in read):
             return await self._ask_back(case, read, AskedWhy.FINAL)
         return await self._do(case, read, verdict.grade)
+
+    def _verdict(self, case: MailCase, sender: MailSender) -> MailVerdict:
+        return judge_mail(
+            sender,
+            dkim=sender is MailSender.REGISTERED and has_dkim(case),
+            had_dkim=case.mailbox.dkim_seen > 0,
+            require=demanded_grade(case.game, self._require),
+            # Who has the token of a `yes` reads the mailbox, and enters nothing with it.
+            again=case.fields.purpose in (Purpose.AGAIN, Purpose.YES),
+        )
 
     async def _do(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> MailOutcome:
         outcome = await self._commands.obey(case, orders, grade)

@@ -22,6 +22,7 @@ from hkoji_server.service.mail_new_games import NewGameCommands
 from hkoji_server.service.mail_orders import MailOrders
 from hkoji_server.service.mail_registrar import Registrar
 from hkoji_server.service.mail_settings_commands import SettingCommands
+from hkoji_server.service.mail_signatures import LookUp
 from hkoji_server.service.mail_tokens import MailTokens
 from hkoji_server.service.seat_games import SeatGames
 from hkoji_server.service.service_time import ServiceTime
@@ -49,6 +50,7 @@ def make_mail_parts(
     own: OwnAddress,
     origin: str,
     require: MailGrade,
+    look_up: LookUp,
     per_day: int,
     per_hour: int,
     count: Callable[[MailVia, MailOutcome], None] = lambda *_: None,
@@ -56,8 +58,8 @@ def make_mail_parts(
     """Returns the use cases of mail over those of the service.
 
     `own` is the service's mail address, `origin` its address for browsers. `require` is the least grade of a mail that
-    counts. `per_day` letters a day go to one mailbox, and `per_hour` an hour to all. `count` is called with the
-    way of each mail and what has become of it.
+    counts, and `look_up` asks DNS. `per_day` letters a day go to one mailbox, and `per_hour` an
+    hour to all. `count` is called with the way of each mail and what has become of it.
     """
     tokens, seats = MailTokens(store), SeatGames(store, held, time)
     entries = MailEntries(store, held, games, statements, sources)
@@ -67,6 +69,6 @@ def make_mail_parts(
         NewGameCommands(store, entries, games, players, tokens),
         ConfirmationCommands(store, players),
     )
-    orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, count=count)
+    orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, look_up=look_up, count=count)
     letters = LetterFacts(store, seats, tokens, time, own=own, origin=origin, per_day=per_day, per_hour=per_hour)
     return MailParts(orders, letters)

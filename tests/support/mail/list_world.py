@@ -50,6 +50,7 @@ from hkoji.manual.catalogues import load_speaker
 from hkoji.rules.protocol import Ruleset
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter, letters
+from tests.support.mail.signing import SigningProvider
 from tests.support.service import Player
 from tests.support.service_in_process import Clock, Inside, drawn, inside
 
@@ -69,15 +70,32 @@ class ListedMailbox:
     address: str
     world: ListWorld
     letters: list[bytes] = field(default_factory=list)
+    signs: SigningProvider | None = None
+    """Signs the mails that are sent with DKIM."""
 
     def send(self, raw: bytes, to: Iterable[str]) -> None:
         """Hands a message over to the service."""
+        if self.signs is not None:
+            raw = self.signs(raw, self.world.run(self.world.time.now()))
         for recipient in to:
             self.world.take(raw, recipient)
 
     def received(self) -> list[bytes]:
         """All letters so far."""
         return list(self.letters)
+
+
+@dataclass
+class ListedDns:
+    """DNS as a dictionary, and the names for which it was asked."""
+
+    records: dict[str, tuple[bytes, ...]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    async def look_up(self, names: Sequence[str]) -> dict[str, tuple[bytes, ...]]:
+        """Returns what there is of these names."""
+        self.asked += names
+        return {name: self.records[name] for name in names if name in self.records}
 
 
 @dataclass
@@ -129,6 +147,7 @@ class ListWorld:
     seed_due: asyncio.Queue[str]
     keeper: Keeper
     parts: MailParts
+    dns: ListedDns
     lists: dict[str, ListedMailbox] = field(default_factory=dict)
     processes: bool = True
     """Whether a mail is processed as soon as it is kept."""
@@ -162,7 +181,7 @@ class ListWorld:
 
     def restart(self, store: Store) -> None:
         """Puts another mail process in the place of this one: nothing that was in its memory is left."""
-        new = self.run(_make(self.service, store, MailGrade.TOKEN, 20, 500, self.outage_after))
+        new = self.run(_make(self.service, store, MailGrade.TOKEN, 20, 500, self.outage_after, self.dns))
         new.delivery.couriers["mail"] = self.courier
         self.delivery, self.time, self.held = new.delivery, new.time, new.held
         self.players, self.seeds, self.keeper, self.parts = new.players, new.seeds, new.keeper, new.parts
@@ -173,7 +192,7 @@ class ListWorld:
         opened = self.service.store()
         store = self.run(opened.__aenter__())
         try:
-            other = self.run(_make(self.service, store, MailGrade.TOKEN, 20, 500, self.outage_after))
+            other = self.run(_make(self.service, store, MailGrade.TOKEN, 20, 500, self.outage_after, self.dns))
             other.lists, other.delivery.couriers["mail"] = self.lists, ListCourier(other)
             yield other
         finally:
@@ -314,7 +333,7 @@ def list_world(
         opened = service.store()
         store = service.runner.run(opened.__aenter__())
         try:
-            world = service.runner.run(_make(service, store, require, per_day, per_hour, outage_after))
+            world = service.runner.run(_make(service, store, require, per_day, per_hour, outage_after, ListedDns()))
             world.delivery.couriers["mail"] = ListCourier(world)
             yield world
         finally:
@@ -322,7 +341,7 @@ def list_world(
 
 
 async def _make(
-    service: Inside, store: Store, require: MailGrade, per_day: int, per_hour: int, outage_after: int
+    service: Inside, store: Store, require: MailGrade, per_day: int, per_hour: int, outage_after: int, dns: ListedDns
 ) -> ListWorld:
     sources = ClockAndEntropy(service.clock, drawn(f"mail {next(_PROCESSES)}"), service.clock.elapsed)
     key, origin = await identify(store, sources, None, "http://inside")
@@ -358,6 +377,7 @@ async def _make(
         own=OWN,
         origin=origin,
         require=require,
+        look_up=dns.look_up,
         per_day=per_day,
         per_hour=per_hour,
     )
@@ -365,7 +385,7 @@ async def _make(
     seeds = HeldSeeds(store, held, games, sources)
     keeper = Keeper(store, held, time, sources, key, slack=120, ways=(Way.MAIL,))
     return ListWorld(
-        service, store, delivery, time, held, players, seeds, seed_due, keeper, parts, outage_after=outage_after
+        service, store, delivery, time, held, players, seeds, seed_due, keeper, parts, dns, outage_after=outage_after
     )
 
 
