@@ -11,6 +11,7 @@ import signal
 import sys
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -24,13 +25,15 @@ from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.mail.courier import LetterTaker, MailCourier
+from hkoji_server.mail.imap import ImapPoller, OpenSession, pace_of, poll_at_intervals
+from hkoji_server.mail.imap_session import open_session
 from hkoji_server.mail.lmtp import LmtpDoor
 from hkoji_server.mail.password_file import read_password
 from hkoji_server.mail.receiving import Received, Receiving
 from hkoji_server.mail.resolver import TxtResolver, system_resolver
 from hkoji_server.mail.submission import SmtpSubmission
 from hkoji_server.mail.worker import MailWorker, work_at_intervals
-from hkoji_server.mail_settings import SmtpServer, read_lmtp, read_smtp
+from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
 from hkoji_server.process.mail_metrics import MailMetrics, watch_queue
 from hkoji_server.process.server import tell_systemd
 from hkoji_server.process.stderr_log import configure_logging
@@ -114,6 +117,7 @@ def assemble(
         outage_after=settings.outage_after,
         way=Way.MAIL,
         unprocessed=store.oldest_unprocessed_mail,
+        polled=settings.mail_imap is not None,
     )
     held = HeldGames(store, settings.cached_games)
     answers = InvitationAnswers(store, held, time, key)
@@ -211,7 +215,9 @@ async def _serve(settings: Settings, sources: ClockAndEntropy) -> int:
     own = own_address(settings)
     assert own is not None
     server = read_smtp(settings.mail_smtp)
-    submission = SmtpSubmission(server, _password(settings, server), greeting=own.host)
+    smtp_password = _password(server.user, settings.mail_smtp_password_file, "mail_smtp")
+    submission = SmtpSubmission(server, smtp_password, greeting=own.host)
+    open_mailbox = _mailbox_of(settings)
     location = location_of(settings)
     limits = _limits(settings)
     metrics = MailMetrics() if settings.mail_metrics else None
@@ -235,7 +241,11 @@ async def _serve(settings: Settings, sources: ClockAndEntropy) -> int:
             )
             # Nothing is taken before a time in which nothing could be taken has been recorded.
             await parts.time.beat()
-            return await _work(store, settings, sources, parts, own, metrics)
+            polled = None
+            if open_mailbox is not None and settings.mail_imap is not None:
+                place = read_imap(settings.mail_imap).place
+                polled = ImapPoller(store, parts.time, sources, parts.receiving, own, place, open_mailbox)
+            return await _work(store, settings, sources, parts, own, metrics, polled)
     finally:
         limits.close()
 
@@ -247,12 +257,13 @@ async def _work(
     parts: MailWork,
     own: OwnAddress,
     metrics: MailMetrics | None,
+    polled: ImapPoller | None,
 ) -> int:
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, _stop, stopped, each)
     door = LmtpDoor(_Desk(parts.receiving, own), own.host)
-    place = "" if settings.mail_lmtp is None else await door.open(read_lmtp(settings.mail_lmtp))
+    place = "" if settings.lmtp is None else await door.open(read_lmtp(settings.lmtp))
     ending = asyncio.Event()
     working = asyncio.create_task(work_at_intervals(parts.worker, parts.kept, ending))
     tasks = [
@@ -264,6 +275,7 @@ async def _work(
             deliver_at_intervals(parts.delivery),
             tidy_at_intervals(store, sources, settings.offer_lifetime, settings.mail_keep_days),
             *([] if metrics is None else [watch_queue(store, sources, metrics)]),
+            *([] if polled is None else [poll_at_intervals(polled, pace_of(settings.outage_after))]),
         )
     ]
     _say_ready(settings, own, place)
@@ -295,7 +307,13 @@ def _stop(stopped: asyncio.Future[int], number: int) -> None:
 def _say_ready(settings: Settings, own: OwnAddress, place: str) -> None:
     location = location_of(settings)
     data = settings.data if isinstance(location, Path) else f"the {show_location(location)}"
-    at = f" at {place}" if place else " from pipes"
+    at = " and".join(
+        [
+            *([f" at {place}"] if place else []),
+            *([f" from a mailbox at {read_imap(settings.mail_imap).host}"] if settings.mail_imap else []),
+        ]
+        or [" from pipes"]
+    )
     with suppress(OSError):  # it also runs if stderr cannot be written
         said = f"hkoji takes mail for {own.mailbox}{at}, data in {data}; stop it with Ctrl-C\n"
         print(said, end="", file=sys.stderr, flush=True)
@@ -311,14 +329,23 @@ async def _identity(store: Store, sources: ClockAndEntropy, origin: str | None) 
     return await identify(store, sources, origin, origin or "")
 
 
-def _password(settings: Settings, server: SmtpServer) -> str | None:
-    """Returns the password for the mail server. Raises `UsageError` if it has a user and no password, or vice versa."""
-    if (server.user is None) != (settings.mail_smtp_password_file is None):
+def _password(user: str | None, file: Path | None, setting: str) -> str | None:
+    """Returns the password of a user. Raises `UsageError` if there is a user and no password, or vice versa."""
+    if (user is None) != (file is None):
         raise UsageError(
-            tell("mail_smtp needs a user and a password, or neither of them"),
-            hint=tell("as in smtps://user@mail.example, with the setting mail_smtp_password_file"),
+            tell("{setting} needs a user and a password, or neither of them", setting=setting),
+            hint=tell("name the user in {setting}, and give the password by {setting}_password_file", setting=setting),
         )
-    return read_password(settings.mail_smtp_password_file, "mail_smtp")
+    return read_password(file, setting)
+
+
+def _mailbox_of(settings: Settings) -> OpenSession | None:
+    """Returns what connects to the mailbox that is read by IMAP, if there is one. Raises as `_password` does."""
+    if settings.mail_imap is None:
+        return None
+    server = read_imap(settings.mail_imap)
+    password = _password(server.user, settings.mail_imap_password_file, "mail_imap")
+    return partial(open_session, server, password or "")
 
 
 def _limits(settings: Settings) -> RateLimits:

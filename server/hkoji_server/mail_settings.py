@@ -20,6 +20,9 @@ _HOST: Final = re.compile(
 _PLACE: Final = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[A-Za-z0-9.-]+)):(?P<port>[0-9]{1,5})")
 _PORTS: Final = {"smtp": 25, "smtps": 465, "imap": 143, "imaps": 993}
 
+DONE_FOLDER: Final = "hkoji-done"
+"""The folder of a mailbox into which mails are put that are done with."""
+
 
 class MailDelimiter(StrEnum):
     """What stands between the local part of the service's address and a token."""
@@ -109,6 +112,8 @@ def read_imap(text: str) -> ImapServer:
     folder = unquote(url.path.removeprefix("/")) or "INBOX"
     if url.user is None or not folder.isprintable():
         raise ValueError(like)
+    if folder == DONE_FOLDER:
+        raise ValueError("that folder is for mails that are done with")
     if url.scheme == "imap" and not is_loopback(url.host):
         raise ValueError("off this machine it needs TLS, as in imaps://user@mail.example/INBOX")
     return ImapServer(url.host, url.port, url.user, folder, url.scheme == "imaps")

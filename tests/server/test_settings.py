@@ -155,6 +155,7 @@ def test_no_addresses(text: str) -> None:
         ({"mail_imap": "imap://me@127.0.0.1.example/INBOX"}, "mail_imap: off this machine it needs TLS"),
         ({"mail_imap": "imap://me@192.168.0.9/INBOX"}, "mail_imap: off this machine it needs TLS"),
         ({"mail_imap": "imaps://me:s3cret@mail.example/INBOX"}, "mail_imap: a password is read from"),
+        ({"mail_imap": "imaps://me@mail.example/hkoji-done"}, "mail_imap: that folder is for mails that are done"),
         ({"mail_imap": "imaps://m%20e@mail.example"}, "mail_imap: the name of the user"),
         ({"mail_delimiter": "_"}, "mail_delimiter"),
         ({"mail_require": "spf"}, "mail_require"),

@@ -16,9 +16,10 @@ from typing import Final
 from hkoji.errors import ClockError, UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import read_bounce
+from hkoji.mail.fields import LONGEST_MAIL, split_header, with_newlines
 from hkoji.mail.header import automatic_reason, find_token, read_header
 from hkoji.mail.mail_commitment import token_digest
-from hkoji.mail.mail_types import MailHeader
+from hkoji.mail.mail_types import Automatic, Bounce, MailHeader
 from hkoji.mail.message import without_trace
 from hkoji.messages.text import tell
 from hkoji_server.log import log
@@ -121,18 +122,21 @@ class Receiving:
             return Received.NOT_OURS
         header = _header_of(sent.raw)
         found = self._token(sent, header)
-        if sent.null_sender or self._is_bounce_address(sent.recipient):
-            return await self._take_bounce(sent)
+        reason = automatic_reason(sent.raw)
+        bounce = _bounce_in(sent, reason)
+        if sent.null_sender or bounce is not None or self._is_bounce_address(sent.recipient):
+            return await self._take_bounce(sent, bounce)
         own = header is not None and header.sender is not None and self._own.is_ours(header.sender)
         if own and found is not None and await self._take_probe(found, sent):
             return Received.PROBE
-        if automatic_reason(sent.raw) is not None:
+        if reason is not None:
             return Received.AUTOMATIC
         if own:
             return Received.OWN
         return await self._keep(sent, header, found)
 
     def _token(self, sent: _Sent, header: MailHeader | None) -> Found | None:
+        header = header or _header_alone(sent.raw)
         if header is None:  # then only the envelope tells which letter it answers
             return self._own.find_in_address(sent.recipient)
         return find_token(header, sent.recipient, self._own)
@@ -141,16 +145,12 @@ class Receiving:
         found = self._own.find_in_address(recipient)
         return found is not None and found.bounce
 
-    async def _take_bounce(self, sent: _Sent) -> Received:
+    async def _take_bounce(self, sent: _Sent, bounce: Bounce | None) -> Received:
         """Notes a report about a letter; everything else from nobody, or to an address for reports, is dropped.
 
         A report comes from nobody, to the sender of the letter's envelope. What it quotes counts only where that is
         the same address for all letters.
         """
-        try:
-            bounce = None if sent.null_sender is False else read_bounce(sent.raw)
-        except UnreadableMailError:
-            bounce = None
         if bounce is None:
             return Received.NULL_SENDER
         if self._own.delimiter:
@@ -183,7 +183,7 @@ class Receiving:
         # Who answers to all of our addresses in a letter sends the same mail twice, and has written one.
         recipient = sent.recipient if found is None else self._own.with_token(found.token)
         for _ in range(_TRIES):
-            at = await self._time.time_of_record()
+            at = await self._time.time_of_arrival()
             new = NewMail(
                 digest=digest_of(recipient, sent.raw),
                 via=sent.via,
@@ -222,5 +222,24 @@ def digest_of(recipient: str, raw: bytes) -> str:
 def _header_of(raw: bytes) -> MailHeader | None:
     try:
         return read_header(raw)
+    except UnreadableMailError:
+        return None
+
+
+def _header_alone(raw: bytes) -> MailHeader | None:
+    """Returns the header of a mail that may be too long."""
+    header, _ = split_header(with_newlines(raw[:LONGEST_MAIL]))
+    return _header_of(header + b"\n\n")
+
+
+def _bounce_in(sent: _Sent, reason: Automatic | None) -> Bounce | None:
+    """Returns the report about a letter that a mail is; None for others, and if somebody has sent it.
+
+    If nobody knows whether its sender is null, as in some mailboxes, only a mail of a program can be one.
+    """
+    if sent.null_sender is False or (sent.null_sender is None and reason is None):
+        return None
+    try:
+        return read_bounce(sent.raw)
     except UnreadableMailError:
         return None
