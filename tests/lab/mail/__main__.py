@@ -3,6 +3,7 @@
     python -m tests.lab.mail post           the mail servers themselves, with a sink in the service's place
     python -m tests.lab.mail play --game hanamikoji --lang en --seats mail,cli --in-process
     python -m tests.lab.mail play --game geishas-road --lang it --seats mail,mail
+    python -m tests.lab.mail play --receive imap --address club@players.example --delimiter none
     python -m tests.lab.mail checks         the clock, the pipe, a mail process that is away; with mailboxes in memory
     python -m tests.lab.mail letters 1000 FOLDER    many letters of random games as files, with what is wrong with them
     python -m tests.lab.mail loops          what answers by itself, forwards or comes back
@@ -25,6 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.lab.mail import dovecot
 from tests.lab.mail.checks import CHECKS
 from tests.lab.mail.failing import run_failures
 from tests.lab.mail.kill import run_kills
@@ -34,7 +36,8 @@ from tests.lab.mail.mail_world import UNHURRIED, MailWorld
 from tests.lab.mail.namespaces import FOLDER, enter, run_inside
 from tests.lab.mail.play import WantedGame, judge, play_by_mail
 from tests.lab.mail.post import check_post
-from tests.lab.mail.real_post_office import DOOR, SMTP, RealPostOffice
+from tests.lab.mail.real_post_office import DOOR, PROVIDER, SMTP, RealPostOffice
+from tests.lab.mail.real_post_office import PLAYERS as PLAYERS_DOMAIN
 from tests.lab.mail.written import write_letters
 from tests.support.mail.in_process import MemoryPostOffice
 from tests.support.mail.post_office import PostOffice
@@ -42,6 +45,7 @@ from tests.support.metrics import free_port
 
 SEATS: Final = {"mail,cli": ("mail", "cli"), "cli,mail": ("mail", "cli"), "mail,mail": ("mail", "mail")}
 _SHOWN: Final = 20
+_ANEW: Final = "the mailbox numbers its mails anew"
 
 
 def main(words: list[str]) -> int:
@@ -61,7 +65,7 @@ def main(words: list[str]) -> int:
     if given.command == "post":
         wrong = check_post(office)
     else:
-        world = MailWorld(folder, DOOR, SMTP, UNHURRIED, wait=0 if given.command == "play" else 1)
+        world = _world(folder, office, given)
         try:
             wrong = _COMMANDS[given.command](world, office, given)
         finally:
@@ -71,6 +75,26 @@ def main(words: list[str]) -> int:
     if wrong:
         print(office.log[-6000:])
     return _told(wrong)
+
+
+def _world(folder: Path, office: RealPostOffice, given: argparse.Namespace) -> MailWorld:
+    """The service, with the mail servers beside it or, with `--receive imap`, with a mailbox of the provider."""
+    wait = 0 if given.command == "play" else 1
+    if given.command != "play" or given.receive == "lmtp":
+        return MailWorld(folder, DOOR, SMTP, UNHURRIED, wait=wait)
+    password = folder / "password"
+    password.touch(0o600)
+    password.write_text(f"{dovecot.PASSWORD}\n")
+    name, _, _ = given.address.partition("@")
+    office.open(name)
+    settings = {
+        **UNHURRIED,
+        "mail": given.address,
+        "mail_delimiter": given.delimiter,
+        "mail_imap": dovecot.read_by_imap(name),
+        "mail_imap_password_file": str(password),
+    }
+    return MailWorld(folder, None, PROVIDER, settings, wait=wait)
 
 
 def _check(names: Sequence[str]) -> int:
@@ -140,6 +164,9 @@ def _parser() -> argparse.ArgumentParser:
     play.add_argument("--lang", choices=("en", "it"), default="en")
     play.add_argument("--seats", choices=tuple(SEATS), default="mail,cli", help="of one of each, the cli is the host")
     play.add_argument("--in-process", action="store_true", help="with mailboxes in memory")
+    play.add_argument("--receive", choices=("lmtp", "imap"), default="lmtp", help="how mail comes to the service")
+    play.add_argument("--address", default=f"play@{PLAYERS_DOMAIN}", help="of the service, with --receive imap")
+    play.add_argument("--delimiter", choices=("+", "none"), default="+", help="with --receive imap")
     play.add_argument("--seed", type=int, default=1)
     play.add_argument("--output", type=Path, default=Path("g.jsonl"), help="where the log is written")
     return parser
@@ -164,7 +191,19 @@ def _play_in_process(given: argparse.Namespace) -> int:
 
 def _play(world: MailWorld, office: PostOffice, given: argparse.Namespace) -> list[str]:
     world.start_mail()
-    done = play_by_mail(world, office, WantedGame(given.game, given.lang, SEATS[given.seats], given.seed))
+    wanted, again = WantedGame(given.game, given.lang, SEATS[given.seats], given.seed), 0
+
+    def number_anew() -> None:
+        nonlocal again
+        again = dovecot.number_anew(given.address.partition("@")[0])
+        print(f"---- the mailbox has new numbers for its {again} mails", flush=True)
+
+    if given.receive == "lmtp":
+        done = play_by_mail(world, office, wanted)
+    else:
+        done = play_by_mail(world, office, wanted, midway=number_anew)
+        if not again or _ANEW not in world.log:
+            done.wrong.append("the service has not read its mailbox again")
     judge(world, done, given.output)
     print(done.audit)
     print(

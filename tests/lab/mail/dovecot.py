@@ -73,6 +73,24 @@ def add(name: str) -> None:
     subprocess.run(["chown", f"{_UID}:{_UID}", str(home)], check=True)
 
 
+def read_by_imap(name: str) -> str:
+    """Returns the setting of a service that reads a mailbox."""
+    return f"imap://{name}@127.0.0.2/INBOX"
+
+
+def number_anew(name: str) -> int:
+    """Gives all mails of a mailbox other numbers, as after a restored backup: those that were put away are back.
+
+    Returns how many there are.
+    """
+    mails = _HOME / name / "mail"
+    for each in (mails / ".hkoji-done").glob("[cn][ue][rw]/*"):
+        each.rename(mails / "new" / each.name.partition(":")[0])
+    for each in mails.glob("dovecot*"):
+        each.unlink()
+    return len([*mails.glob("[cn][ue][rw]/*")])
+
+
 def give_rules(name: str, sieve: str) -> None:
     """Gives a mailbox rules in Sieve: a vacation, a redirection."""
     path = _HOME / name / "rules.sieve"

@@ -20,20 +20,21 @@ ADDRESS: Final = "play@hkoji.example"
 _PATIENCE: Final = 60
 UNHURRIED: Final = {"mail_per_day": "100000", "mail_per_hour": "1000000"}
 """Settings for players who play a game in a minute: they get as many letters in a day as others in weeks."""
+_READY: Final = "hkoji takes mail for"
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class MailWorld:
     """The service, its mail process, and the homes of players below `folder`.
 
-    `door` is where the mail process takes mail, `smtp` where it hands letters over. `settings` are further ones of the
-    service, by name. A letter about a turn waits for `wait` seconds.
+    `door` is where the mail process takes mail, if that is not a mailbox, and `smtp` where it hands letters over.
+    `settings` are further ones of the service, by name. A letter about a turn waits for `wait` seconds.
     """
 
     def __init__(
         self,
         folder: Path,
-        door: tuple[str, int],
+        door: tuple[str, int] | None,
         smtp: tuple[str, int],
         settings: Mapping[str, str] = _NONE,
         wait: int = 1,
@@ -44,7 +45,7 @@ class MailWorld:
         given = {
             "workers": "1",
             "mail": ADDRESS,
-            "mail_lmtp": f"{door[0]}:{door[1]}",
+            **({} if door is None else {"mail_lmtp": f"{door[0]}:{door[1]}"}),
             "mail_smtp": f"smtp://{smtp[0]}:{smtp[1]}",
             **settings,
         }
@@ -61,7 +62,8 @@ class MailWorld:
         return self._log.read_text() if self._log.exists() else ""
 
     def start_mail(self, program: Sequence[str] = ()) -> None:
-        """Starts the mail process, or a `program` that behaves alike, and waits until its door is open."""
+        """Starts the mail process, or a `program` that behaves alike, and waits until it takes mail."""
+        logged = len(self.log)
         words = ["admin", "mail", "run", "--data", str(self.data)]
         environment = {**os.environ, **UNLIMITED_ENVIRONMENT, **self._settings, "PYTHONUNBUFFERED": "1"}
         if program:
@@ -70,15 +72,10 @@ class MailWorld:
         else:
             self.mail = ForkedCall(run_quick, self._wait, words, self._log, environment)
         end = time.monotonic() + _PATIENCE
-        while not self._listens():
+        while not (_READY in self.log[logged:] if self._door is None else _listens(self._door)):
             assert self.mail.poll() is None, self.log[-3000:]
             assert time.monotonic() < end, self.log[-3000:]
             time.sleep(0.02)
-
-    def _listens(self) -> bool:
-        with socket.socket() as sock:
-            sock.settimeout(5)
-            return sock.connect_ex(self._door) == 0
 
     def kill_mail(self) -> None:
         """Kills the mail process."""
@@ -133,3 +130,9 @@ class MailWorld:
         second = subprocess.run([str(script), str(log), *keys], capture_output=True, text=True, check=False)
         said = f"$ hkoji audit\n{first.stdout}{first.stderr}$ audit.sh\n{second.stdout}{second.stderr}"
         return max(first.returncode, second.returncode), said
+
+
+def _listens(door: tuple[str, int]) -> bool:
+    with socket.socket() as sock:
+        sock.settimeout(5)
+        return sock.connect_ex(door) == 0

@@ -1,7 +1,7 @@
 """Runs `hkoji` with another wait before the letter about a turn: python -m tests.lab.mail.quick SECONDS WORDS...
 
 A real letter about a turn waits for a minute, so that a quick reply makes none, and letters are looked for every five
-seconds. A whole game would take an hour.
+seconds. A mailbox is polled every thirty. A whole game would take an hour.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import sys
 from pathlib import Path
 
+from hkoji_server.mail import imap
 from hkoji_server.service import notice_delivery, notice_rules
 
 from hkoji.__main__ import main
@@ -19,6 +20,7 @@ def be_quick(seconds: int) -> None:
     """Changes the waits in this process."""
     notice_rules.TURN_WAIT = seconds  # type: ignore[misc] # it is final everywhere else
     notice_delivery.NOTICE_PACE = 0.1  # type: ignore[misc] # as above
+    imap.LONGEST_PACE = 0.1  # type: ignore[misc] # as above
 
 
 def run_quick(seconds: int, words: list[str], log: Path, environment: dict[str, str]) -> None:

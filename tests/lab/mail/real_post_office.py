@@ -27,6 +27,8 @@ DOOR: Final = ("127.0.0.1", 2424)
 SMTP: Final = ("127.0.0.1", 25)
 """Where the service sends letters to."""
 _PROVIDER: Final = "127.0.0.2"
+PROVIDER: Final = (_PROVIDER, 25)
+"""Where a service sends letters to that has a mailbox at the players' provider."""
 _PLAYER: Final = "127.0.0.3"
 _SECONDS: Final = 60
 
