@@ -116,8 +116,13 @@ def decode_answers(data: bytes) -> DnsAnswers:
 
 def key_names(raw: bytes) -> tuple[str, ...]:
     """Returns the names whose TXT records a verdict about a mail needs, each once; none if no signature could count."""
+    return tuple(dict.fromkeys(each.key_name for each in signatures_of(raw)))
+
+
+def signatures_of(raw: bytes) -> tuple[MailSignature, ...]:
+    """Returns the signatures of a mail that could count; none if it cannot be read."""
     try:
-        return tuple(dict.fromkeys(each.key_name for each in _Signed(raw).signatures))
+        return tuple(_Signed(raw).signatures)
     except UnreadableMailError:
         return ()
 

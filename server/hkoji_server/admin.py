@@ -272,9 +272,23 @@ def stats(data: Path | None, database: str | None = None) -> dict[str, Any]:  # 
     }
 
 
-def examine(data: Path | None, database: str | None = None, *, backups: Path | None = None) -> Iterator[DoctorCheck]:
-    """Checks the database and the machine."""
-    return examine_service(data, database, backups=backups)
+def examine(
+    data: Path | None,
+    database: str | None = None,
+    *,
+    backups: Path | None = None,
+    mail: bool = False,
+    config: Path | None = None,
+) -> Iterator[DoctorCheck]:
+    """Checks the database and the machine; with `mail` also how the service plays by mail."""
+    settings, sound = load(config, data=data, database=database), True
+    for check in examine_service(data, database, backups=backups):
+        sound &= check.name not in ("database", "schema") or check.verdict != "fail"
+        yield check
+    if mail and sound:
+        from hkoji_server.mail_doctor import examine_mail, tools_of
+
+        yield from examine_mail(settings, tools_of())
 
 
 def _find(data: Path | None, database: str | None) -> tuple[Settings, Location]:

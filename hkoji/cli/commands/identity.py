@@ -321,7 +321,7 @@ def block(
     block.run(client(), out, name, remove=remove, list_=list_)
 
 
-@commands.command(epilog="Examples: hkoji doctor; hkoji doctor --data /var/lib/hkoji --backups /var/backups/hkoji")
+@commands.command(epilog="Examples: hkoji doctor; hkoji doctor --mail --config /etc/hkoji/service.toml")
 def doctor(
     data: Annotated[
         Path | None, typer.Option("--data", help="Check the service in this folder.", show_default=False)
@@ -333,17 +333,23 @@ def doctor(
     backups: Annotated[
         Path | None, typer.Option("--backups", help="The folder of its backups.", show_default=False)
     ] = None,
+    mail: Annotated[
+        bool, typer.Option("--mail", help="Check also how it plays by mail, by two mails to itself.")
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="Its settings file (TOML).", show_default=False)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Check your files, key, pins, service and clock.
 
-    With --data or --database, check a service that you operate. Each line is ok, warn or fail, and names the next
-    step. Exit code 1 if a check failed. Nothing is changed.
+    With --data, --database or --config, check a service that you operate. Each line is ok, warn or fail, and names the
+    next step. Exit code 1 if a check failed. Nothing is changed.
     """
     from hkoji.cli.player import doctor
 
     out.json = json
-    raise typer.Exit(doctor.run(out, data, database, backups))
+    raise typer.Exit(doctor.run(out, data, database, backups, config, mail=mail))
 
 
 @commands.command("help", epilog="Examples: hkoji help move; hkoji help bot run")

@@ -14,9 +14,17 @@ from hkoji.doctor_check import DoctorCheck, all_passed
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-def run(out: CommandOutput, data: Path | None, database: str | None, backups: Path | None) -> Exit:
+def run(
+    out: CommandOutput,
+    data: Path | None,
+    database: str | None,
+    backups: Path | None,
+    config: Path | None = None,
+    *,
+    mail: bool = False,
+) -> Exit:
     """Checks the player's set-up, or the service that one of the arguments names. Returns an exit code."""
-    return show(out, _checks(data, database, backups))
+    return show(out, _checks(data, database, backups, config, mail=mail))
 
 
 def show(out: CommandOutput, checks: Iterable[DoctorCheck]) -> Exit:
@@ -27,15 +35,19 @@ def show(out: CommandOutput, checks: Iterable[DoctorCheck]) -> Exit:
     return Exit.OK if all_passed(found) else Exit.FAILURE
 
 
-def _checks(data: Path | None, database: str | None, backups: Path | None) -> Iterable[DoctorCheck]:
-    if data is None and database is None and backups is None:
+def _checks(
+    data: Path | None, database: str | None, backups: Path | None, config: Path | None, *, mail: bool
+) -> Iterable[DoctorCheck]:
+    if all(each is None for each in (data, database, backups, config)) and not mail:
         from hkoji.client.doctor import examine
         from hkoji.client.home import Home
 
         return examine(Home())
     from hkoji.cli.service.serve import service_function
 
-    checks: Iterable[DoctorCheck] = service_function("admin").examine(data, database, backups=backups)
+    checks: Iterable[DoctorCheck] = service_function("admin").examine(
+        data, database, backups=backups, mail=mail, config=config
+    )
     return checks
 
 

@@ -45,6 +45,10 @@ class NoTlsError(Exception):
     """The server does not offer STARTTLS, and the connection leaves this machine."""
 
 
+class LoginError(Exception):
+    """The server does not take the user with the password."""
+
+
 class SmtpSubmission:
     """Submits letters to one server. `greeting` is the name by which it introduces itself.
 
@@ -66,6 +70,27 @@ class SmtpSubmission:
         letter has to be sent again. If it is cancelled, the letter may still be taken.
         """
         await asyncio.to_thread(self._submit, sender, recipient, letter)
+
+    async def look(self) -> str | None:
+        """Connects and logs in. Returns by which protocol the connection is encrypted, such as `TLSv1.3`, or None.
+
+        Raises `NoTlsError`, `LoginError` or `OSError`, of which the errors of smtplib and of TLS are kinds.
+        """
+        return await asyncio.to_thread(self._look)
+
+    def _look(self) -> str | None:
+        smtp = self._connect()
+        protocol = smtp.sock.version() if isinstance(smtp.sock, ssl.SSLSocket) else None
+        try:
+            if self._server.user is not None and self._password is not None:
+                smtp.login(self._server.user, self._password)
+            with contextlib.suppress(OSError):
+                smtp.quit()
+        except smtplib.SMTPAuthenticationError as error:
+            raise LoginError from error
+        finally:
+            smtp.close()
+        return protocol
 
     def _submit(self, sender: str, recipient: str, letter: bytes) -> None:
         smtp = self._connect()

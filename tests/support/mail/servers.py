@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -32,7 +33,9 @@ class _Handler:
 class MailServer:
     """Takes messages on 127.0.0.1 until it is closed. `handled` runs in threads."""
 
-    def __init__(self, handled: Handled, *, port: int = 0, lmtp: bool = False) -> None:
+    def __init__(
+        self, handled: Handled, *, port: int = 0, lmtp: bool = False, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -41,7 +44,7 @@ class MailServer:
 
         async def served() -> asyncio.Server:
             handler = _Handler(handled)
-            return await self._loop.create_server(lambda: protocol(handler, **options), "127.0.0.1", port)
+            return await self._loop.create_server(lambda: protocol(handler, **options), "127.0.0.1", port, ssl=tls)
 
         self._server = asyncio.run_coroutine_threadsafe(served(), self._loop).result(_SECONDS)
         self.port: int = self._server.sockets[0].getsockname()[1]
