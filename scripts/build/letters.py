@@ -87,6 +87,7 @@ _TELLING: Final = {
     "not-understood",
     "asked-signature",
     "joined",
+    "gave",
 }
 
 

@@ -24,6 +24,7 @@ from hkoji.mail.letters.facts import (
     FirstCountsFacts,
     GameRow,
     GamesFacts,
+    GaveFacts,
     GivenFacts,
     HelpFacts,
     InvitationFacts,
@@ -108,6 +109,8 @@ def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]
                 told = NotUnderstoodFacts(fault.line, fault.reason, facts, fault.near, fault.ask, fault.more)
                 yield f"not-understood{name}", told
         yield "called-off", CalledOffFacts(facts)
+    if course.stage is Stage.PLAY:
+        yield "gave", GaveFacts(facts, 2 * 86400)
     if course.stage is Stage.OVER:
         yield "over", OverFacts(facts, log)
         yield "over-by-you", OnRecordFacts(facts, course.seq - 1, "move", facts.now, log=log)

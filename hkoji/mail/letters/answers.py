@@ -10,6 +10,7 @@ from hkoji.mail.letters.facts import (
     AskedWhy,
     CalledOffFacts,
     FirstCountsFacts,
+    GaveFacts,
     LastTodayFacts,
     NotUnderstoodFacts,
     NotYetFacts,
@@ -22,7 +23,7 @@ from hkoji.mail.letters.facts import (
 )
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import Block, LetterDraft, command, harmless, paragraph, sentences, typed
-from hkoji.mail.letters.times import moment
+from hkoji.mail.letters.times import length, moment
 from hkoji.mail.letters.turn_words import how_to_answer, turn, turn_blocks
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import tell
@@ -266,6 +267,15 @@ def _plain(first: tuple[str, ...], seat: SeatFacts | None, more: str, say: Speak
         return LetterDraft(first, (paragraph(more),))
     game = GameWords(seat, say)
     return LetterDraft((*first, _now(game)), (paragraph(more), game.signed()), how_to_answer(game))
+
+
+def gave(facts: GaveFacts, say: Speaker) -> LetterDraft:
+    """The reader has given the other player time."""
+    game = GameWords(facts.seat, say)
+    first = say(
+        tell("You have given {name} {length} for this turn.", name=game.opponent, length=length(facts.seconds, say))
+    )
+    return LetterDraft((first, game.turn()), (game.signed(),))
 
 
 def called_off(facts: CalledOffFacts, say: Speaker) -> LetterDraft:

@@ -334,6 +334,13 @@ class CalledOffFacts(NamedTuple):
     seat: SeatFacts
 
 
+class GaveFacts(NamedTuple):
+    """The reader has given the other player `seconds` for the entry that is due."""
+
+    seat: SeatFacts
+    seconds: int
+
+
 class ConfirmWhat(StrEnum):
     """What the owner of a mailbox confirms with `yes`. None of it enters anything into a log."""
 
@@ -433,6 +440,7 @@ OneLetter: TypeAlias = (
     | NotYetFacts
     | LastTodayFacts
     | CalledOffFacts
+    | GaveFacts
     | ConfirmFacts
     | ConfirmedFacts
     | NameTakenFacts

@@ -33,6 +33,7 @@ WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: ea
     all_facts.NotYetFacts: answers.not_yet,
     all_facts.LastTodayFacts: answers.last_today,
     all_facts.CalledOffFacts: answers.called_off,
+    all_facts.GaveFacts: answers.gave,
     all_facts.ShowFacts: shown.show,
     all_facts.MovesFacts: shown.moves,
     all_facts.RulesFacts: shown.rules,

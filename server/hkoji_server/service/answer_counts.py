@@ -17,6 +17,7 @@ _NEEDED: Final = (
     AnswerKind.WELCOME,
     AnswerKind.DECLINED,
     AnswerKind.CALLED_OFF,
+    AnswerKind.GAVE,
     AnswerKind.ASKED_BACK,
     AnswerKind.CONFIRMED,
 )

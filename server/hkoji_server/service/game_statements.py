@@ -80,14 +80,27 @@ class GameStatements:
         self._signer = signer
         self._limits = limits or RateLimits()
 
-    async def give(self, game: str, head: str, name: str, seconds: int, sig: str) -> Stated:
+    async def give(
+        self,
+        game: str,
+        head: str,
+        name: str,
+        seconds: int,
+        sig: str,
+        *,
+        mail: MailClaim | None = None,
+        arrival: MailArrival | None = None,
+    ) -> Stated:
         """Keeps a gift of time of player `name` for the opponent's entry that is due; `sig` is base64.
 
+        For a player whose key the service holds, `mail` is what the statement says of their mail, and `arrival` that
+        mail.
         Raises `MalformedError`, `NotFoundError`, `ConflictError` for another head, and so for another game,
         `ForbiddenError`, `SignatureError`, `RevokedError`, `GameOverError`, `IllegalError` where no time can be given,
         `TimeOverError`, `ClockError`.
         """
-        return await self._state("give", make_gift(game=game, head=head, name=name, seconds=seconds), sig)
+        statement = make_gift(game=game, head=head, name=name, seconds=seconds, mail=mail)
+        return await self._state("give", statement, sig, arrival)
 
     async def annul(
         self,
@@ -101,8 +114,7 @@ class GameStatements:
     ) -> Stated:
         """Keeps the wish of player `name` to call the game off, or ends the game if the other one wishes it too.
 
-        For a player whose key the service holds, `mail` is what the statement says of their mail, and `arrival` that
-        mail. Raises what `give` raises; `IllegalError` before a guest has joined.
+        Takes and raises what `give` does; `IllegalError` before a guest has joined.
         """
         return await self._state("annul", make_annul(game=game, head=head, name=name, mail=mail), sig, arrival)
 

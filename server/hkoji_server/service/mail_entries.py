@@ -8,7 +8,7 @@ mail makes at most one entry, whatever is killed when.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from hkoji.errors import ConflictError, IllegalError, StorageError
@@ -19,7 +19,8 @@ from hkoji.game.held_keys import Gateway, MailClaim, read_gateway, require_stron
 from hkoji.game.submission import EntryDraft, Submission, draft_entry, draft_move, read_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode, encode_base64
-from hkoji.log.game_statements import make_annul
+from hkoji.log.entry import Entry
+from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.mail_commitment import mail_commitment
@@ -188,24 +189,58 @@ class MailEntries:
         Raises what `GameStatements.annul` raises.
         """
         game, name = case.mail.game, case.mailbox.name
-        draft = await self.kept(game, case.mail.digest)
-        if draft is None:
-            held = await self._held.read(game)
-            course = held.refereed.course
-            gateway = _gateway(course, course.setup.require_seat(name))
-            grade = await self._grade(case, grade, held, gateway)
-            salt = self._sources.entropy(SALT_BYTES)
-            claim = MailClaim(self._commit(case, course.setup.game, course.head, salt), grade)
-            statement = make_annul(game=game, head=course.head, name=name, mail=claim)
-            signer = await self.signer(gateway.key.text)
-            sig = encode_base64(signer.sign(sshsig.ANNUL, statement.message))
-            made = DraftText(orders, grade, None, statement.text, sig, salt.hex(), course.head, claim.commit or "")
-            draft = await self.keep(game, case, made)
+
+        def make(head: str, claim: MailClaim) -> AnnulStatement:
+            return make_annul(game=game, head=head, name=name, mail=claim)
+
+        draft = await self._state(case, orders, grade, make, sshsig.ANNUL)
         claim = MailClaim(draft.commit, draft.grade)
         arrival = MailArrival(case.mail.number, case.mail.received)
         stated = await self._statements.annul(game, draft.head, name, draft.sig, mail=claim, arrival=arrival)
         seq = stated.lines[0].entry.seq if stated.lines else None
         return Entered(game, seq, draft)
+
+    async def give(self, case: MailCase, orders: tuple[MailOrder, ...], seconds: int, grade: MailGrade) -> Entered:
+        """Gives the opponent time for the entry that they owe. Raises what `GameStatements.give` raises."""
+        game, name = case.mail.game, case.mailbox.name
+
+        def make(head: str, claim: MailClaim) -> GiftStatement:
+            return make_gift(game=game, head=head, name=name, seconds=seconds, mail=claim)
+
+        draft = await self._state(case, orders, grade, make, sshsig.GIVE)
+        claim = MailClaim(draft.commit, draft.grade)
+        arrival = MailArrival(case.mail.number, case.mail.received)
+        try:
+            await self._statements.give(game, draft.head, name, seconds, draft.sig, mail=claim, arrival=arrival)
+        except ConflictError:
+            # The opponent may have used it before the mail was closed.
+            if draft.sig not in gifts_in_log([line.entry for line in await self._store.lines(game)]):
+                raise
+        return Entered(game, None, draft)
+
+    async def _state(
+        self,
+        case: MailCase,
+        orders: tuple[MailOrder, ...],
+        grade: MailGrade,
+        make: Callable[[str, MailClaim], AnnulStatement | GiftStatement],
+        namespace: str,
+    ) -> DraftText:
+        """Keeps a signed statement about the last entry, and returns the draft, or the one that is kept already."""
+        game = case.mail.game
+        draft = await self.kept(game, case.mail.digest)
+        if draft is not None:
+            return draft
+        held = await self._held.read(game)
+        course = held.refereed.course
+        gateway = _gateway(course, course.setup.require_seat(case.mailbox.name))
+        grade = await self._grade(case, grade, held, gateway)
+        salt = self._sources.entropy(SALT_BYTES)
+        claim = MailClaim(self._commit(case, game, course.head, salt), grade)
+        statement = make(course.head, claim)
+        sig = encode_base64((await self.signer(gateway.key.text)).sign(namespace, statement.message))
+        made = DraftText(orders, grade, None, statement.text, sig, salt.hex(), course.head, claim.commit or "")
+        return await self.keep(game, case, made)
 
     # --- what both need -------------------------------------------------------------------------------------------
 
@@ -248,6 +283,14 @@ class MailEntries:
             grade=draft.grade.value,
             reader=READER_VERSION,
         )
+
+
+def gifts_in_log(entries: Iterable[Entry]) -> set[str]:
+    """Returns the signatures of the gifts of time that entries have helped, as the log has them."""
+    gifts = (
+        each.body.get("gift") for each in entries if each.kind in (entry_kinds.Credit.KIND, entry_kinds.Annul.KIND)
+    )
+    return {str(each["sig"]) for each in gifts if isinstance(each, dict)}
 
 
 def _gateway(course: Course, seat: Seat) -> Gateway:

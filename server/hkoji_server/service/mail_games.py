@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hkoji.errors import ConflictError
+from hkoji.game.time_control import format_duration, parse_duration
+from hkoji.log.game_statements import MAX_GIFT_SECONDS
 from hkoji.mail.order_types import OrderKind
+from hkoji.messages.text import tell
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.mail_cases import DraftText
 from hkoji_server.service.mail_entries import MailEntries
 from hkoji_server.service.mail_registrar import Registrar
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart, part
-from hkoji_server.service.mail_work import OrderWork, Step, on_record
+from hkoji_server.service.mail_work import NotDoneError, OrderWork, Step, on_record
 from hkoji_server.store.contract import Store
 
 
@@ -32,6 +35,7 @@ class GameCommands:
             OrderKind.RESIGN: self._enter,
             OrderKind.CANCEL: self._enter,
             OrderKind.CALL_OFF: self._call_off,
+            OrderKind.GIVE: self._give,
             OrderKind.ACCEPT: self._accept,
             OrderKind.DECLINE: self._decline,
         }
@@ -51,6 +55,16 @@ class GameCommands:
         if entered.seq is None:
             return part(AnswerKind.CALLED_OFF)
         return on_record(entered)
+
+    async def _give(self, work: OrderWork) -> AnswerPart:
+        seconds = parse_duration(work.order.words[0])
+        if seconds > MAX_GIFT_SECONDS:
+            raise NotDoneError(tell("you can give {most} at a time at most", most=format_duration(MAX_GIFT_SECONDS)))
+        try:
+            await self._entries.give(work.case, work.orders, seconds, work.grade)
+        except ConflictError:
+            return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
+        return part(AnswerKind.GAVE, seconds=seconds)
 
     async def _accept(self, work: OrderWork) -> AnswerPart:
         game, mailbox = work.case.mail.game, work.case.mailbox

@@ -31,6 +31,8 @@ class AnswerKind(StrEnum):
     DECLINED = "declined"
     OPENED = "opened"
     CALLED_OFF = "called off"
+    GAVE = "gave"
+    """The player has given the opponent time, `seconds`."""
     NOT_DONE = "not done"
     """A line was not understood, or cannot be done now."""
     ASKED_BACK = "asked back"

@@ -1,0 +1,135 @@
+"""Time that a player gives by mail: a statement of the held key, which the log carries with its mail."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji.audit.log_audit import audit
+from hkoji.game.time_control import DAY
+from hkoji.log.line import format_log
+from tests.support.mail.list_world import list_world, unread
+from tests.support.mail.mail_table import MailTable
+from tests.support.mail.reading import offered
+from tests.support.service_in_process import Clock
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> MailTable:
+    """A table at which alice owes the next entry, and bob has the letter that says so. Its service has ended."""
+    with list_world(tmp_path_factory.mktemp("first"), mail="play@hkoji.example") as world:
+        table = MailTable(world)
+        while table.alice.course(table.game).actor == 1:
+            table.bob.answer(table.letter, table.line)
+            world.deliver(61)
+            table.letter = unread(table.bob)[-1]
+        return table
+
+
+@pytest.fixture
+def table(first: MailTable, tmp_path: Path) -> Iterator[MailTable]:
+    copied = shutil.copytree(first.world.service.data, tmp_path / "data")
+    with list_world(copied, seed="later", clock=Clock(first.world.clock.now), mail="play@hkoji.example") as world:
+        yield first.in_world(world)
+
+
+def gifts(table: MailTable) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = table.world.service.ask("GET", f"/v1/games/{table.game}/clock").json["gifts"]
+    return found
+
+
+@pytest.mark.parametrize("words", ["give 2d", "dai 1d24h"])
+def test_a_gift_by_mail_is_signed_with_its_mail_and_goes_into_the_log(table: MailTable, words: str) -> None:
+    before = table.head()
+    due = table.world.service.ask("GET", f"/v1/games/{table.game}/clock").json["deadline"]
+    assert table.send(words) == "gave"
+    # Nothing is in the log yet, and alice has more time.
+    assert table.head() == before
+    assert table.world.service.ask("GET", f"/v1/games/{table.game}/clock").json["deadline"] > due
+    assert [each["seconds"] for each in gifts(table)] == [2 * DAY]
+    (answer,) = table.answers()
+    assert "You have given alice 2 days" in answer.text
+    table.world.deliver(3600)
+    table.move()
+    credit = next(line.entry for line in table.alice.lines(table.game) if line.entry.kind == "credit")
+    gift = credit.body["gift"]
+    assert isinstance(gift, dict)
+    assert (gift["seconds"], gift["mail"]["grade"]) == (2 * DAY, "token")  # type: ignore[index, call-overload] # JSON
+    kept = table.world.run(table.world.store.evidence(table.game, "bob"))
+    assert str(gift["mail"]["commit"]) in {each.commit for each in kept}  # type: ignore[index, call-overload] # JSON
+    report = audit(format_log(table.alice.lines(table.game)))
+    assert not report.findings
+
+
+def test_the_same_gift_processed_again_is_one_gift_also_after_it_was_used(table: MailTable) -> None:
+    table.world.processes = False
+    table.bob.answer(table.letter, "give 2d")
+    number = table.world.taken[-1]
+    mail = table.world.run(table.world.store.incoming(number))
+    assert mail is not None
+    # The process is killed when the gift is kept, before the mail is closed.
+    orders = table.world.parts.orders
+
+    async def killed(*_: object, **__: object) -> bool:
+        raise KeyboardInterrupt
+
+    close, table.world.store.close_incoming = table.world.store.close_incoming, killed  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        table.world.run(orders.process(number))
+    table.world.store.close_incoming = close  # type: ignore[method-assign]
+    assert len(gifts(table)) == 1
+    table.world.clock.pass_by(3600)
+    table.move()
+    assert table.world.process() == ["gave"]
+    credits = [line for line in table.alice.lines(table.game) if line.entry.kind == "credit"]
+    assert len(credits) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ("give 31d", "30d"),
+        ("give 0d", "give 2d"),
+        ("give much", "give 2d"),
+        ("give", "give 2d"),
+        ("dai -2d", "give 2d"),
+    ],
+)
+def test_a_gift_that_cannot_be_changes_nothing_and_the_letter_says_why(table: MailTable, words: str, why: str) -> None:
+    before = table.world.service.ask("GET", f"/v1/games/{table.game}/clock").json
+    assert table.send(words) == "not done"
+    assert table.world.service.ask("GET", f"/v1/games/{table.game}/clock").json == before
+    (answer,) = table.answers()
+    assert why in answer.text.replace("\u00a0", " ")
+
+
+def test_who_owes_the_next_entry_cannot_give_time_for_it(table: MailTable) -> None:
+    table.move()
+    table.world.deliver(61)
+    letter = unread(table.bob)[-1]
+    before = table.head()
+    table.bob.answer(letter, "give 2d")
+    assert json.loads(table.world.incoming().result)["answer"] == "not done"
+    assert (table.head(), gifts(table)) == (before, [])
+    (answer,) = table.answers()
+    assert "you owe the next entry yourself" in answer.text.lower().replace("\n", " ")
+    assert offered(letter)
+
+
+def test_time_given_after_the_deadline_is_refused(table: MailTable) -> None:
+    table.world.clock.pass_by(40 * DAY)
+    before = table.head()
+    assert table.send("give 2d") == "not done"
+    assert (table.head(), gifts(table)) == (before, [])
+
+
+def test_a_gift_from_another_address_is_asked_back(table: MailTable) -> None:
+    assert table.send("give 2d", sender="mallory@example.org") == "asked back"
+    assert gifts(table) == []
+    (answer,) = table.answers()
+    table.bob.answer(answer, "give 2d")
+    assert [each["seconds"] for each in gifts(table)] == [2 * DAY]
