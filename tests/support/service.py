@@ -346,7 +346,8 @@ class Player:
         commit = entropy_commit(game, 0, self.entropy)
         by_link = entry_kinds.LinkInvite(link.public, self.sign_by_link(link, game, 0)) if link else None
         opened = entry_kinds.Open(commit, self.key.public, by_link or invite)
-        assert self.send(self.entry(game, self.head(game), opened)).status == 201
+        answer = self.send(self.entry(game, self.head(game), opened))
+        assert answer.status == 201, answer
         return game
 
     def head(self, game: str) -> tuple[int, str]:

@@ -7,6 +7,7 @@
     python -m tests.lab.mail checks         the clock, the pipe, a mail process that is away; with mailboxes in memory
     python -m tests.lab.mail letters 1000 FOLDER    many letters of random games as files, with what is wrong with them
     python -m tests.lab.mail loops          what answers by itself, forwards or comes back
+    python -m tests.lab.mail spoof          mails that are not what they seem, judged by the table spoof.txt
     python -m tests.lab.mail raise          mails that cannot be kept
     python -m tests.lab.mail kill 500       the mail process is killed while players play
     python -m tests.lab.mail load 10000     many mails at once
@@ -36,15 +37,17 @@ from tests.lab.mail.mail_world import UNHURRIED, MailWorld
 from tests.lab.mail.namespaces import FOLDER, enter, run_inside
 from tests.lab.mail.play import WantedGame, judge, play_by_mail
 from tests.lab.mail.post import check_post
-from tests.lab.mail.real_post_office import DOOR, PROVIDER, SMTP, RealPostOffice
+from tests.lab.mail.real_post_office import DOOR, GRADE, PROVIDER, SMTP, RealPostOffice
 from tests.lab.mail.real_post_office import PLAYERS as PLAYERS_DOMAIN
+from tests.lab.mail.real_spoof_world import RealSpoofWorld
+from tests.lab.mail.spoof import read_table, run_spoofs
 from tests.lab.mail.written import write_letters
 from tests.support.mail.in_process import MemoryPostOffice
 from tests.support.mail.post_office import PostOffice
 from tests.support.metrics import free_port
 
 SEATS: Final = {"mail,cli": ("mail", "cli"), "cli,mail": ("mail", "cli"), "mail,mail": ("mail", "mail")}
-_SHOWN: Final = 20
+_SHOWN: Final = 60
 _ANEW: Final = "the mailbox numbers its mails anew"
 
 
@@ -79,7 +82,7 @@ def main(words: list[str]) -> int:
 
 def _world(folder: Path, office: RealPostOffice, given: argparse.Namespace) -> MailWorld:
     """The service, with the mail servers beside it or, with `--receive imap`, with a mailbox of the provider."""
-    wait = 0 if given.command == "play" else 1
+    wait = 0 if given.command in ("play", "spoof") else 1
     if given.command != "play" or given.receive == "lmtp":
         return MailWorld(folder, DOOR, SMTP, UNHURRIED, wait=wait)
     password = folder / "password"
@@ -125,6 +128,16 @@ def _raise(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) 
     return run_failures(world, office)
 
 
+def _spoof(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
+    world.start_mail()
+    tries = [each for each in read_table() if not given.trick or each.trick in given.trick]
+    done = run_spoofs(RealSpoofWorld(world, office), tries)
+    for verdict, count in sorted(done.counts.items()):
+        print(f"  {verdict:12} {count:4} mails")
+    print(f"  {done.changed} of {len(tries)} games have changed")
+    return done.wrong
+
+
 def _kill(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
     done = run_kills(world, office, given.kills, given.seed)
     for name, count in sorted(done.counts.items()):
@@ -152,6 +165,8 @@ def _parser() -> argparse.ArgumentParser:
     written.add_argument("folder", type=Path)
     written.add_argument("--seed", type=int, default=1)
     commands.add_parser("loops", help="what answers by itself")
+    spoof = commands.add_parser("spoof", help="mails that are not what they seem")
+    spoof.add_argument("trick", nargs="*", help="default: all of the table")
     commands.add_parser("raise", help="mails that cannot be kept")
     kill = commands.add_parser("kill", help="a mail process that is killed")
     kill.add_argument("kills", type=int)
@@ -204,7 +219,7 @@ def _play(world: MailWorld, office: PostOffice, given: argparse.Namespace) -> li
         done = play_by_mail(world, office, wanted, midway=number_anew)
         if not again or _ANEW not in world.log:
             done.wrong.append("the service has not read its mailbox again")
-    judge(world, done, given.output)
+    judge(world, done, given.output, GRADE if isinstance(office, RealPostOffice) else "token")
     print(done.audit)
     print(
         f"{len(done.lines)} entries, {done.letters} letters, {done.mails} mails, {done.seconds:.0f} s: {given.output}"
@@ -212,7 +227,7 @@ def _play(world: MailWorld, office: PostOffice, given: argparse.Namespace) -> li
     return done.wrong
 
 
-_COMMANDS: Final = {"play": _play, "loops": _loops, "raise": _raise, "kill": _kill, "load": _load}
+_COMMANDS: Final = {"play": _play, "loops": _loops, "spoof": _spoof, "raise": _raise, "kill": _kill, "load": _load}
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from tests.lab.mail.kept import kept_rows, lost_or_doubled
 from tests.lab.mail.mail_world import MailWorld
 from tests.lab.mail.play import Correspondent, GameByMail, Transcript, WantedGame, faults_of
-from tests.lab.mail.real_post_office import RealPostOffice
+from tests.lab.mail.real_post_office import GRADE, RealPostOffice
 from tests.support.mail.post_office import Letter, letters
 
 PAIRS: Final = 6
@@ -61,7 +61,7 @@ def run_kills(world: MailWorld, office: RealPostOffice, kills: int, seed: int = 
     people = [each for game in (*over, *games) for each in game.by_mail.values()]
     wrong = [f"game {game.done.game} of {game.host} got stuck at entry {len(game.done.lines) - 1}" for game in games]
     for game in over:
-        wrong += [f"{game.done.game}: {each}" for each in faults_of(game.done.lines)]
+        wrong += [f"{game.done.game}: {each}" for each in faults_of(game.done.lines, GRADE)]
         counts["entries"] += len(game.done.lines)
     sent = [Letter(raw).id for each in people for raw in each.player.sent]
     wrong += lost_or_doubled(world.data, sent) + said.wrong + _letters(people, counts)

@@ -276,8 +276,8 @@ def play_by_mail(
     return done
 
 
-def judge(world: MailWorld, done: PlayedByMail, place: Path) -> None:
-    """Writes the log to `place`, audits it, and notes what is wrong."""
+def judge(world: MailWorld, done: PlayedByMail, place: Path, grade: str) -> None:
+    """Writes the log to `place`, audits it, and notes what is wrong; all mails must have had that `grade`."""
     place.write_bytes(done.log)
     key = world.folder / "server.pub"
     key.write_text(f"{world.service.ask('GET', '/v1/service').json['key']}\n")
@@ -286,11 +286,11 @@ def judge(world: MailWorld, done: PlayedByMail, place: Path) -> None:
         done.wrong.append(f"the audit ends with {code}")
     if len({entry["by"] for entry in done.lines if "gateway" in entry["body"]}) == 2 and _WORD not in done.audit:
         done.wrong.append("the audit does not say that the deal is the service's word")
-    done.wrong += faults_of(done.lines)
+    done.wrong += faults_of(done.lines, grade)
 
 
-def faults_of(lines: Sequence[Any]) -> list[str]:  # Any: JSON
-    """What is wrong with the entries of a game that was played to its end, some of its seats by mail."""
+def faults_of(lines: Sequence[Any], grade: str) -> list[str]:  # Any: JSON
+    """What is wrong with the entries of a game that was played to its end, some of its seats by mails of a `grade`."""
     wrong: list[str] = []
     if not lines or lines[-1]["kind"] != "end":
         wrong.append("the game has no end")
@@ -301,7 +301,7 @@ def faults_of(lines: Sequence[Any]) -> list[str]:  # Any: JSON
         where = f"entry {entry['seq']} ({entry['kind']} by {entry['by']})"
         if (mail is not None) != (entry["by"] in held):
             wrong.append(f"{where}: {'it has' if mail else 'it lacks'} the field mail")
-        elif mail is not None and mail["grade"] not in (["none"] if entry["kind"] == "seed" else ["token", "dkim"]):
+        elif mail is not None and mail["grade"] != ("none" if entry["kind"] == "seed" else grade):
             wrong.append(f"{where}: the grade is {mail['grade']}")
         elif mail is not None and mail["commit"] is not None:
             commits.append(mail["commit"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -138,13 +139,13 @@ def beside_the_service(domain: str, local: str) -> Postfix:
     return Postfix("service", domain, f"mail.{domain}", "127.0.0.1", "127.0.0.5", "127.0.0.1/32", lines)
 
 
-def of_the_players(domain: str, milter: str) -> Postfix:
-    """The provider's instance, which delivers to Dovecot. Players send from 127.0.0.3.
+def of_the_players(domain: str, others: Sequence[str], milter: str) -> Postfix:
+    """The provider's instance, which delivers to Dovecot. Players send from 127.0.0.3. It has `others` domains too.
 
     All mailboxes exist but those whose names begin with `nobody`: a table that changes would be read too late.
     """
     lines = f"""\
-virtual_mailbox_domains = {domain}
+virtual_mailbox_domains = {", ".join((domain, *others))}
 virtual_mailbox_maps = regexp:/etc/postfix-players/mailboxes
 virtual_transport = lmtp:inet:127.0.0.2:24
 lmtp_destination_recipient_limit = 1

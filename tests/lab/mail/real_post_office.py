@@ -22,6 +22,10 @@ from tests.lab.mail.postfix import beside_the_service, of_the_players
 
 SERVICE: Final = "hkoji.example"
 PLAYERS: Final = "players.example"
+GRADE: Final = "dkim"
+"""The grade of a mail from the players' domain, which the provider signs."""
+UNSIGNED: Final = ("quiet.example", "evil.example")
+"""Domains whose mails the provider does not sign."""
 DOOR: Final = ("127.0.0.1", 2424)
 """Where the service takes mail."""
 SMTP: Final = ("127.0.0.1", 25)
@@ -63,12 +67,13 @@ class Provider:
         Path("/etc/resolv.conf").unlink(missing_ok=True)
         Path("/etc/resolv.conf").write_text("nameserver 127.0.0.1\noptions timeout:2 attempts:2\n")
         self.names = NameServer()
-        self.names.add(PLAYERS, "MX", f"10 mx.{PLAYERS}.")
+        for domain in (PLAYERS, *UNSIGNED):
+            self.names.add(domain, "MX", f"10 mx.{PLAYERS}.")
         self.names.add(f"mx.{PLAYERS}", "A", _PROVIDER)
-        self.players = of_the_players(PLAYERS, f"inet:{_PROVIDER}:8892")
+        self.players = of_the_players(PLAYERS, UNSIGNED, f"inet:{_PROVIDER}:8892")
         self._names: set[str] = set()
         self.players.write()
-        there = f"if !/^nobody/\n/@{PLAYERS}$/ here\nendif\n"
+        there = f"if !/^nobody/\n/@({'|'.join((PLAYERS, *UNSIGNED))})$/ here\nendif\n"
         (self.players.folder / "mailboxes").write_text(there)
         dovecot.write()
 
@@ -79,12 +84,12 @@ class Provider:
             for each in [pool.submit(start) for start in (*ours, *others)]:
                 each.result()
 
-    def open(self, name: str) -> ImapMailbox:
-        """The mailbox with this local part; it is made if need be."""
+    def open(self, name: str, domain: str = PLAYERS) -> ImapMailbox:
+        """The mailbox with this local part, which no other domain has; it is made if need be."""
         if name not in self._names:
             self._names.add(name)
             dovecot.add(name)
-        return ImapMailbox(f"{name}@{PLAYERS}")
+        return ImapMailbox(f"{name}@{domain}")
 
 
 class RealPostOffice(Provider):
