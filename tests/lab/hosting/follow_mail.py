@@ -18,40 +18,20 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import stat
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from tests.lab.hosting import guide_page, units
+from tests.lab.hosting.broken_set_ups import BrokenSetUps
+from tests.lab.hosting.followed_guide import DOMAIN, MAIL_LOG, FollowedGuide, GuideError, verify_units
 from tests.lab.mail.names import text_record
-from tests.lab.mail.namespaces import FOLDER, enter, overlay, run_inside
-from tests.lab.mail.real_post_office import PLAYERS, Provider
+from tests.lab.mail.namespaces import FOLDER, enter, run_inside
+from tests.lab.mail.real_post_office import Provider
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter, letters
 
-_ROOT: Final = Path(__file__).parents[3]
-_HKOJI: Final = Path(sys.executable).with_name("hkoji")
-_DOMAIN: Final = "hanamikoji.example"
-_YOU: Final = "you@example.org"
-_SECONDS: Final = 60
-_INSTALLED: Final = f"""\
-postfix postfix/main_mailer_type select Internet Site
-postfix postfix/mailname string mail.{_DOMAIN}
-postfix postfix/destinations string $myhostname, mail.{_DOMAIN}, {_DOMAIN}, localhost
-"""
-"""What Debian's installer asks about Postfix. Other answers than the page's must do no harm."""
-_MAIL_LOG: Final = Path("/var/log/mail.log")
-_LOOPBACK: Final = (
-    "inet_interfaces=127.0.0.1",
-    "smtp_bind_address=127.0.0.5",
-    "mynetworks=127.0.0.1/32",
-    f"maillog_file={_MAIL_LOG}",
-)
 _RESOLVER: Final = """\
 server:
   do-not-query-localhost: no
@@ -59,107 +39,6 @@ forward-zone:
   name: "."
   forward-addr: 127.0.0.1
 """
-_STAND_INS: Final = {
-    "sudo": '[ "$1" = -u ] || exec "$@"\nuser=$2; shift 2\n'
-    'exec setpriv --reuid "$user" --regid "$user" --init-groups "$@"\n',
-    "systemctl": f'cd {_ROOT} && exec {sys.executable} -m tests.lab.hosting.units "$@"\n',
-    "hkoji": 'exec sudo -u hkoji /opt/hkoji/bin/hkoji "$@"\n',
-    "apt-get": "exit 0\n",
-    "editor": "exit 0\n",
-}
-"""The page's words for programs that a machine of the laboratory has not."""
-
-
-class GuideError(AssertionError):
-    """A command of the page has failed, so that the next ones mean nothing."""
-
-
-class FollowedGuide:
-    """A machine on which the guide is followed."""
-
-    def __init__(self, folder: Path) -> None:
-        self.failed: list[str] = []
-        self._programs = folder / "programs"
-        self._programs.mkdir()
-        for name, script in _STAND_INS.items():
-            self._write(self._programs / name, script)
-        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/opt"], check=True)
-        Path("/opt/hkoji/bin").mkdir(parents=True)
-        for path in (Path(sys.executable).resolve(), _HKOJI, _ROOT / "hkoji"):
-            _open_the_way(path, folder)
-        self._write(Path("/opt/hkoji/bin/hkoji"), f'exec {_HKOJI} "$@"\n')
-        Path("/etc/postfix/main.cf").unlink(missing_ok=True)
-        self._quietly("debconf-set-selections", said=_INSTALLED)
-        self._quietly("dpkg-reconfigure", "--frontend=noninteractive", "postfix")
-        self._quietly("postconf", "-e", *_LOOPBACK)
-
-    @staticmethod
-    def _write(path: Path, script: str) -> None:
-        path.write_text(f"#!/bin/bash\n{script}")
-        path.chmod(0o755)
-
-    @staticmethod
-    def _quietly(*words: str, said: str = "") -> None:
-        subprocess.run(words, input=said, text=True, check=True, capture_output=True, timeout=_SECONDS)
-
-    def see(self, what: str, holds: object, said: object = "") -> None:
-        """Prints whether a check holds, and what was said if it does not."""
-        print(f"{'ok  ' if holds else 'FAIL'}  {what}", flush=True)
-        if not holds:
-            self.failed.append(what)
-            print("".join(f"        {line}\n" for line in str(said).splitlines()[-30:]), end="")
-
-    def run(self, command: str) -> str:
-        """Runs a command of the page. Returns its output."""
-        environment = {**os.environ, "PATH": f"{self._programs}:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
-        words = ["bash", "-o", "pipefail", "-ec", command.replace(_YOU, f"you@{PLAYERS}")]
-        done = subprocess.run(
-            words, capture_output=True, text=True, check=False, cwd=_ROOT, env=environment, timeout=2 * _SECONDS
-        )
-        journals = "".join(units.journal(name)[-1500:] for name in ("hkoji", "hkoji-mail", "opendkim"))
-        self.see(command, done.returncode == 0, done.stdout + done.stderr + journals)
-        if done.returncode:
-            raise GuideError(command)
-        return done.stdout + done.stderr
-
-    def run_all(self, text: str) -> str:
-        """Runs all commands in a part of the page. Returns their output."""
-        return "".join(map(self.run, guide_page.commands(text)))
-
-    def prints(self, text: str) -> None:
-        """Runs the commands in a part of the page, the last until it prints what the page says.
-
-        `…` stands for anything there.
-        """
-        *before, last = guide_page.commands(text)
-        wanted = guide_page.printed(text)
-        for command in before:
-            self.run(command)
-        said = self.run(last)
-        patterns = [re.escape(line.replace(_YOU, f"you@{PLAYERS}")).replace("…", ".*") for line in wanted]
-        end = time.monotonic() + _SECONDS
-        while not all(re.search(f"^{pattern}$", said, re.M) for pattern in patterns) and time.monotonic() < end:
-            time.sleep(2)
-            said = self.run(last)
-        for line, pattern in zip(wanted, patterns, strict=True):
-            self.see(f"prints: {line}", re.search(f"^{pattern}$", said, re.M), said)
-
-    def until(self, seen: Callable[[], object]) -> bool:
-        """Waits until a condition holds."""
-        end = time.monotonic() + _SECONDS
-        while not seen():
-            if time.monotonic() > end:
-                return False
-            time.sleep(0.1)
-        return True
-
-
-def _open_the_way(path: Path, folder: Path) -> None:
-    """Lets all users reach a path, which is below somebody's home perhaps; in these namespaces only."""
-    for place in reversed(path.parents):
-        if not place.stat().st_mode & stat.S_IXOTH:
-            overlay(place, folder / "over")
-            place.chmod(0o755)
 
 
 def follow(guide: FollowedGuide, provider: Provider) -> None:
@@ -169,8 +48,9 @@ def follow(guide: FollowedGuide, provider: Provider) -> None:
     guide.run_all(service)
     servers, rest = mail.split("2. **Records", 1)
     records, rest = rest.split("3. **The process", 1)
-    process, trial = rest.split("4. **A trial", 1)
-    trial, later = trial.split("\nThe journal of", 1)
+    process, rest = rest.split("4. **A trial", 1)
+    trial, rest = rest.split("5. **A check", 1)
+    check, later = rest.split("\nThe journal of", 1)
     for command in guide_page.commands(servers):
         if " apt-get " in command:
             missing = [name for name in guide_page.packages(command) if not _is_installed(name)]
@@ -180,7 +60,8 @@ def follow(guide: FollowedGuide, provider: Provider) -> None:
     guide.prints(records)
     guide.run_all(process)
     _try(guide, provider, trial)
-    _verify_units(guide)
+    BrokenSetUps(guide, check).examine()
+    verify_units(guide)
     _pipe(guide, provider, later)
     _restore(guide, provider)
 
@@ -213,7 +94,7 @@ def _try(guide: FollowedGuide, provider: Provider, trial: str) -> None:
     first, answered = trial.split("Answer it", 1)
     guide.prints(first)
     if not guide.until(lambda: letters(you.mailbox)):
-        guide.see("a letter comes", False, units.journal("hkoji-mail") + _MAIL_LOG.read_text())
+        guide.see("a letter comes", False, units.journal("hkoji-mail") + MAIL_LOG.read_text())
         return
     letter = you.next_letter()
     guide.see("the invitation comes", "accept" in letter.text, letter.text)
@@ -221,8 +102,8 @@ def _try(guide: FollowedGuide, provider: Provider, trial: str) -> None:
     you.answer(letter, "accept")
     guide.see("the answer is answered", guide.until(lambda: len(letters(you.mailbox)) > 1), units.journal("hkoji-mail"))
     letter = you.next_letter()
-    ours = f"play@{_DOMAIN}" in letter.author and "play+" in letter.text
-    guide.see("by the letter that has the command address", ours, letter.raw.decode() + _MAIL_LOG.read_text())
+    ours = f"play@{DOMAIN}" in letter.author and "play+" in letter.text
+    guide.see("by the letter that has the command address", ours, letter.raw.decode() + MAIL_LOG.read_text())
     _signed(guide, letter)
     guide.prints(answered)
 
@@ -232,21 +113,11 @@ def _signed(guide: FollowedGuide, letter: Letter) -> None:
     found = re.sub(r"\s", "", letter.field("DKIM-Signature")).lower()
     signed = re.search(r";h=([^;]*);", found)
     fields = signed[1].split(":") if signed else []
-    guide.see("it is signed for the domain", f"d={_DOMAIN};" in found and "s=hkoji;" in found, found)
+    guide.see("it is signed for the domain", f"d={DOMAIN};" in found and "s=hkoji;" in found, found)
     both = fields.count("list-unsubscribe") == fields.count("list-unsubscribe-post") == 2
     guide.see("h= has both unsubscribe fields, once more than they are there", both, fields)
     passed = "dkim=pass" in letter.field("Authentication-Results")
     guide.see("the provider verifies it", passed, letter.field("Authentication-Results"))
-
-
-def _verify_units(guide: FollowedGuide) -> None:
-    """Lets systemd read the units."""
-    if program := shutil.which("systemd-analyze"):
-        for name in ("hkoji", "hkoji-mail"):
-            file = f"/etc/systemd/system/{name}.service"
-            done = subprocess.run([program, "verify", file], capture_output=True, text=True, check=False)
-            said = [line for line in done.stderr.splitlines() if f"{name}.service" in line]
-            guide.see(f"systemd understands {name}.service", not said, "\n".join(said))
 
 
 def _pipe(guide: FollowedGuide, provider: Provider, later: str) -> None:
@@ -299,7 +170,7 @@ def main(words: list[str]) -> int:
     try:
         follow(guide, provider)
     except GuideError:
-        print(_MAIL_LOG.read_text()[-3000:] if _MAIL_LOG.exists() else "")
+        print(MAIL_LOG.read_text()[-3000:] if MAIL_LOG.exists() else "")
     print(f"hosting: {len(guide.failed) or 'nothing'} wrong in the part about mail")
     return 1 if guide.failed else 0
 

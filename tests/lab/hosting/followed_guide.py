@@ -1,0 +1,151 @@
+"""A machine of the laboratory on which a part of docs/hosting.md is followed to the letter.
+
+Every command is read from the page and run as it stands there, with its example files, in namespaces of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from tests.lab.hosting import guide_page, units
+from tests.lab.mail.namespaces import overlay
+from tests.lab.mail.real_post_office import PLAYERS
+
+_ROOT: Final = Path(__file__).parents[3]
+_HKOJI: Final = Path(sys.executable).with_name("hkoji")
+DOMAIN: Final = "hanamikoji.example"
+YOU: Final = "you@example.org"
+_SECONDS: Final = 60
+_INSTALLED: Final = f"""\
+postfix postfix/main_mailer_type select Internet Site
+postfix postfix/mailname string mail.{DOMAIN}
+postfix postfix/destinations string $myhostname, mail.{DOMAIN}, {DOMAIN}, localhost
+"""
+"""What Debian's installer asks about Postfix. Other answers than the page's must do no harm."""
+MAIL_LOG: Final = Path("/var/log/mail.log")
+_LOOPBACK: Final = (
+    "inet_interfaces=127.0.0.1",
+    "smtp_bind_address=127.0.0.5",
+    "mynetworks=127.0.0.1/32",
+    f"maillog_file={MAIL_LOG}",
+)
+_STAND_INS: Final = {
+    "sudo": '[ "$1" = -u ] || exec "$@"\nuser=$2; shift 2\n'
+    'exec setpriv --reuid "$user" --regid "$user" --init-groups "$@"\n',
+    "systemctl": f'cd {_ROOT} && exec {sys.executable} -m tests.lab.hosting.units "$@"\n',
+    "hkoji": 'exec sudo -u hkoji /opt/hkoji/bin/hkoji "$@"\n',
+    "apt-get": "exit 0\n",
+    "editor": "exit 0\n",
+}
+"""The page's words for programs that a machine of the laboratory has not."""
+
+
+class GuideError(AssertionError):
+    """A command of the page has failed, so that the next ones mean nothing."""
+
+
+class FollowedGuide:
+    """A machine on which the guide is followed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.failed: list[str] = []
+        self._programs = folder / "programs"
+        self._programs.mkdir()
+        for name, script in _STAND_INS.items():
+            self._write(self._programs / name, script)
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/opt"], check=True)
+        Path("/opt/hkoji/bin").mkdir(parents=True)
+        for path in (Path(sys.executable).resolve(), _HKOJI, _ROOT / "hkoji"):
+            _open_the_way(path, folder)
+        self._write(Path("/opt/hkoji/bin/hkoji"), f'exec {_HKOJI} "$@"\n')
+        Path("/etc/postfix/main.cf").unlink(missing_ok=True)
+        self._quietly("debconf-set-selections", said=_INSTALLED)
+        self._quietly("dpkg-reconfigure", "--frontend=noninteractive", "postfix")
+        self._quietly("postconf", "-e", *_LOOPBACK)
+
+    @staticmethod
+    def _write(path: Path, script: str) -> None:
+        path.write_text(f"#!/bin/bash\n{script}")
+        path.chmod(0o755)
+
+    @staticmethod
+    def _quietly(*words: str, said: str = "") -> None:
+        subprocess.run(words, input=said, text=True, check=True, capture_output=True, timeout=_SECONDS)
+
+    def see(self, what: str, holds: object, said: object = "") -> None:
+        """Prints whether a check holds, and what was said if it does not."""
+        print(f"{'ok  ' if holds else 'FAIL'}  {what}", flush=True)
+        if not holds:
+            self.failed.append(what)
+            print("".join(f"        {line}\n" for line in str(said).splitlines()[-30:]), end="")
+
+    def run(self, command: str) -> str:
+        """Runs a command of the page. Returns its output."""
+        environment = {**os.environ, "PATH": f"{self._programs}:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+        words = ["bash", "-o", "pipefail", "-ec", command.replace(YOU, f"you@{PLAYERS}")]
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False, cwd=_ROOT, env=environment, timeout=2 * _SECONDS
+        )
+        journals = "".join(units.journal(name)[-1500:] for name in ("hkoji", "hkoji-mail", "opendkim"))
+        self.see(command, done.returncode == 0, done.stdout + done.stderr + journals)
+        if done.returncode:
+            raise GuideError(command)
+        return done.stdout + done.stderr
+
+    def run_all(self, text: str) -> str:
+        """Runs all commands in a part of the page. Returns their output."""
+        return "".join(map(self.run, guide_page.commands(text)))
+
+    def prints(self, text: str) -> None:
+        """Runs the commands in a part of the page, the last until it prints what the page says.
+
+        `…` stands for anything there.
+        """
+        *before, last = guide_page.commands(text)
+        wanted = guide_page.printed(text)
+        for command in before:
+            self.run(command)
+        said = self.run(last)
+        patterns = [re.escape(line.replace(YOU, f"you@{PLAYERS}")).replace("…", ".*") for line in wanted]
+        end = time.monotonic() + _SECONDS
+        while not all(re.search(f"^{pattern}$", said, re.M) for pattern in patterns) and time.monotonic() < end:
+            time.sleep(2)
+            said = self.run(last)
+        for line, pattern in zip(wanted, patterns, strict=True):
+            self.see(f"prints: {line}", re.search(f"^{pattern}$", said, re.M), said)
+
+    def until(self, seen: Callable[[], object]) -> bool:
+        """Waits until a condition holds."""
+        end = time.monotonic() + _SECONDS
+        while not seen():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.1)
+        return True
+
+
+def _open_the_way(path: Path, folder: Path) -> None:
+    """Lets all users reach a path, which is below somebody's home perhaps; in these namespaces only."""
+    for place in reversed(path.parents):
+        if not place.stat().st_mode & stat.S_IXOTH:
+            overlay(place, folder / "over")
+            place.chmod(0o755)
+
+
+def verify_units(guide: FollowedGuide) -> None:
+    """Lets systemd read the units."""
+    if program := shutil.which("systemd-analyze"):
+        for name in ("hkoji", "hkoji-mail"):
+            file = f"/etc/systemd/system/{name}.service"
+            done = subprocess.run([program, "verify", file], capture_output=True, text=True, check=False)
+            said = [line for line in done.stderr.splitlines() if f"{name}.service" in line]
+            guide.see(f"systemd understands {name}.service", not said, "\n".join(said))
