@@ -52,9 +52,9 @@ def read_words(out: CommandOutput, words: Sequence[str], most: int, what: str, *
 
 
 def read_code(out: CommandOutput) -> str:
-    """Returns the operator's code from standard input; at a terminal it is asked for and not shown."""
+    """Returns a code from standard input; at a terminal it is asked for and not shown."""
     if sys.stdin.isatty() and not out.keep:
-        return read_secret(_("Code from the operator: ")).strip()
+        return read_secret(_("Code: ")).strip()
     return read_input(out, "-", 1024).decode("ascii", "replace").strip()
 
 

@@ -18,7 +18,7 @@ from hkoji.client.identity import Identity, OwnKey, create, load, load_signer, m
 from hkoji.client.pins import registered
 from hkoji.client.requests import REPLACED, unregistered
 from hkoji.client.service import Service, utc_now
-from hkoji.errors import ExistsError, ForbiddenError, HkojiError, UsageError
+from hkoji.errors import ConflictError, ExistsError, ForbiddenError, HkojiError, UsageError
 from hkoji.log.canonical import encode_base64
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_new_key, make_recovery, make_revocation, parse_revocation
@@ -86,9 +86,10 @@ class KeyChanges:
         return statement.key
 
     def recover(self, name: str, url: str, code: str, file: Path | None, origin: str | None = None) -> Identity:
-        """Gives a player whose key is revoked a new one, or that of `file`. `code` comes from the operator.
+        """Gives a player a new key, or that of `file`, in place of one that is revoked or that the service holds.
 
-        `origin` is that of the service, if the user has confirmed it: see `Service.meet`.
+        `code` comes from the operator, or in a letter. Raises `ConflictError` while a game needs the held key. `origin`
+        is that of the service, if the user has confirmed it: see `Service.meet`.
         """
         from hkoji.log import sshsig
 
@@ -112,7 +113,10 @@ class KeyChanges:
                 sig = identity.signer_of(own.public).sign(sshsig.RECOVER, statement.message)
                 kept = {"url": url, "key": own.public.text, "text": statement.text, "sig": encode_base64(sig)}
                 self._home.update_config(recovery=kept)
-            found = service.recover(name, kept["text"], kept["sig"], code)
+            try:
+                found = service.recover(name, kept["text"], kept["sig"], code)
+            except ConflictError as error:
+                raise _needed(error) from error
             service.pins.pin_origin(about.origin)
             service.pins.pin_player(name, own.public)
             for each in found.earlier:
@@ -203,3 +207,19 @@ class KeyChanges:
         if origin is None:
             raise unregistered(url)
         return origin
+
+
+def _needed(error: ConflictError) -> ConflictError:
+    """Returns the error for a game that needs the key that the service holds."""
+    return ConflictError(
+        error.game,
+        seq=error.seq,
+        head=error.head,
+        reason=tell(
+            "game {game} has not begun, and only the service can send your part in its shuffle", game=error.game
+        ),
+        hint=tell(
+            "nothing was changed, and the code is still valid; try again when the game has begun. If you host it, and "
+            "nobody has joined, you can also write: cancel"
+        ),
+    )

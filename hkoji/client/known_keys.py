@@ -106,7 +106,10 @@ class KnownKeys:
             if key in known:
                 continue
             if change.vouched and not self._pins.trusted(name, key):
-                raise _taken_over(setup, key) if mine else _vouched(name, key, change.old)
+                if mine:
+                    raise _taken_over(setup, key)
+                held = any(each.only and each.gateway.key == change.old for each in setup.held_keys)
+                raise _vouched(name, key, change.old, held=held)
             # An old game may show how an earlier key was introduced. That does not make it the current key again.
             counts = change.old == current
             current = key if counts else current
@@ -133,7 +136,9 @@ def verify_held_keys(pins: Pins, setup: Setup, me: str | None) -> None:
                 hint=tell("nothing was accepted; only this service can hold a key for a player here"),
             )
         own = pins.players.get(name)
-        if held.only and own is not None and not (pins.said_held(name, key) or pins.trusted(name, key)):
+        # The player knows themselves that it was held: the recovery has kept it as an earlier key of theirs.
+        expected = pins.said_held(name, key) or pins.trusted(name, key) or (name == me and key in pins.known(name))
+        if held.only and own is not None and not expected:
             raise TrustError(
                 tell(
                     "the service says that it signs for {name} with the key {shown}, and you know {name} with {known}",
@@ -194,9 +199,15 @@ def _another(name: str, key: PublicKey, known: PublicKey, *, mine: bool) -> Trus
     )
 
 
-def _vouched(name: str, key: PublicKey, old: PublicKey) -> TrustError:
+def _vouched(name: str, key: PublicKey, old: PublicKey, *, held: bool) -> TrustError:
     return TrustError(
         tell(
+            "the service says that {name}, for whom it has signed until now, has a key of their own: {shown}",
+            name=name,
+            shown=key.fingerprint,
+        )
+        if held
+        else tell(
             "the service says that {name} has lost the key {old} and now has the key {shown}",
             name=name,
             old=old.fingerprint,

@@ -70,7 +70,7 @@ def test_a_lost_key_from_the_hosts_code_to_the_opponents_word(
     new = HallPlayer({URL: hall}, "alice", tmp_path / "new")
     wrong = run("recover", "alice", "--server", URL, "--yes", "--json", seat=new, stdin="no code\n")
     assert wrong.code == Exit.KEY
-    assert "the code is not the one that the operator gave alice" in wrong.err
+    assert "the code is not the one that alice was given" in wrong.err
     found = run("recover", "alice", "--server", URL, "--yes", "--json", seat=new, stdin=f"{code}\n").json
     assert found["lost"] == [old["fingerprint"]]
     said(run("show", game, seat=new), "has your new key now")

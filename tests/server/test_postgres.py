@@ -23,7 +23,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from hkoji_server.settings import load
 from hkoji_server.store import game_lists, player_keys
-from hkoji_server.store.contract import Player, Query, RetiredKey, Store
+from hkoji_server.store.contract import OperatorCode, Player, Query, RetiredKey, Store
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.open_store import location_of, open_store
 from hkoji_server.store.postgres import statements as said
@@ -42,6 +42,8 @@ from tests.support.cluster import Cluster
 from tests.support.database_clock import DatabaseClock
 from tests.support.ledger import connected, everything
 from tests.support.loops import run
+from tests.support.mail_contract import with_mailbox
+from tests.support.own_key_contract import begun, entry, own
 from tests.support.service import serving
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game
 from tests.support.stores import (
@@ -435,6 +437,43 @@ def test_a_revocation_that_cannot_be_certain_says_so(postgres: str, monkeypatch:
         slow.execute("COMMIT")
         run(store.revoke_key(RetiredKey(key, "alice", AT, True)))
         assert run(store.retired(key)) == RetiredKey(key, "alice", AT, True)
+
+
+@pytest.mark.parametrize("last", [2, 4])
+def test_a_recovery_waits_for_what_the_held_key_is_signing(postgres: str, last: int) -> None:
+    """A join by mail, after which the key is still needed, or a later entry; its transaction is under way."""
+    with postgres_at(postgres) as store, connected(postgres) as slow:
+        box = with_mailbox(store)
+        run(store.add_code(OperatorCode("code", "2027-06-01T00:00:00Z", name="bob")))
+        table = begun(store, last - 1)
+        append = replace(entry(table, last), key=box.held_key)
+        values = said.append_values(append)
+        slow.execute("BEGIN")
+        slow.execute(said.HOLD, values)
+        assert slow.execute(said.append_statement(append), values).fetchone() == (1, None)
+
+        async def race() -> tuple[bool, BaseException | None]:
+            recovering = asyncio.create_task(store.recover(own(), "code", AT))
+            await asyncio.sleep(0.1)
+            early = recovering.done()
+            await asyncio.to_thread(slow.execute, "COMMIT")
+            (result,) = await asyncio.gather(recovering, return_exceptions=True)
+            return early, result
+
+        early, result = run(race())
+        assert not early
+        assert run(store.head(table.game)) == (last, table.lines[last].entry.head)
+        kept = run(store.player("bob"))
+        assert kept is not None
+        if last == 2:
+            assert isinstance(result, ConflictError)
+            assert kept.key == box.held_key
+            assert run(store.retired(box.held_key)) is None
+        else:
+            assert result is None
+            assert kept == own()
+            with pytest.raises(RevokedError):
+                run(store.append(replace(entry(table, last + 1), key=box.held_key)))
 
 
 def test_a_key_is_one_players_however_many_ask_for_it_at_once(postgres: str) -> None:

@@ -16,6 +16,7 @@ from hkoji.mail.letters.facts import (
     AskedBackFacts,
     AskedWhy,
     CalledOffFacts,
+    CodeFacts,
     ConfirmedFacts,
     ConfirmFacts,
     ConfirmWhat,
@@ -182,6 +183,10 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "confirmed-silence", ConfirmedFacts(ConfirmWhat.SILENCE, name, ORIGIN, now)
     yield "name-taken", NameTakenFacts(name, ORIGIN, "play@hkoji.example")
     yield "left", LeftFacts(name, ORIGIN)
+    coded = CodeFacts(name, ORIGIN, "9d41" * 10, now, now, facts)
+    yield "code", coded
+    yield "code-without-game", coded._replace(seat=None)
+    yield "no-code", coded._replace(code="")
     if facts.position.mine:
         yield "given-and-turn", ManyFacts((GivenFacts(facts, 86400), TurnFacts(facts)))
     yield "last-today", ManyFacts((HelpFacts(facts), LastTodayFacts()))

@@ -44,6 +44,7 @@ from tests.support.finished_contract import FinishedContract
 from tests.support.loops import run
 from tests.support.mail_contract import MailContract
 from tests.support.notice_contract import NoticeContract
+from tests.support.own_key_contract import OwnKeyContract
 from tests.support.table import AT, Table
 from tests.support.talk_contract import TalkContract
 from tests.support.time_contract import TimeContract
@@ -107,7 +108,14 @@ def with_game(store: Store, seed: int = 0, **changes: Any) -> Iterator[Table]:  
 
 
 class StoreContract(
-    WaitingContract, TimeContract, ChoiceContract, FinishedContract, NoticeContract, TalkContract, MailContract
+    WaitingContract,
+    TimeContract,
+    ChoiceContract,
+    FinishedContract,
+    NoticeContract,
+    TalkContract,
+    MailContract,
+    OwnKeyContract,
 ):
     """The promises of `hkoji_server.store.contract`."""
 

@@ -122,7 +122,7 @@ def revoke(
     keys.revoke(client(), out, keys.RevokeOptions(file, prepare, fingerprint, yes))
 
 
-@commands.command(epilog="Example: hkoji recover alice --server https://hanamikoji.example --yes < code.txt")
+@commands.command(epilog="Example: hkoji recover alice --server https://hanamikoji.example < code.txt")
 def recover(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Your name as a player.", show_default=False)],
     server: Server,
@@ -133,7 +133,8 @@ def recover(
 ) -> None:
     """Get your name back with a new key, after a revocation.
 
-    The operator of the service gives you a code, which is read from standard input.
+    The operator of the service gives you a code, which is read from standard input. If you play by mail, a letter
+    brings one when you write own key, and the key that the service holds for you is revoked with this.
     """
     from hkoji.cli.player import keys
 

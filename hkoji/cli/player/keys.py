@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -140,8 +139,11 @@ def revoke(client: Client, out: CommandOutput, wish: RevokeOptions) -> None:
 
 
 def recover(client: Client, out: CommandOutput, name: str, wish: RecoverOptions) -> None:
-    """Gets the player's name back with a new key and the operator's code, which a terminal asks for."""
-    if not wish.yes and (out.keep or not sys.stdin.isatty()):
+    """Gets the player's name back with a new key and a code, which a terminal asks for.
+
+    Whoever gives the code has confirmed it, so only in a batch that is not enough.
+    """
+    if out.keep and not wish.yes:
         raise unconfirmed()
     service = client.service(wish.server)
     # Before the code is read: whoever has it can give the name to a key of their own.

@@ -23,7 +23,8 @@ class SeatFacts(NamedTuple):
     With `cards` False the letter shows no cards. `held` says that the service signs for the reader, `opponent_held`
     that it signs for the other seat. `silent` and `opponent_silent` are the times since which letters to the reader
     and to the other player do not arrive, None if they do. With `signs` False the service can sign nothing for the
-    reader's seat: the key that it holds is revoked if `held`, or else the reader's own key is the only one.
+    reader's seat: the key that it holds is revoked if `held`, or else the reader's own key is the only one. `own` says
+    that the reader has a key of their own now, which is to take the place of that one.
     """
 
     position: Position
@@ -35,6 +36,7 @@ class SeatFacts(NamedTuple):
     silent: str | None = None
     opponent_silent: str | None = None
     signs: bool = True
+    own: bool = False
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -324,6 +326,20 @@ class NotYetFacts(NamedTuple):
     seat: SeatFacts | None = None
 
 
+class CodeFacts(NamedTuple):
+    """A code with which the reader `name` gets a key of their own at `origin`, valid once and until `until`.
+
+    It is empty if they have one now.
+    """
+
+    name: str
+    origin: str
+    code: str
+    until: str
+    now: str
+    seat: SeatFacts | None = None
+
+
 class LastTodayFacts(NamedTuple):
     """What stands at the end of the last answer that a letter's address gives today, unless something is changed."""
 
@@ -438,6 +454,7 @@ OneLetter: TypeAlias = (
     | LockedFacts
     | UnreadableFacts
     | NotYetFacts
+    | CodeFacts
     | LastTodayFacts
     | CalledOffFacts
     | GaveFacts

@@ -128,6 +128,14 @@ class GameWords:
         return self.deadline() if self.position.mine else self.waiting()
 
     def _invited(self) -> str:
+        if not self.seat.signs:
+            return self.say(
+                tell(
+                    "This invitation is to the key with which the service signed for you, and that has been revoked. "
+                    "Ask {name} to invite you again.",
+                    name=self.opponent,
+                )
+            )
         words = {"accept": command(self.say(tell("accept"))), "decline": command(self.say(tell("decline")))}
         expires = self.course.setup.agreement.expires
         if expires is None:
@@ -257,6 +265,14 @@ class GameWords:
                 tell(
                     "You have a key of your own in this game: play on with the program hkoji. What you write here "
                     "moves nothing."
+                )
+            )
+        if self.seat.own:
+            return say(
+                tell(
+                    "You have a key of your own now: what you write here moves nothing, and your clock runs on. To "
+                    "play on, look at the game with the program hkoji: {show}.",
+                    show=command(f"hkoji show {self.position.game[:8]}"),
                 )
             )
         return " ".join(

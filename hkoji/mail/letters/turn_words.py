@@ -38,7 +38,7 @@ def reminder(facts: ReminderFacts, say: Speaker) -> LetterDraft:
 def how_to_answer(game: GameWords) -> str:
     """How to answer a letter with a move, or why that cannot be done; empty if no move is due."""
     if game.position.mine and not game.seat.signs:
-        return game.own_key()
+        return "" if game.position.invited else game.own_key()
     if not game.mine:
         return ""
     return game.say(tell("Answer this mail: your move on the first line, then an empty line."))

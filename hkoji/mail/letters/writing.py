@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from hkoji.mail.letters import answers, confirmations, events, shown, turn_words
+from hkoji.mail.letters import answers, confirmations, events, own_keys, shown, turn_words
 from hkoji.mail.letters import facts as all_facts
 from hkoji.mail.letters.facts import Facts, ManyFacts, OneLetter
 from hkoji.mail.letters.game_words import GameWords
@@ -31,6 +31,7 @@ WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: ea
     all_facts.FirstCountsFacts: answers.first_counts,
     all_facts.UnreadableFacts: answers.unreadable,
     all_facts.NotYetFacts: answers.not_yet,
+    all_facts.CodeFacts: own_keys.code,
     all_facts.LastTodayFacts: answers.last_today,
     all_facts.CalledOffFacts: answers.called_off,
     all_facts.GaveFacts: answers.gave,

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from hkoji.game import entry_kinds
+from hkoji.game.clock import add_seconds
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.position import action_of
 from hkoji.log.line import format_log
@@ -14,6 +15,7 @@ from hkoji.mail.letters.facts import (
     AskedBackFacts,
     AskedWhy,
     CalledOffFacts,
+    CodeFacts,
     ConfirmedFacts,
     ConfirmWhat,
     FirstCountsFacts,
@@ -45,6 +47,7 @@ from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell
 from hkoji.rules.registry import DEFAULT
+from hkoji_server.service.mail_own_keys import CODE_SECONDS
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart
 from hkoji_server.service.mail_settings_commands import COMMANDS, command_fields
 from hkoji_server.service.mail_tokens import MailTokens, answered_by
@@ -111,6 +114,7 @@ class AnswerFacts:
             AnswerKind.SETTING: self._setting,
             AnswerKind.CURRENT: self._current,
             AnswerKind.CONFIRMED: self._confirmed,
+            AnswerKind.CODE: self._code,
         }
         self._in_game: dict[AnswerKind, _RenderInGame] = {
             AnswerKind.ON_RECORD: _on_record,
@@ -142,9 +146,9 @@ class AnswerFacts:
 
     async def invitation(self, mailbox: Mailbox, game: SeatGame, now: str) -> OneLetter | None:
         """Returns the invitation to a game that the owner of a mailbox can still join; None if they cannot."""
-        if not game.position.invited:
-            return None
         setup = game.course.setup
+        if not game.position.invited or not game.signs:
+            return None
         player = await self._store.player(mailbox.name)
         own_key = player is not None and await self._store.held_key(player.key) is None
         return InvitationFacts(
@@ -178,6 +182,13 @@ class AnswerFacts:
     async def _setting(self, asked: _Asked) -> OneLetter | None:
         name = asked.part.text("name")
         return SettingFacts(name, await self._commands(asked) if name == COMMANDS else asked.part.text("value"))
+
+    async def _code(self, asked: _Asked) -> OneLetter | None:
+        name, mail = asked.mailbox.name, asked.mail
+        player = await self._store.player(name)
+        held = player is not None and await self._store.held_key(player.key) is not None
+        code = await self._tokens.code(name, mail.digest) if held else ""
+        return CodeFacts(name, self._origin, code, add_seconds(mail.received, CODE_SECONDS), asked.now, asked.seat)
 
     async def _commands(self, asked: _Asked) -> str:
         """Returns the command address."""

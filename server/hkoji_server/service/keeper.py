@@ -1,7 +1,7 @@
-"""The keeper ends games whose time is over, and offers that have expired. Each process has one.
+"""The keeper ends games whose time is over, offers that have expired, and invitations that nobody can accept any more.
 
-docs/spec/log.md, "Timeouts". A timeout is an append like any other: of several keepers that try it, exactly one
-succeeds, and a move that was written first makes it fail. So keepers need no lease and no leader.
+Each process has one. docs/spec/log.md, "Timeouts". A timeout is an append like any other: of several keepers that try
+it, exactly one succeeds, and a move that was written first makes it fail. So keepers need no lease and no leader.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Final
 from hkoji import referee
 from hkoji.errors import ClockError, ConflictError, HkojiError, StorageError
 from hkoji.game.clock import format_time, parse_time
+from hkoji.game.course import Course
+from hkoji.game.entry_kinds import Invite
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.way import Way
 from hkoji.log.private_key import Signer
@@ -114,7 +116,7 @@ class Keeper:
     async def _end(self, game: str, way: Way, before: str) -> bool:
         """Ends a game whose deadline of that way is before that time, or corrects it.
 
-        Returns whether this process has ended it.
+        Or one that invites a key that has been revoked. Returns whether this process has ended it.
         """
         for _ in range(TRIES):
             held = await self._held.read(game)
@@ -123,13 +125,16 @@ class Keeper:
             at, outages = await self._time.time_of_record(), self._time.outages
             course = held.refereed.course
             due = held.due(outages)
+            # A move, a gift or an outage may have moved it on, perhaps to a time that has only just passed.
+            over = due is not None and due < before and due == held.deadline
             try:
-                # A move, a gift or an outage has moved it on, perhaps to a time that has only just passed.
-                if due is None or due >= before or due != held.deadline:
+                if not over and await self._invites_a_revoked_key(course):
+                    accepted = referee.lapse(held.refereed, LapseReason.DECLINED, signer=self._signer, at=at)
+                elif not over:
                     await self._store.set_deadline(game, course.head, held.deadline, due)
                     self._held.keep(held._replace(deadline=due))
                     return False
-                if course.joinable:
+                elif course.joinable:
                     accepted = referee.lapse(held.refereed, LapseReason.EXPIRED, signer=self._signer, at=at)
                 else:
                     accepted = referee.timeout(
@@ -139,9 +144,17 @@ class Keeper:
             except (ConflictError, StaleDecisionError):
                 await self._time.read_outages()
             else:
-                log.info("ended a game whose time was over", game=game)
+                log.info("ended a game", game=game, because=accepted.lines[0].entry.kind)
                 return True
         raise undecided()
+
+    async def _invites_a_revoked_key(self, course: Course) -> bool:
+        """Returns whether a game waits for a player to join with a key that has been revoked, so that nobody can."""
+        invite = course.setup.invite
+        if not course.joinable or not isinstance(invite, Invite) or invite.key is None:
+            return False
+        retired = await self._store.retired(invite.key.text)
+        return retired is not None and retired.revoked
 
 
 async def keep_at_intervals(keeper: Keeper, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:

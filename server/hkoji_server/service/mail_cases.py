@@ -17,7 +17,7 @@ from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_types import MailOrder, OrderKind
 from hkoji_server.service.mail_results import SILENT, AnswerPart
 from hkoji_server.service.seat_games import SeatGame
-from hkoji_server.store.mail_values import IncomingMail, Mailbox, MailboxMove, MailDraft, ReplyToken
+from hkoji_server.store.mail_values import IncomingMail, KeyCode, Mailbox, MailboxMove, MailDraft, ReplyToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ class MailOutcome:
     `games` are those to which the letters belong, by default that of the mail. `counts` are changes of what is counted
     for the token. `forget_drafts` says that the mail's draft without a game is no longer needed. `orders` are the
     commands that were understood, and `grade` that of a mail that was obeyed. `move` gives the player's mailbox another
-    address. `speaks` says that the owner has ended a long silence. `more` is said behind what the commands say.
+    address. `speaks` says that the owner has ended a long silence. `more` is said behind what the commands say. `code`
+    is one for a key of the player's own.
     """
 
     parts: Sequence[AnswerPart] = SILENT
@@ -66,6 +67,7 @@ class MailOutcome:
     move: MailboxMove | None = None
     speaks: bool = False
     more: list[AnswerPart] = field(default_factory=list)
+    code: KeyCode | None = None
 
 
 class DraftText(NamedTuple):

@@ -71,6 +71,14 @@ class GameCommands:
         if not game:
             await self._register(work)
             return part(AnswerKind.WELCOME)
+        seen = work.case.game
+        if seen is not None and seen.seat is None and not seen.signs:
+            raise NotDoneError(
+                tell(
+                    "this invitation is to the key with which the service signed for you, and that has been revoked: "
+                    "ask to be invited again"
+                )
+            )
         # The draft comes before the registration: it remembers whether the player was new.
         draft = await self._entries.kept(game, work.case.mail.digest)
         if draft is None:

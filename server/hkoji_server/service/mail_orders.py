@@ -280,14 +280,14 @@ class MailOrders:
     async def _close(
         self, mail: IncomingMail, mailbox: Mailbox, outcome: MailOutcome, now: str
     ) -> tuple[AnswerKind, ...]:
-        parts, replies = tuple(outcome.parts), list(outcome.replies)
+        parts, replies, code = tuple(outcome.parts), list(outcome.replies), outcome.code
         if mail.reply is not None:
             kept = await self._store.reply(mail.reply)
             if kept is not None:
                 allowed, last, kept = count_answer(kept, outcome, now, needed=is_needed(outcome, mailbox))
                 replies.append(kept)
                 if not allowed:
-                    parts = (*SILENT, *parts)
+                    parts, code = (*SILENT, *parts), None  # nobody would get it, and the last one that was sent counts
                 elif last:
                     parts = mark_last(parts)
         answers = (
@@ -308,6 +308,7 @@ class MailOrders:
             mailbox=outcome.mailbox if outcome.mailbox != mailbox else None,
             was=mailbox,
             move=outcome.move,
+            code=code,
         )
         if outcome.forget_drafts:
             await self._store.remove_drafts(NO_GAME, [mail.digest])

@@ -20,6 +20,7 @@ from hkoji_server.service.mail_entries import MailEntries
 from hkoji_server.service.mail_games import GameCommands
 from hkoji_server.service.mail_new_games import NewGameCommands
 from hkoji_server.service.mail_orders import MailOrders
+from hkoji_server.service.mail_own_keys import OwnKeyCommands
 from hkoji_server.service.mail_registrar import Registrar
 from hkoji_server.service.mail_settings_commands import SettingCommands
 from hkoji_server.service.mail_signatures import LookUp
@@ -68,6 +69,7 @@ def make_mail_parts(
         GameCommands(store, entries, answers, players),
         NewGameCommands(store, entries, games, players, tokens),
         ConfirmationCommands(store, players),
+        OwnKeyCommands(store, tokens),
     )
     orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, look_up=look_up, count=count)
     letters = LetterFacts(store, seats, tokens, time, own=own, origin=origin, per_day=per_day, per_hour=per_hour)

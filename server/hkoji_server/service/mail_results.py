@@ -51,6 +51,8 @@ class AnswerKind(StrEnum):
     LOCKED = "locked"
     UNREADABLE = "unreadable"
     NOT_YET = "not yet"
+    CODE = "code"
+    """A code for a key of the player's own, which no row has."""
     CURRENT = "current"
     """The current letter of a game, for a mail to the bare address."""
     OTHER_BYTES = "other bytes"

@@ -21,6 +21,8 @@ from hkoji_server.service.confirmations import can_confirm
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox, ReplyToken
 
+CODE_DIGITS: Final = 40
+"""How many hex digits a code for a key of a player's own has, like one of the operator's."""
 _LATELY: Final = 8
 """How many lines are read first to find the last entry of another kind."""
 
@@ -59,6 +61,14 @@ class MailTokens:
     async def new_game(self, digest: str) -> str:
         """Returns the id of the game that the mail with that digest makes: always the same, and nobody can guess it."""
         return hmac.new(await self._read_secret(), f"hkoji.new.v1\n{digest}\n".encode(), sha256).hexdigest()[:32]
+
+    async def code(self, name: str, digest: str) -> str:
+        """Returns the code for a key of the player's own that the mail with that digest has asked for: 40 hex digits.
+
+        It is always the same, so that a letter that is rendered again has it, and no row has it in plain text.
+        """
+        text = f"hkoji.code.v1\n{name}\n{digest}\n".encode()
+        return hmac.new(await self._read_secret(), text, sha256).hexdigest()[:CODE_DIGITS]
 
     async def _read_secret(self) -> bytes:
         if self._secret is None:

@@ -1,7 +1,7 @@
 """What the modules of commands share: one command of a mail that counts, and what does such a command.
 
-A module of commands has a class with `steps`: `mail_games`, `mail_new_games`, `mail_settings_commands`, and
-`mail_confirmations`. `mail_commands` obeys a whole mail by them.
+A module of commands has a class with `steps`: `mail_games`, `mail_new_games`, `mail_settings_commands`,
+`mail_own_keys` and `mail_confirmations`. `mail_commands` obeys a whole mail by them.
 """
 
 from __future__ import annotations

@@ -34,7 +34,12 @@ class SeatFactsReader:
             silent=mailbox.paused,
             opponent_silent=None if other is None else other.paused,
             signs=game.signs and (held or mailbox.orders),
+            own=not game.signs and await self._has_own_key(mailbox.name),
         )
+
+    async def _has_own_key(self, name: str) -> bool:
+        player = await self._store.player(name)
+        return player is not None and await self._store.held_key(player.key) is None
 
     async def rows(self, name: str) -> tuple[GameRow, ...]:
         """Returns the running games of a player, as lists show them."""

@@ -12,6 +12,7 @@ from hkoji import referee
 from hkoji.errors import NotFoundError
 from hkoji.game.clock_reading import ClockReading, read_clock
 from hkoji.game.course import Course, Stage
+from hkoji.game.entry_kinds import Invite
 from hkoji.game.position import Position, read_position
 from hkoji.game.replay import replay
 from hkoji.game.view import replay_own, require_whole
@@ -38,7 +39,10 @@ class SeatGame(NamedTuple):
     clock: ClockReading
     place: TokenPlace
     signs: bool = True
-    """Whether the service can sign for the seat: it holds a key of it, and neither that nor the player's is revoked."""
+    """Whether the service can sign for the seat: it holds a key of it, and neither that nor the player's is revoked.
+
+    For whoever is invited, and has no seat yet: whether the key with which they are to join is not revoked.
+    """
 
     @property
     def course(self) -> Course:
@@ -78,13 +82,16 @@ class SeatGames:
                 return found._replace(signs=await self._signs(found))
 
     async def _signs(self, game: SeatGame) -> bool:
-        if game.seat is None:
-            return True
         setup = game.course.setup
-        held, key = setup.held_key(game.seat), setup.keys[game.seat]
-        if held is None or key is None:
-            return False
-        retired = [await self._store.retired(each.text) for each in {held.gateway.key, key}]
+        if game.seat is None:
+            invite = setup.invite
+            keys = {invite.key} if isinstance(invite, Invite) and invite.name == game.name else set()
+        else:
+            held, key = setup.held_key(game.seat), setup.keys[game.seat]
+            if held is None:
+                return False
+            keys = {held.gateway.key, key}
+        retired = [await self._store.retired(each.text) for each in keys if each is not None]
         return not any(each is not None and each.revoked for each in retired)
 
     def _seat_game(self, held: HeldGame, lines: tuple[Line, ...], name: str) -> SeatGame:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from hkoji.errors import ExistsError
 from hkoji.game.clock import add_seconds
 from hkoji.messages.text import tell
-from hkoji_server.store import mailboxes
+from hkoji_server.store import mailboxes, operator_codes, player_keys
 from hkoji_server.store.mail_tables import BOUNCE, CERTIFICATE, HELD_KEY, MAILBOX, REPLY
 from hkoji_server.store.mail_values import (
     CONFIRM_EVENT,
@@ -86,6 +86,8 @@ def move(connection: Connection, moved: MailboxMove) -> bool:
     # What came to the letter that asked is answered to the new address, also when it comes again.
     connection.execute(update(REPLY).where(REPLY.c.channel == moved.asked).values(channel=moved.channel))
     connection.execute(delete(BOUNCE).where(BOUNCE.c.channel == moved.channel))
+    if player_keys.holds(connection, old.name) is not None:
+        operator_codes.void(connection, old.name)  # the letter with the code went to the old address
     mailboxes.note_answered(connection, moved.channel, moved.at)
     _add_certificate(connection, moved.certificate)
     return True

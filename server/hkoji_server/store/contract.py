@@ -60,9 +60,10 @@ class RetiredKey:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCode:
-    """A code that the operator gives to people, by its digest. It can be used `uses` times before it expires.
+    """A code that is given to people, by its digest. It can be used `uses` times before it expires.
 
-    It is for another key of the player `name` or, without a name, for new players.
+    The operator gives it, or a letter to a mail player. It is for another key of the player `name` or, without a name,
+    for new players.
     """
 
     digest: str
@@ -336,13 +337,14 @@ class Store(TimeStore, ChoiceStore, NoticeStore, TalkStore, MailStore, Protocol)
     async def revoke_key(self, retired: RetiredKey) -> None:
         """Revokes a player's key, the current one or an earlier one, and ends the logins that were made with it.
 
-        With the current one the player's channels are removed. A key that has been revoked before stays as it is, and
-        no login ends. After this returns, no further entry signed with the key appears. Raises `ForbiddenError` if the
-        player never had the key.
+        With the current one the player's channels are removed, unless the service holds it: then the keeper looks at
+        the invitations of the player soon. A key that has been revoked before stays as it is, and no login ends. After
+        this returns, no further entry signed with the key appears. Raises `ForbiddenError` if the player never had the
+        key.
         """
 
     async def add_code(self, code: OperatorCode) -> None:
-        """Keeps a code of the operator; one for a player's new key takes the place of an earlier one."""
+        """Keeps a code of the operator; one for a player's new key takes the place of an earlier one, however made."""
 
     async def invitations(self, now: str) -> tuple[OperatorCode, ...]:
         """Returns the codes for new players that are valid, the first to expire first."""
@@ -351,10 +353,14 @@ class Store(TimeStore, ChoiceStore, NoticeStore, TalkStore, MailStore, Protocol)
         """Forgets a code for new players. Returns False if there is none."""
 
     async def recover(self, player: Player, digest: str, now: str) -> None:
-        """Gives a player whose key is revoked the key of `player`, and uses the recovery code up.
+        """Gives a player the key of `player` in place of a revoked one, and uses the recovery code up.
+
+        Or in place of one that the service holds, which is revoked with this. After this returns, no further entry
+        signed with it appears.
 
         Changes nothing if it raises: `ForbiddenError` if there is no such code, it has expired, or the player's key is
-        not revoked; `ExistsError` if the new key belongs or has belonged to a player.
+        their own and not revoked; `ExistsError` if the new key belongs or has belonged to a player; `ConflictError`,
+        with a game, if the held key is still needed to send the entropy of a seat there.
         """
 
     async def add_challenge(self, digest: str, expires: str) -> None:

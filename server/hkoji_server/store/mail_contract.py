@@ -28,6 +28,7 @@ from hkoji_server.store.mail_values import (
     KeptCertificate,
     KeptHeldKey,
     KeptMail,
+    KeyCode,
     Mailbox,
     MailboxMove,
     MailDraft,
@@ -128,7 +129,8 @@ class MailStore(ArrivalStore, Protocol):
         """Replaces what is kept of a mailbox, by its channel, and the events of its channel as its state demands.
 
         With `was`, from which `mailbox` was made, only what differs is replaced, and a state that has been changed
-        since then stays. Returns False if there is no such mailbox.
+        since then stays. When it is locked, or gets another address, the code is void that a letter has brought to it.
+        Returns False if there is no such mailbox.
         """
 
     async def erase_mailbox(self, channel: str) -> bool:
@@ -193,9 +195,11 @@ class MailStore(ArrivalStore, Protocol):
         mailbox: Mailbox | None = None,
         was: Mailbox | None = None,
         move: MailboxMove | None = None,
+        code: KeyCode | None = None,
     ) -> bool:
         """Closes a `new` mail in one transaction: its bytes go, and its answers are written into the outbox.
 
+        A `code` is kept as by `add_code`, but only for a player whose valid key the service holds.
         Of `replies` that are known, `expires`, `spent` and `answers` are replaced, and the others are added. A
         `mailbox` is changed as by `change_mailbox`, which gets `was`. With `move`, another mailbox gets its address
         first. Returns False, and changes nothing, if the mail is not `new`.

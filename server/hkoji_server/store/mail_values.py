@@ -197,6 +197,14 @@ class HeldRegistration(NamedTuple):
     sig: str
 
 
+class KeyCode(NamedTuple):
+    """A code, by its digest, with which the mail player `name` gets a key of their own, once, before it expires."""
+
+    digest: str
+    name: str
+    expires: str
+
+
 @dataclass(frozen=True, slots=True)
 class ReplyToken:
     """What the service knows of a token: `digest` is the SHA-256 of its text in lower case, in hex.

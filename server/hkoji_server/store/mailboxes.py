@@ -13,7 +13,7 @@ from hkoji.errors import ExistsError, ForbiddenError, NotFoundError, TooManyErro
 from hkoji.game.clock import add_seconds, parse_time
 from hkoji.game.time_control import DAY
 from hkoji.messages.text import tell
-from hkoji_server.store import player_keys
+from hkoji_server.store import operator_codes, player_keys
 from hkoji_server.store.contract import Player
 from hkoji_server.store.mail_tables import (
     BOUNCE,
@@ -32,6 +32,7 @@ from hkoji_server.store.mail_values import (
     MOST_INVITED_A_DAY,
     MOST_UNANSWERED,
     NO_GAME,
+    SHUT,
     HeldRegistration,
     KeptCertificate,
     KeptHeldKey,
@@ -210,15 +211,19 @@ def note_answered(connection: Connection, channel: str, at: str) -> None:
 
 def change(connection: Connection, box: Mailbox, was: Mailbox | None = None) -> bool:
     """Changes what is kept of a mailbox: see `MailStore.change_mailbox`."""
-    locked = select(MAILBOX.c.state).where(MAILBOX.c.channel == box.channel).with_for_update()
-    state = connection.execute(locked).scalar()
-    if state is None:
+    locked = select(MAILBOX.c.state, MAILBOX.c.address).where(MAILBOX.c.channel == box.channel).with_for_update()
+    row = connection.execute(locked).first()
+    if row is None:
         return False
+    state, address = row
     values = _row(box)
     if was is not None:
         values = {name: value for name, value in values.items() if value != _row(was)[name]}
         if state != was.state:
             values = {name: value for name, value in values.items() if name not in ("state", "since")}
+    shut, moved = values.get("state") in SHUT, values.get("address", address) != address
+    if (shut or moved) and player_keys.holds(connection, box.name) is not None:
+        operator_codes.void(connection, box.name)
     if values:
         connection.execute(update(MAILBOX).where(MAILBOX.c.channel == box.channel).values(values))
     wanted = {"player": box.name, "events": events_of(values.get("state", state))}

@@ -1,11 +1,13 @@
-"""The operator's codes, as statements in an open transaction: each allows a registration, or a player's new key."""
+"""Codes, as statements in an open transaction: each allows a registration, or a player's new key."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
+from hkoji.errors import ForbiddenError
+from hkoji.messages.text import tell
 from hkoji_server.store.contract import OperatorCode
 from hkoji_server.store.tables import CODE
 
@@ -29,14 +31,44 @@ def withdraw(connection: Connection, digest: str) -> bool:
     return connection.execute(delete(CODE).where(CODE.c.digest == digest, CODE.c.name.is_(None))).rowcount == 1
 
 
-def use_code(connection: Connection, digest: str, now: str, name: str | None = None) -> bool:
-    """Uses a code for a registration, or for the new key of the player `name`, once. Returns False if it is not valid.
+def verify_code(connection: Connection, digest: str, now: str, name: str | None = None) -> None:
+    """Checks that a code can be used. Raises `ForbiddenError`."""
+    if connection.execute(select(CODE.c.digest).where(_is_valid(digest, now, name))).first() is None:
+        raise _invalid(name)
 
-    A code that cannot be used again is forgotten.
+
+def use_code(connection: Connection, digest: str, now: str, name: str | None = None) -> None:
+    """Uses a code for a registration, or for the new key of the player `name`, once.
+
+    A code that cannot be used again is forgotten. Raises `ForbiddenError` if it is not valid.
     """
-    valid = (CODE.c.digest == digest) & (CODE.c.name.is_not_distinct_from(name)) & (CODE.c.expires > now)
     # The row is changed before anything depends on it: of two transactions that use it, the second waits here.
-    if connection.execute(update(CODE).where(valid, CODE.c.uses > 0).values(uses=CODE.c.uses - 1)).rowcount != 1:
-        return False
+    used = update(CODE).where(_is_valid(digest, now, name)).values(uses=CODE.c.uses - 1)
+    if connection.execute(used).rowcount != 1:
+        raise _invalid(name)
     connection.execute(delete(CODE).where(CODE.c.digest == digest, CODE.c.uses == 0))
-    return True
+
+
+def void(connection: Connection, name: str) -> None:
+    """Forgets the code for another key of a player, if there is one."""
+    connection.execute(delete(CODE).where(CODE.c.name == name))
+
+
+def _is_valid(digest: str, now: str, name: str | None) -> ColumnElement[bool]:
+    purpose = (CODE.c.digest == digest) & CODE.c.name.is_not_distinct_from(name)
+    return purpose & (CODE.c.expires > now) & (CODE.c.uses > 0)
+
+
+def _invalid(name: str | None) -> ForbiddenError:
+    if name is None:
+        return ForbiddenError(
+            tell("the code is not one of this service's, or it has been used or has expired"),
+            hint=tell("nothing was changed; ask the operator of the service for another code"),
+        )
+    return ForbiddenError(
+        tell("the code is not the one that {name} was given, or it has been used or has expired", name=name),
+        hint=tell(
+            "nothing was changed; ask the operator of the service for another code, or, if you play by mail, write "
+            "there: own key"
+        ),
+    )

@@ -100,7 +100,12 @@ class SqlStore(SqlMailStore, Store):
         return await self._transaction(lambda connection: operator_codes.withdraw(connection, digest))
 
     async def recover(self, player: Player, digest: str, now: str) -> None:
-        await self._transaction(lambda connection: player_keys.recover(connection, player, digest, now))
+        held = await self._transaction(
+            lambda connection: player_keys.ends_held_key(connection, player.name, digest, now)
+        )
+        # A held key may be signing now. Beside this nothing is entered, so nobody sees a game that has half of it.
+        run = self._alone if held else self._transaction
+        await run(lambda connection: player_keys.recover(connection, player, digest, now))
 
     # --- logins ---------------------------------------------------------------------------------------------------
 

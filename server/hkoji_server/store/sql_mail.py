@@ -8,7 +8,17 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from hkoji.game.clock import add_seconds
-from hkoji_server.store import asked_mailboxes, bounces, incoming, mail, mailboxes, probes
+from hkoji_server.store import (
+    asked_mailboxes,
+    bounces,
+    incoming,
+    mail,
+    mailboxes,
+    operator_codes,
+    player_keys,
+    probes,
+)
+from hkoji_server.store.contract import OperatorCode
 from hkoji_server.store.mail_contract import MailStore
 from hkoji_server.store.mail_reads import MailReads, reserved_values
 from hkoji_server.store.mail_values import (
@@ -23,6 +33,7 @@ from hkoji_server.store.mail_values import (
     KeptCertificate,
     KeptHeldKey,
     KeptMail,
+    KeyCode,
     Mailbox,
     MailboxMove,
     MailDraft,
@@ -172,6 +183,7 @@ class SqlMailStore(SqlSteps, MailStore):
         mailbox: Mailbox | None = None,
         was: Mailbox | None = None,
         move: MailboxMove | None = None,
+        code: KeyCode | None = None,
     ) -> bool:
         def work(connection: Connection) -> bool:
             if not incoming.end(connection, number, result, answers, done=True):
@@ -183,6 +195,8 @@ class SqlMailStore(SqlSteps, MailStore):
                 mail.change_reply(connection, each)
             if mailbox is not None:
                 mailboxes.change(connection, mailbox, was)
+            if code is not None and player_keys.holds(connection, code.name) is not None:
+                operator_codes.store_code(connection, OperatorCode(code.digest, code.expires, name=code.name))
             return True
 
         return await self._holding(work)

@@ -1,0 +1,155 @@
+"""The tests of codes with which mail players get keys of their own, that every store must pass."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hkoji_server.store.contract import Append, OperatorCode, Player, RetiredKey, Store
+from hkoji_server.store.mail_values import KeyCode, NewAnswer
+
+from hkoji.errors import ConflictError, ForbiddenError, RevokedError
+from hkoji.game.way import Way
+from tests.support.loops import run
+from tests.support.mail_contract import FAR, add_mailbox, key_text, mail, with_mailbox
+from tests.support.table import Table
+from tests.support.time_contract import FIRST, SECOND
+from tests.support.waiting_contract import new_game, next_line
+
+CODE = OperatorCode("code", FAR, name="bob")
+KEY_CODE = KeyCode("code", "bob", FAR)
+
+
+def own(number: int = 101) -> Player:
+    """Bob with a key of his own."""
+    return Player("bob", key_text(number), FIRST, f"own {number}", "sig")
+
+
+def begun(store: Store, entries: int, **changes: Any) -> Table:  # Any: fields of the last summary by name
+    """A game of alice and bob that has so many entries after its offer."""
+    table = new_game(store, 7)
+    for seq in range(1, entries + 1):
+        run(store.append(entry(table, seq, **(changes if seq == entries else {}))))
+    return table
+
+
+def entry(table: Table, seq: int, **changes: Any) -> Append:  # Any: fields of the summary by name
+    """The append of an entry, the first ones of which are an open, a join, bob's seed and alice's."""
+    guest, status = (None, "open") if seq == 1 else ("bob", "playing")
+    return next_line(table, seq - 1, **{"status": status, "guest": guest, "round": int(seq > 3), **changes})
+
+
+class OwnKeyContract:
+    """The promises of `Store.recover` for a player whose key the service holds, and of the codes for it."""
+
+    def test_a_recovery_revokes_the_held_key_and_registers_the_new_one(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.add_code(CODE))
+        run(store.recover(own(), "code", SECOND))
+        assert run(store.player("bob")) == own()
+        assert run(store.retired_of("bob")) == (RetiredKey(box.held_key, "bob", SECOND, revoked=True),)
+        assert [each.id for each in run(store.channels("bob"))] == [box.channel]
+        with pytest.raises(ForbiddenError):
+            run(store.recover(own(102), "code", SECOND))
+        # From now on the key is the player's: a mailbox brings no other one.
+        run(store.add_code(CODE))
+        with pytest.raises(ForbiddenError):
+            run(store.recover(own(102), "code", SECOND))
+        assert run(store.player("bob")) == own()
+
+    def test_of_two_recoveries_at_the_same_time_one_wins(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.add_code(CODE))
+
+        async def race() -> list[BaseException | None]:
+            tries = [store.recover(own(101 + number), "code", SECOND) for number in range(4)]
+            return await asyncio.gather(*tries, return_exceptions=True)
+
+        results = run(race())
+        assert [type(each) for each in results if each is not None] == [ForbiddenError] * 3
+        assert run(store.player("bob")) == own(101 + results.index(None))
+        assert [each.key for each in run(store.retired_of("bob"))] == [box.held_key]
+
+    @pytest.mark.parametrize("entries", [1, 2, 3])
+    def test_a_held_key_stays_while_a_seat_needs_it_to_send_entropy(self, store: Store, entries: int) -> None:
+        """Bob, the guest, sends his entropy as entry 3; as the host of an open game he has not sent it either."""
+        box = with_mailbox(store)
+        run(store.add_code(CODE))
+        changes = {"host": "bob"} if entries == 1 else {}
+        table = begun(store, entries, **changes)
+        before = run(store.player("bob"))
+        if entries < 3:
+            with pytest.raises(ConflictError) as caught:
+                run(store.recover(own(), "code", SECOND))
+            assert (caught.value.game, caught.value.seq) == (table.game, entries)
+            assert run(store.player("bob")) == before
+            assert run(store.retired(box.held_key)) is None
+            if entries == 1:
+                return
+            run(store.append(entry(table, 3)))
+        run(store.recover(own(), "code", SECOND))
+        assert run(store.player("bob")) == own()
+
+    def test_nothing_is_appended_for_a_held_key_after_a_recovery(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.add_code(CODE))
+        table = begun(store, 4)
+        run(store.recover(own(), "code", SECOND))
+        with pytest.raises(RevokedError):
+            run(store.append(replace(entry(table, 5), key=box.held_key)))
+        assert run(store.head(table.game)) == (4, table.lines[4].entry.head)
+
+    @pytest.mark.parametrize("by_recovery", [True, False])
+    def test_the_keeper_finds_the_invitations_to_a_held_key_that_is_revoked(
+        self, store: Store, by_recovery: bool
+    ) -> None:
+        box = with_mailbox(store)
+        add_mailbox(store, "carol", 2)
+        table = begun(store, 1, invite="bob")
+        run(store.add_code(CODE))
+        assert run(store.overdue(Way.HTTP, FIRST, 10)) == ()
+        if by_recovery:
+            run(store.recover(own(), "code", SECOND))
+        else:
+            run(store.revoke_key(RetiredKey(box.held_key, "bob", SECOND, revoked=True)))
+        assert run(store.overdue(Way.HTTP, FIRST, 10)) == (table.game,)
+        run(store.set_deadline(table.game, table.lines[1].entry.head, None, None))
+        assert run(store.overdue(Way.HTTP, FIRST, 10)) == ()
+
+    def test_a_code_is_kept_when_its_mail_is_closed_and_only_for_a_held_key(self, store: Store) -> None:
+        box = with_mailbox(store)
+        numbers = [run(store.add_incoming(mail(box, number))).number for number in (1, 2)]
+        first, second = (number for number in numbers if number is not None)
+        answers = [NewAnswer("", box.channel, FIRST)]
+        assert run(store.close_incoming(first, "{}", answers=answers, code=KEY_CODE))
+        assert not run(store.close_incoming(first, "{}", code=KEY_CODE._replace(digest="again")))
+        with pytest.raises(ForbiddenError):
+            run(store.recover(own(), "again", SECOND))
+        run(store.recover(own(), "code", SECOND))
+        assert run(store.close_incoming(second, "{}", code=KEY_CODE._replace(digest="late")))
+        run(store.revoke_key(RetiredKey(own().key, "bob", SECOND, revoked=True)))
+        with pytest.raises(ForbiddenError):
+            run(store.recover(own(102), "late", SECOND))
+
+    @pytest.mark.parametrize("changes", [{"state": "locked"}, {"state": "suspended"}, {"address": "new@example.org"}])
+    def test_a_code_is_void_when_its_mailbox_is_locked_or_gets_another_address(
+        self, store: Store, changes: dict[str, str]
+    ) -> None:
+        box = with_mailbox(store)
+        run(store.add_code(CODE))
+        run(store.change_mailbox(replace(box, lang="it")))
+        run(store.change_mailbox(replace(box, **changes)))  # type: ignore[arg-type] # fields by name
+        run(store.change_mailbox(box))
+        with pytest.raises(ForbiddenError):
+            run(store.recover(own(), "code", SECOND))
+        assert run(store.retired(box.held_key)) is None
+
+    def test_a_locked_mailbox_leaves_the_operators_code(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.revoke_key(RetiredKey(box.held_key, "bob", SECOND, revoked=True)))
+        run(store.add_code(CODE))
+        run(store.change_mailbox(replace(box, state="locked")))
+        run(store.recover(own(), "code", SECOND))
+        assert run(store.player("bob")) == own()
