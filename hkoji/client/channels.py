@@ -9,17 +9,20 @@ from hkoji.client.answers import read_text, understood
 from hkoji.client.service import Service
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import NotFoundError, UsageError
+from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
 from hkoji.log.canonical import is_hex
 from hkoji.messages.text import tell
 
 _ID_DIGITS: Final = 16
+_SALT_DIGITS: Final = 64
 _PATH: Final = "/v1/me/channels"
 
 
 class PlayerChannel(NamedTuple):
     """A channel, as the service shows it to its owner: `target` lacks what is secret in the address.
 
-    Times are None for what has not happened. `settings` is JSON.
+    Times are None for what has not happened. `settings` is JSON. Only a mailbox has `orders` (whether mails from there
+    are orders), the `certificate` of the key that the service holds for it, and the `salt` of the hash in that.
     """
 
     id: str
@@ -31,6 +34,9 @@ class PlayerChannel(NamedTuple):
     confirmed: str | None
     failures: int
     off: str | None
+    orders: bool | None = None
+    certificate: Gateway | None = None
+    salt: str | None = None
 
 
 class PlayerChannels:
@@ -62,6 +68,13 @@ class PlayerChannels:
         """Makes a channel, to which the service sends a code. `events` is None for all. `settings` is JSON."""
         value = {"kind": kind, "target": target, "events": events and list(events), "settings": settings}
         return _read_answer(self._post(_PATH, value))
+
+    def set_mailbox(
+        self, address: str, *, orders: bool, language: str | None, settings: dict[str, Any]
+    ) -> PlayerChannel:
+        """Makes or changes the player's mailbox. The owner of a new one is asked by a letter. `settings` is JSON."""
+        value = {"kind": "mail", "target": address, "orders": orders, "settings": settings}
+        return _read_answer(self._post(_PATH, value if language is None else {**value, "lang": language}))
 
     def confirm(self, channel: str, code: str) -> PlayerChannel:
         """Confirms a channel by its code."""
@@ -115,4 +128,15 @@ def _read(value: Any) -> PlayerChannel:  # Any: JSON
         None if value["confirmed"] is None else read_text(value["confirmed"]),
         failures,
         None if value["off"] is None else read_text(value["off"]),
+        *_read_mailbox(value),
     )
+
+
+def _read_mailbox(value: dict[str, Any]) -> tuple[bool | None, Gateway | None, str | None]:  # Any: JSON
+    """Reads what only a mailbox has."""
+    if value.get("certificate") is None:
+        return None, None, None
+    orders, salt = value["orders"], read_text(value["salt"])
+    if type(orders) is not bool or not is_hex(salt, _SALT_DIGITS):
+        raise ValueError("a mailbox")
+    return orders, require_strong_gateway(read_gateway(value["certificate"])), salt

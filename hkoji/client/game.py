@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
+from hkoji.client.delegation import Delegation
 from hkoji.client.game_time import GameTime, TimeKeeper
 from hkoji.client.held_seats import verify_host
 from hkoji.client.identity import Identity
@@ -80,6 +81,7 @@ class ClientGame:
         self._say = say
         self.record: Final = VerifiedLog(vault, service, identity, say)
         self._sender: Final = EntrySender(vault, service, identity, self.record, say)
+        self._delegation: Final = Delegation(vault, service, identity, self._sender, say)
         self.time: Final = TimeKeeper(self.record, service, self._sender, say)
 
     @cached_property
@@ -141,7 +143,7 @@ class ClientGame:
         return self.record.require().position, time
 
     def _settle(self) -> Position:
-        """Fetches new lines, and sends what needs no decision of the player: a new key, entropy."""
+        """Fetches new lines, and sends what needs no decision of the player: a new key, a `delegate`, entropy."""
         try:
             return self._settled()
         except ConflictError as error:  # another home of the player has been faster
@@ -160,6 +162,8 @@ class ClientGame:
 
     def _settled(self) -> Position:
         known = self._bring_key(self.record.refresh())
+        if self._delegation.bring(known):
+            known = self._fresh()
         course, seat = known.position.course, known.seat
         if seat is None or course.seed_seat != seat:
             return known.position

@@ -22,6 +22,7 @@ from hkoji.game.entry_kinds import Invite
 from hkoji.game.held_keys import Gateway, verify_gateway
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.mail.addresses import is_mailbox
+from hkoji.mail.mail_commitment import address_hash
 from hkoji.messages.text import Text, tell
 
 if TYPE_CHECKING:
@@ -105,14 +106,9 @@ def verify_certificate(service: Service, gateway: Gateway, name: str) -> None:
 
     The key must also be another one than the service's, the player's own, and those that others are known by.
     """
-    if not service.pins.certifies(gateway.origin):
-        raise _false(tell("it is for another origin, {origin}", origin=gateway.origin), name)
-    try:
-        verify_gateway(gateway, name, service.key)
-    except HkojiError as error:
-        raise _false(tell("the service has not signed it"), name) from error
+    verify_certificate_key(service, gateway, name)
     pinned = service.pins.players
-    if gateway.key == service.key or any(gateway.key == key and other != name for other, key in pinned.items()):
+    if any(gateway.key == key and other != name for other, key in pinned.items()):
         raise _false(tell("its key is somebody else's"), name)
     if name not in pinned or service.pins.said_held(name, gateway.key) or service.pins.trusted(name, gateway.key):
         return
@@ -124,6 +120,30 @@ def verify_certificate(service: Service, gateway: Gateway, name: str) -> None:
             fingerprint=gateway.key.fingerprint,
         ),
     )
+
+
+def verify_certificate_key(service: Service, gateway: Gateway, name: str) -> None:
+    """Checks that this service has signed the certificate, for its origin and that name. Raises `TrustError`."""
+    if not service.pins.certifies(gateway.origin):
+        raise _false(tell("it is for another origin, {origin}", origin=gateway.origin), name)
+    try:
+        verify_gateway(gateway, name, service.key)
+    except HkojiError as error:
+        raise _false(tell("the service has not signed it"), name) from error
+    if gateway.key == service.key:
+        raise _false(tell("its key is somebody else's"), name)
+
+
+def verify_own_certificate(service: Service, gateway: Gateway, name: str, address: str, salt: str) -> None:
+    """Checks the certificate of a key that the service is to use beside the player's own. Raises `TrustError`.
+
+    It must be for the mailbox `address`, and its key one that nobody is known by. `salt` has 64 hex digits.
+    """
+    verify_certificate_key(service, gateway, name)
+    if any(gateway.key in keys for keys in service.pins.every.values()):
+        raise _false(tell("its key is somebody else's"), name)
+    if gateway.address != address_hash(gateway.origin, address, bytes.fromhex(salt)):
+        raise _false(tell("it is for another mailbox"), name)
 
 
 def verify_host(service: Service, course: Course) -> None:

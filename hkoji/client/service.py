@@ -80,6 +80,7 @@ class Service:
         say: Callable[[str], None],
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
+        self.home: Final = home
         self.url: Final = transport.url
         self.pins: Final = Pins(home, self.url, say)
         self.known_keys: Final = KnownKeys(self.pins, self._successors, say)

@@ -65,6 +65,7 @@ from hkoji_server.service.keeper import Keeper, keep_at_intervals
 from hkoji_server.service.mail_stops import MailStops
 from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.offer_limits import OfferLimits
+from hkoji_server.service.own_mailboxes import OwnMailboxes
 from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
@@ -209,6 +210,7 @@ class Application:
                 "webhook": WebhookCourier(poster, key, sources, limits, origin=origin),
             }
             channels = Channels(store, sources, kinds, limits)
+            own_mailboxes = OwnMailboxes(store, sources, held_players, limits, own=own_address(settings))
             delivery = NoticeDelivery(store, held, time, sources, kinds, origin=origin, **_counted(self._metrics))
             hub = self._hub = WaitingHub(
                 store,
@@ -235,7 +237,7 @@ class Application:
                     mail=settings.mail,
                     slack=settings.slack,
                 ),
-                make_channels_router(players, channels),
+                make_channels_router(players, channels, own_mailboxes),
                 make_clocks_router(players, statements, store, sources, slack=settings.slack),
                 make_choices_router(players, choices, answers, store),
                 make_finished_router(FinishedGames(store, time), sources, slack=settings.slack),

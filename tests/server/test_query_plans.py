@@ -243,11 +243,12 @@ async def every_method_of_mail(store: Store) -> None:
     for found in (
         store.mailbox(box.channel),
         store.mailbox_of("erin", AT),
+        store.own_mailbox("erin"),
         store.mailbox_at("erin@example.org"),
         store.mailbox_of_key(box.held_key),
     ):
         assert await found is not None
-    await store.held_key(box.held_key)
+    await store.held_key((await store.held_keys("erin", "erin@example.org"))[0])
     await store.add_held_key(new.held, new.certificate)
     await store.certificates(box.held_key)
     await store.add_reply(token(1))

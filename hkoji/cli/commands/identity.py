@@ -9,6 +9,7 @@ import typer
 
 from hkoji.cli import completion
 from hkoji.cli.commands.arguments import EVENTS, Channel, Json, KeyFile, Origin, Server, Yes, client
+from hkoji.cli.commands.mail import mail
 from hkoji.cli.output import out
 
 commands = typer.Typer()
@@ -162,6 +163,7 @@ def trust(
     keys.trust(client(), out, name, key)
 
 
+commands.add_typer(mail, name="mail")
 commands.add_typer(notify, name="notify")
 
 

@@ -96,7 +96,8 @@ def _line(channel: PlayerChannel) -> str:
     if channel.off is not None:
         state = _("off since {time}, because notices could not be delivered", time=local_time(channel.off))
     elif channel.confirmed is None:
-        state = _("waits for its code")
+        by_letter = channel.certificate is not None
+        state = _("waits for the answer to its letter: yes") if by_letter else _("waits for its code")
     else:
         state = ", ".join(channel.events) + _when(channel)
     return f"{channel.id}  {channel.kind} {channel.target}: {state}"

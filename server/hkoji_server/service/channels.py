@@ -137,7 +137,7 @@ class Channels:
 
         Raises `NotFoundError`, `ForbiddenError` for another code, `TooManyError` after too many of them.
         """
-        found = await self._find(player, channel)
+        found = await self.find(player, channel)
         if found.confirmed is not None:
             return found
         if self._is_stale(found):
@@ -151,14 +151,14 @@ class Channels:
                     "nothing was changed; the code is in the first notice; or remove the channel and add it again"
                 ),
             )
-        return await self._find(player, channel)
+        return await self.find(player, channel)
 
     async def test(self, player: str, channel: str) -> Channel:
         """Sends a test notice. If it arrives at a channel that was given up, that is used again.
 
         Raises `NotFoundError`, `IllegalError` for a channel that is not confirmed, `TooManyError`, `NotDeliveredError`.
         """
-        found = await self._find(player, channel)
+        found = await self.find(player, channel)
         if found.confirmed is None:
             raise IllegalError(
                 tell("the channel {channel} is not confirmed", channel=channel),
@@ -174,14 +174,15 @@ class Channels:
             error.hint = tell("the channel is as it was; check its address, and try again")
             raise
         await self._store.reset_channel(player, channel)
-        return await self._find(player, channel)
+        return await self.find(player, channel)
 
     async def remove(self, player: str, channel: str) -> None:
         """Removes a channel, and what was still to be sent to it. Raises `NotFoundError`."""
         if not await self._store.remove_channel(player, channel):
             raise _unknown(channel)
 
-    async def _find(self, player: str, channel: str) -> Channel:
+    async def find(self, player: str, channel: str) -> Channel:
+        """Returns a channel of a player. Raises `NotFoundError`, also for a channel of somebody else."""
         found = await self._store.channel(channel)
         if found is None or found.player != player:
             raise _unknown(channel)

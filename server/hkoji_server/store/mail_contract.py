@@ -100,6 +100,9 @@ class MailStore(ArrivalStore, Protocol):
         `invite_mailbox` raises, `ExistsError` only if a name is asked for (`REGISTERS`).
         """
 
+    async def own_mailbox(self, name: str) -> Mailbox | None:
+        """Returns the mailbox of a player, also while its owner is `asked`, if it is not in use yet."""
+
     async def mailbox(self, channel: str) -> Mailbox | None:
         """Returns a mailbox by the id of its channel."""
 
@@ -141,6 +144,9 @@ class MailStore(ArrivalStore, Protocol):
 
     async def held_key(self, key: str) -> KeptHeldKey | None:
         """Returns a held key by its public text."""
+
+    async def held_keys(self, name: str, address: str) -> tuple[str, ...]:
+        """Returns the public texts of all keys that the service holds for a name, certified for a mailbox."""
 
     async def add_held_key(self, held: KeptHeldKey, certificate: KeptCertificate) -> None:
         """Keeps another held key and its certificate."""

@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from hkoji_server.store import incoming
 from hkoji_server.store.mail_tables import CERTIFICATE, DRAFT, EVIDENCE, HELD_KEY, MAILBOX, REPLY
-from hkoji_server.store.mail_values import SHUT
+from hkoji_server.store.mail_values import SHUT, TURNS_ON
 from hkoji_server.store.mailboxes import COLUMNS, JOINED
 from hkoji_server.store.reservations import standing, times, used
 from hkoji_server.store.statements import Values, compiled
@@ -47,7 +47,13 @@ class MailReads:
         earlier = select(MAILBOX.c.channel).where(MAILBOX.c.name == holder, plays)
         self.mailbox_of_key: Final = where(MAILBOX.c.channel.in_(current.union(earlier)))
         self.reserved: Final = text(select(MAILBOX.c.invited_by, used()).where(MAILBOX.c.name == name, stands))
+        asked = (MAILBOX.c.state == _literal("asked")) & MAILBOX.c.confirm.like(_literal(f"{TURNS_ON}%"))
+        self.own_mailbox: Final = where(MAILBOX.c.name == name, or_(plays, asked))
         self.held_key: Final = text(select(*HELD_KEY.c).where(HELD_KEY.c.key == key))
+        certified = select(CERTIFICATE.c.key).where(CERTIFICATE.c.mailbox == bindparam("b_address", type_=Text))
+        self.held_keys: Final = text(
+            select(HELD_KEY.c.key).where(HELD_KEY.c.key.in_(certified), HELD_KEY.c.name == name)
+        )
         self.certificates: Final = text(select(*CERTIFICATE.c).where(CERTIFICATE.c.key == key))
         self.reply: Final = text(select(*REPLY.c).where(REPLY.c.digest == bindparam("b_digest")))
         self.incoming: Final = text(incoming.one())

@@ -32,6 +32,8 @@ SPENT_DAYS: Final = 60
 """For how many days a token that is no longer good is remembered."""
 CONFIRM_SECONDS: Final = 86400
 """For how long the owner of a mailbox can confirm what they are asked, and a name is reserved that they asked for."""
+TURNS_ON: Final = "on."
+"""With what `Mailbox.confirm` begins if a player with a key of their own wants letters there."""
 REGISTERS: Final = "register."
 """How what is to be confirmed begins in a mailbox whose owner has asked for a name."""
 RESERVED_SECONDS: Final = 3600

@@ -87,6 +87,10 @@ class SqlMailStore(SqlSteps, MailStore):
             return same
         return await self._transaction(lambda connection: asked_mailboxes.ask(connection, new))
 
+    async def own_mailbox(self, name: str) -> Mailbox | None:
+        found = [read_mailbox(row) for row in await self._rows(self._mail.own_mailbox, {"b_name": name})]
+        return min(found, key=lambda each: each.state == "asked", default=None)
+
     async def mailbox(self, channel: str) -> Mailbox | None:
         return await self._one_mailbox(self._mail.mailbox, {"b_channel": channel})
 
@@ -122,6 +126,10 @@ class SqlMailStore(SqlSteps, MailStore):
     async def held_key(self, key: str) -> KeptHeldKey | None:
         rows = await self._rows(self._mail.held_key, {"b_key": key})
         return KeptHeldKey(*rows[0]) if rows else None
+
+    async def held_keys(self, name: str, address: str) -> tuple[str, ...]:
+        values = {"b_name": name, "b_address": address.lower()}
+        return tuple(key for (key,) in await self._rows(self._mail.held_keys, values))
 
     async def add_held_key(self, held: KeptHeldKey, certificate: KeptCertificate) -> None:
         await self._transaction(lambda connection: mailboxes.add_held_key(connection, held, certificate))
