@@ -74,6 +74,7 @@ class ContradictionKind(StrEnum):
     DEAL = "deal"
     RECEIPT = "receipt"
     OUTAGE = "outage"
+    MAIL = "mail"
 
 
 class Contradiction(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Final
 
 from hkoji.audit.evidence_file import EntryTree, EvidenceFile, SignedView, is_evidence, parse_evidence
 from hkoji.audit.keyring import ExpectedKeys, Party
-from hkoji.audit.log_audit import Audit, AuditStep, Finding, audit
+from hkoji.audit.log_audit import LOG_STEPS, Audit, AuditStep, Finding, audit
 from hkoji.audit.log_signatures import MapChecks
 from hkoji.audit.service_statements import ServiceStatements
 from hkoji.audit.times import TimedLine, TimedLog, TimePass
@@ -27,6 +27,8 @@ from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, format_log, parse_lines
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import plural, tell
+
+_STEPS: Final = (*LOG_STEPS, AuditStep.EVIDENCE)
 
 
 def audit_file(data: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: MapChecks = map) -> Audit:
@@ -44,11 +46,11 @@ def audit_evidence(data: str | bytes, pins: ExpectedKeys, *, map_checks: MapChec
         evidence = parse_evidence(data)
     except HkojiError as error:
         finding = Finding(AuditStep.PARSE, None, None, str(error), not isinstance(error, NotUnderstoodError))
-        return Audit(0, 0, (finding,), dict.fromkeys(AuditStep, tell("not reached")))
+        return Audit(0, 0, (finding,), dict.fromkeys(_STEPS, tell("not reached")))
     if evidence.log:
         base = audit(evidence.log, pins, map_checks=map_checks)
     else:
-        base = Audit(0, 0, (), dict.fromkeys(AuditStep, tell("there is no log")), game=evidence.game)
+        base = Audit(0, 0, (), dict.fromkeys(_STEPS, tell("there is no log")), game=evidence.game)
     return _EvidenceAudit(evidence, base, pins, map_checks).run()
 
 

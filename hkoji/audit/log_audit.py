@@ -51,10 +51,12 @@ class AuditStep(IntEnum):
     RESULT = 9
     EVIDENCE = 10
     """Not a step for a log: everything else in a file of evidence (hkoji.audit.evidence_audit)."""
+    MAILS = 11
+    """Not a step for a log: the mails behind its entries (hkoji.mail.mails_audit)."""
 
 
 _P = ParamSpec("_P")
-LOG_STEPS: Final = tuple(step for step in AuditStep if step is not AuditStep.EVIDENCE)
+LOG_STEPS: Final = tuple(step for step in AuditStep if step < AuditStep.EVIDENCE)
 CONVICTING: Final = frozenset(
     {AuditStep.TIMES, AuditStep.COMMITMENTS, AuditStep.DEAL, AuditStep.REPLAY, AuditStep.RESULT}
 )

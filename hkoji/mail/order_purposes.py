@@ -50,6 +50,9 @@ PURPOSES: Final[dict[OrderKind, frozenset[Purpose]]] = {
 }
 """The purposes of the tokens to which each command may be sent. `register` has no token."""
 
+AFTER_END: Final = frozenset({OrderKind.EVIDENCE, OrderKind.REMATCH})
+"""The commands to a game that can be given when it is over."""
+
 ASKED_FIRST: Final = frozenset({OrderKind.RESIGN, OrderKind.CALL_OFF})
 """The commands that count only in answer to a letter that has asked for them again."""
 

@@ -16,6 +16,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.held_players import HeldPlayers
+from hkoji_server.service.mails_of_game import mails_of
 from hkoji_server.settings import Settings, load, own_address
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SHUT, Mailbox, MailboxState
@@ -85,6 +86,28 @@ def erase(data: Path | None, name: str, *, database: str | None = None) -> dict[
         return _shown(box)
 
     return _on_store(data, database, None, work)
+
+
+def evidence(data: Path | None, game: str, name: str, *, database: str | None = None) -> bytes:
+    """Returns the mails file of a player in a game: the mails that its log commits to, as far as they are kept.
+
+    Raises `NotFoundError` if none are, `StorageError`.
+    """
+
+    async def work(store: Store, _: Settings) -> bytes:
+        lines = await store.lines(game)
+        if not lines:
+            raise NotFoundError(tell("game"), game, hint=tell("is the id right and whole?"))
+        return await mails_of(store, lines, name)
+
+    found = _on_store(data, database, None, work)
+    if not found:
+        raise NotFoundError(
+            tell("mails of"),
+            name,
+            hint=tell("none are kept for this game: they were erased, or nobody has written any"),
+        )
+    return found
 
 
 def _set_state(data: Path | None, name: str, state: MailboxState, database: str | None) -> dict[str, Any]:  # Any: JSON

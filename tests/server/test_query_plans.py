@@ -279,7 +279,7 @@ async def every_method_of_mail(store: Store) -> None:
     await store.drafts(table.game)
     await store.drafts_with_entropy(("", ""), 5)
     await store.forget_entropy(table.game, "cd")
-    await store.spend_replies(box.channel, table.game, AT)
+    await store.spend_replies(box.channel, table.game, AT, until=LATER)
     await store.set_channel_settings(box.channel, "{}")
     await store.drop_draft(table.game, "cd", "{}", "c1")
     await store.remove_drafts(table.game, ["cd"])

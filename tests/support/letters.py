@@ -21,6 +21,7 @@ from hkoji.mail.letters.facts import (
     ConfirmFacts,
     ConfirmWhat,
     DeclinedFacts,
+    EvidenceFacts,
     Facts,
     FirstCountsFacts,
     GameRow,
@@ -119,6 +120,8 @@ def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]
     yield "moves", MovesFacts(facts)
     yield "help", HelpFacts(facts)
     yield "log", LogFacts(facts, log)
+    yield "evidence", EvidenceFacts(facts, b"{}\n")
+    yield "evidence-none", EvidenceFacts(facts, b"")
     yield "annul", AnnulFacts(facts)
     yield "annul-by-mail", AnnulFacts(facts, by_mail=True)
     yield "first-counts", FirstCountsFacts(facts)

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.audit.contradictions import LogClaims, log_claims
 from hkoji.audit.evidence_audit import audit_file
@@ -21,6 +21,7 @@ from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import Audit
 from hkoji.cli.audit.report import audit_json, finding_text, main_finding
 from hkoji.cli.audit.seen_logs import FoundContradiction, LogPlace, SeenLogs
+from hkoji.cli.audit.seen_mails import SeenMails
 from hkoji.cli.exits import Exit
 from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n, translate
@@ -30,6 +31,10 @@ from hkoji.cli.progress import progress, shows_progress
 from hkoji.errors import AuditError, HkojiError, LaterVersionError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import plural, tell
+
+if TYPE_CHECKING:
+    from hkoji.cli.audit.mail_checks import MailReport
+    from hkoji.mail.mails_audit import MailIndex, OpenedMail
 
 _GROUP_LOGS: Final = 8
 _GROUP_BYTES: Final = 2**18
@@ -44,12 +49,14 @@ class RepeatedLog(NamedTuple):
 
 
 class AuditedLog(NamedTuple):
-    """A log with its audit, and its claims, which other logs may contradict."""
+    """A log with its audit, and its claims, which other logs may contradict; and its mails, if any were given."""
 
     place: LogPlace
     audit: Audit
     claims: LogClaims | None
     size: int
+    mails: MailReport | None = None
+    opened: tuple[OpenedMail, ...] = ()
 
 
 LogToAudit = LogBytes | UnreadableLog | RepeatedLog
@@ -93,28 +100,39 @@ class ArchiveSummary:
         return {"ok": self.ok, **vars(self)}
 
 
-def show_archive(out: CommandOutput, sources: list[str], pins: ExpectedKeys, jobs: int) -> int:
-    """Audits all logs of files and folders. Returns the exit code; raises `AuditError` or `HkojiError` on a fault."""
+def show_archive(
+    out: CommandOutput, sources: list[str], pins: ExpectedKeys, jobs: int, *, mails: tuple[str, ...] = ()
+) -> int:
+    """Audits all logs of files and folders, with the mails in the files `mails`. Returns the exit code.
+
+    Raises `AuditError` or `HkojiError` on a fault.
+    """
     total = _size(log_files(sources)) if shows_progress(out) else 0
-    return show_logs(out, read_all(log_files(sources)), pins, jobs, total)
+    return show_logs(out, read_all(log_files(sources)), pins, jobs, total, mails=mails)
 
 
 def show_logs(
-    out: CommandOutput, logs: Iterable[LogBytes | UnreadableLog], pins: ExpectedKeys, jobs: int, total: int = 0
+    out: CommandOutput,
+    logs: Iterable[LogBytes | UnreadableLog],
+    pins: ExpectedKeys,
+    jobs: int,
+    total: int = 0,
+    *,
+    mails: tuple[str, ...] = (),
 ) -> int:
     """Audits logs from an iterable, as `show_archive` does; `total` is their size, for the progress bar."""
-    summary = ArchiveSummary()
+    summary, known, seen = ArchiveSummary(), _read_mails(mails), SeenMails()
     # JSON at a terminal would be broken by a bar.
     hushed = out.json and sys.stdout.isatty()
     try:
         with (
             closing(SeenLogs()) as ledger,
             progress(out, total, sized=True, hidden=hushed or not total) as advance,
-            closing(_audited(logs, pins, jobs, ledger)) as results,
+            closing(_audited(logs, pins, jobs, ledger, known)) as results,
         ):
             for found in results:
                 with uninterrupted():
-                    _take(out, ledger, summary, found)
+                    _take(out, ledger, seen, summary, found)
                 advance(0 if isinstance(found, UnreadableLog) else found.size)
     except KeyboardInterrupt:
         summary.interrupted = True
@@ -160,10 +178,14 @@ def _judge(summary: ArchiveSummary) -> None:
 
 
 def _audited(
-    logs: Iterable[LogBytes | UnreadableLog], pins: ExpectedKeys, jobs: int, ledger: SeenLogs
+    logs: Iterable[LogBytes | UnreadableLog],
+    pins: ExpectedKeys,
+    jobs: int,
+    ledger: SeenLogs,
+    mails: MailIndex | None,
 ) -> Generator[LogResult, None, None]:
     items = map(partial(_new, ledger), logs)
-    work = partial(_work, dict(pins))
+    work = partial(_work, dict(pins), mails)
     if jobs == 1:
         yield from chain.from_iterable(map(work, ((item,) for item in items)))
         return
@@ -203,15 +225,29 @@ def _idle(group: tuple[LogToAudit, ...]) -> bool:
     return not any(isinstance(item, LogBytes) for item in group)
 
 
-def _work(pins: ExpectedKeys, group: tuple[LogToAudit, ...]) -> list[LogResult]:
+def _work(pins: ExpectedKeys, mails: MailIndex | None, group: tuple[LogToAudit, ...]) -> list[LogResult]:
     use_fastest()  # a process that was spawned, not forked, has not called it yet
-    return [_check(pins, item) if isinstance(item, LogBytes) else item for item in group]
+    return [_check(pins, mails, item) if isinstance(item, LogBytes) else item for item in group]
 
 
-def _check(pins: ExpectedKeys, log: LogBytes) -> AuditedLog:
-    result = audit_file(log.text, pins)
+def _read_mails(files: tuple[str, ...]) -> MailIndex | None:
+    if not files:
+        return None
+    from hkoji.cli.audit.mail_checks import read_mails
+
+    return read_mails(files)
+
+
+def _check(pins: ExpectedKeys, mails: MailIndex | None, log: LogBytes) -> AuditedLog:
+    result, report = audit_file(log.text, pins), None
+    opened: tuple[OpenedMail, ...] = ()
+    if mails is not None:
+        from hkoji.cli.audit.mail_checks import check_indexed
+
+        result, report, opened = check_indexed(result, mails)
     # The lines are no longer needed once the claims are known, and sending them to another process is slow.
-    return AuditedLog(LogPlace(log.file, log.line), replace(result, lines=()), log_claims(result), len(log.text))
+    claims, place = log_claims(result), LogPlace(log.file, log.line)
+    return AuditedLog(place, replace(result, lines=()), claims, len(log.text), report, opened)
 
 
 def _size(files: Iterable[str]) -> int:
@@ -228,7 +264,7 @@ def _size(files: Iterable[str]) -> int:
 # --- the report on each log -------------------------------------------------------------------------------------------
 
 
-def _take(out: CommandOutput, ledger: SeenLogs, summary: ArchiveSummary, found: LogResult) -> None:
+def _take(out: CommandOutput, ledger: SeenLogs, seen: SeenMails, summary: ArchiveSummary, found: LogResult) -> None:
     """Counts a result and prints it: every one for programs, only problems and running games for people."""
     if isinstance(found, UnreadableLog):
         summary.unreadable += 1
@@ -244,6 +280,7 @@ def _take(out: CommandOutput, ledger: SeenLogs, summary: ArchiveSummary, found: 
         _tell(out, {**_place(found.place), "repeats": _place(found.earlier)}, None)
         return
     earlier, contradictions = ledger.add(found.claims, found.place) if found.claims else (None, [])
+    contradictions += seen.add(found.opened, found.audit.game or "", found.place)
     result = found.audit
     if earlier and result.ok:
         summary.repeated += 1
@@ -251,7 +288,7 @@ def _take(out: CommandOutput, ledger: SeenLogs, summary: ArchiveSummary, found: 
     else:
         summary.add(result)
         told = None if result.ok and result.finished else partial(_remark, found)
-        _tell(out, {**_place(found.place), **audit_json(result)}, told)
+        _tell(out, {**_place(found.place), **audit_json(result, found.mails)}, told)
     for each in contradictions:
         summary.contradictions += 1
         _tell(out, _contradiction_json(each), partial(_contradiction, each))

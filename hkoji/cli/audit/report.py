@@ -16,26 +16,37 @@ from hkoji.log.line import format_log
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
+    from hkoji.cli.audit.mail_checks import MailReport, MailWish
     from hkoji.client import Client
 
 
 def show_audit(
-    out: CommandOutput, data: bytes, pins: ExpectedKeys, *, clock: bool = False, map_checks: MapChecks = map
+    out: CommandOutput,
+    data: bytes,
+    pins: ExpectedKeys,
+    *,
+    clock: bool = False,
+    mails: MailWish | None = None,
+    map_checks: MapChecks = map,
 ) -> None:
     """Audits one log, and with `clock` shows the account of its clock.
 
     Raises `AuditError` naming step, entry and signer if the log does not hold. If this version does not understand it,
-    that is a `LaterVersionError`.
+    that is a `LaterVersionError`. For `mails` it raises what `check_mails` raises.
     """
-    result = audit_file(data, pins, map_checks=map_checks)
+    result, report = audit_file(data, pins, map_checks=map_checks), None
+    if mails is not None:
+        from hkoji.cli.audit.mail_checks import check_mails
+
+        result, report = check_mails(result, mails)
     if clock:
         from hkoji.cli.audit.clock_account import ClockAccount
 
         account = ClockAccount(result)
-        value = {**audit_json(result), "clock": account.to_json()}
-        out.result(value, lambda: f"{account.text()}\n{audit_text(result)}")
+        value = {**audit_json(result, report), "clock": account.to_json()}
+        out.result(value, lambda: f"{account.text()}\n{audit_text(result, report)}")
     else:
-        out.result(audit_json(result), lambda: audit_text(result))
+        out.result(audit_json(result, report), lambda: audit_text(result, report))
     if result.findings:
         first = main_finding(result)
         if result.not_understood:
@@ -43,13 +54,21 @@ def show_audit(
         raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
 
 
-def show_game_audit(client: Client, out: CommandOutput, game: str, pins: ExpectedKeys, *, clock: bool = False) -> None:
-    """Audits a game on the service, with the keys that the player knows already. Raises `AuditError`."""
+def show_game_audit(
+    client: Client,
+    out: CommandOutput,
+    game: str,
+    pins: ExpectedKeys,
+    *,
+    clock: bool = False,
+    mails: MailWish | None = None,
+) -> None:
+    """Audits a game on the service, with the keys that the player knows already. Raises what `show_audit` raises."""
     game = client.find(game)
     known = client.pins(client.server_of(game))
     with client.game(game) as held:
         lines = held.log()
-    show_audit(out, format_log(lines).encode(), {**known, **pins}, clock=clock)
+    show_audit(out, format_log(lines).encode(), {**known, **pins}, clock=clock, mails=mails)
 
 
 _STEPS: Final = {
@@ -63,6 +82,7 @@ _STEPS: Final = {
     AuditStep.REPLAY: tell("replay"),
     AuditStep.RESULT: tell("result"),
     AuditStep.EVIDENCE: tell("evidence"),
+    AuditStep.MAILS: tell("mails"),
 }
 
 
@@ -94,8 +114,8 @@ def finding_text(finding: Finding) -> str:
     )
 
 
-def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
-    """Returns an audit for programs."""
+def audit_json(result: Audit, mails: MailReport | None = None) -> dict[str, Any]:  # Any: JSON
+    """Returns an audit for programs, with the report on mails if there is one."""
     outcome = result.outcome
     return {
         "game": result.game,
@@ -132,6 +152,7 @@ def audit_json(result: Audit) -> dict[str, Any]:  # Any: JSON
             for finding in result.findings
         ],
         "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome and result.finished else None,
+        **({} if mails is None else mails.to_json()),
     }
 
 
@@ -144,8 +165,9 @@ def _signed_json(result: Audit, name: str) -> dict[str, Any] | None:  # Any: JSO
     return None
 
 
-def _signed_lines(result: Audit) -> list[str]:
+def _signed_lines(result: Audit, mails: MailReport | None) -> list[str]:
     """Returns for each player for whom the service has signed what that was, and what it proves."""
+    checked = {each.name for each in mails.seats if each.checked} if mails is not None else set()
     lines = []
     for each in (each for each in result.signed_for if each.entries or each.statements):
         signed = _n("{n} entry", "{n} entries", each.entries)
@@ -153,13 +175,13 @@ def _signed_lines(result: Audit) -> list[str]:
             statements = _n("{n} statement", "{n} statements", each.statements)
             signed = _("{entries}, {statements}", entries=signed, statements=statements)
         first = _(
-            "{signed} signed by the service for {name}: {dkim} say dkim, {token} token, {none} none; "
-            "not checked against mails.",
+            "{signed} signed by the service for {name}: {dkim} say dkim, {token} token, {none} none; {checked}.",
             signed=signed,
             name=each.name,
             dkim=each.claims[MailGrade.DKIM],
             token=each.claims[MailGrade.TOKEN],
             none=each.claims[MailGrade.NONE],
+            checked=_("for the mails see step 11") if each.name in checked else _("not checked against mails"),
         )
         proves = _("They prove what the service says, not what {name} did.", name=each.name)
         if each.drawn:
@@ -185,13 +207,15 @@ def _standing(result: Audit, party: Party) -> str:
     return _("{pinned}, from entry {entry} on", pinned=pinned, entry=party.since)
 
 
-def audit_text(result: Audit) -> str:
-    """Returns an audit for people: its steps, the parties and the conclusion."""
+def audit_text(result: Audit, mails: MailReport | None = None) -> str:
+    """Returns an audit for people: its steps, the parties, the conclusion, and the report on mails, if there is one."""
     lines = []
     for step, note in result.notes.items():
         lines.append(f"{int(step)} {translate(_STEPS[step]):12} {translate(note)}")
         if step is AuditStep.SIGNATURES:
-            lines += _signed_lines(result)
+            lines += _signed_lines(result, mails)
+        if step is AuditStep.MAILS and mails is not None:
+            lines += mails.lines()
     for party in result.parties:
         lines.append(f"  {party.name:10} {party.key.fingerprint}  {_standing(result, party)}")
     if result.ok:
@@ -205,7 +229,7 @@ def audit_text(result: Audit) -> str:
             lines.append(_("Compare the keys that are not pinned with what their owners say, or give them with --key."))
     else:
         lines.append(_("{n} of {total} entries hold.", n=result.holds, total=result.entries))
-        beside = (finding for finding in result.findings if finding.step is AuditStep.EVIDENCE)
+        beside = (finding for finding in result.findings if finding.step >= AuditStep.EVIDENCE)
         lines += [translate(finding_text(finding)) for finding in beside]
         if result.not_understood:
             lines.append(_("The log is from a later version: this program cannot say whether it is valid or forged."))

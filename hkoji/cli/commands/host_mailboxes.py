@@ -74,3 +74,19 @@ def erase(name: Name, data: Data = None, database: Database = None, yes: Yes = F
 
     out.json = json
     mailboxes.erase(out, name, data, database, yes=yes)
+
+
+@mailboxes.command(epilog="Example: hkoji admin mail evidence GAME bob --data /var/lib/hkoji > bob.mails")
+def evidence(
+    game: Annotated[str, typer.Argument(metavar="GAME", help="The id of the game.", show_default=False)],
+    name: Name,
+    data: Data = None,
+    database: Database = None,
+) -> None:
+    """Print the mails of a player in a game, with all that proves them, for `hkoji audit --mails`.
+
+    They are personal data, and show cards: give them to that player only. After the mailbox was erased there are none.
+    """
+    from hkoji.cli.service import mailboxes
+
+    mailboxes.evidence(out, game, name, data, database)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hkoji.cli import completion
+from hkoji.cli.audit.required_grade import RequiredGrade
 from hkoji.cli.commands.arguments import Force, Game, Jobs, Json, Offline, Plain, Source, client
 from hkoji.cli.output import out
 
@@ -47,6 +48,19 @@ def audit(
     clock: Annotated[
         bool, typer.Option("--clock", help="Also print how long each turn took, and the reserves.")
     ] = False,
+    mails: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mails", metavar="FILE", help="Also check the mails of a player, as `evidence` by mail sends them."
+        ),
+    ] = None,
+    require: Annotated[
+        RequiredGrade | None,
+        typer.Option("--require", help="Fail unless each seat has its own key, or mails with checked DKIM signatures."),
+    ] = None,
+    dns: Annotated[
+        bool, typer.Option("--dns", help="Ask DNS whether it still has the keys of the mails' DKIM signatures.")
+    ] = False,
     json: Json = False,
     plain: Plain = False,
 ) -> None:
@@ -57,7 +71,7 @@ def audit(
     from hkoji.cli.audit import command
 
     out.json, out.plain = json, plain
-    wish = command.AuditOptions(tuple(key or ()), tuple(keys or ()), jobs, clock)
+    wish = command.AuditOptions(tuple(key or ()), tuple(keys or ()), jobs, clock, tuple(mails or ()), require, dns)
     raise typer.Exit(command.run(client, out, sources, wish))
 
 

@@ -1,4 +1,4 @@
-"""`hkoji admin mail add`, `show`, `lock`, `unlock` and `erase`: carries them out, and shows their results."""
+"""`hkoji admin mail add`, `show`, `lock`, `unlock`, `erase` and `evidence`: does them, and shows their results."""
 
 from __future__ import annotations
 
@@ -65,6 +65,11 @@ def erase(out: CommandOutput, name: str, data: Path | None, database: str | None
     confirm(out, _("Erase the mailbox of {name}?", name=name), tell("not erased"), yes=yes, unasked=_UNASKED)
     _functions().erase(data, name, database=database)
     out.result(found, lambda: _("The mailbox of {name} is erased.", name=name))
+
+
+def evidence(out: CommandOutput, game: str, name: str, data: Path | None, database: str | None) -> None:
+    """Prints the mails file of a player in a game."""
+    out.lines(_functions().evidence(data, game, name, database=database).decode("ascii"))
 
 
 _UNASKED = UsageError(

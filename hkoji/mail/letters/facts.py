@@ -272,6 +272,13 @@ class LogFacts(NamedTuple):
     log: bytes
 
 
+class EvidenceFacts(NamedTuple):
+    """The mails file of the reader's mails in a game, attached, for `evidence`; `mails` is empty if none are kept."""
+
+    seat: SeatFacts
+    mails: bytes
+
+
 class SettingFacts(NamedTuple):
     """A setting is changed: `name` is `lang`, `cards`, `quiet` or `commands`, and `value` what it is now.
 
@@ -448,6 +455,7 @@ OneLetter: TypeAlias = (
     | GamesFacts
     | HelpFacts
     | LogFacts
+    | EvidenceFacts
     | SettingFacts
     | StoppedFacts
     | StartedFacts

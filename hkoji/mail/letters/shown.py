@@ -7,6 +7,7 @@ from typing import Final
 
 from hkoji.mail.letters.events import how_to_check, log_attachment
 from hkoji.mail.letters.facts import (
+    EvidenceFacts,
     GameRow,
     GamesFacts,
     HelpFacts,
@@ -21,9 +22,11 @@ from hkoji.mail.letters.facts import (
     StoppedFacts,
 )
 from hkoji.mail.letters.game_words import GameWords
+from hkoji.mail.letters.letter import Attachment
 from hkoji.mail.letters.page import Block, LetterDraft, command, items, paragraph, rows, sentences, typed, words
 from hkoji.mail.letters.times import moment
 from hkoji.mail.letters.turn_words import how_to_answer
+from hkoji.mail.mails_file import MAILS_TYPE
 from hkoji.messages.language import LANGUAGES, Speaker
 from hkoji.messages.text import Text, plural, tell
 from hkoji.rules.protocol import Due
@@ -152,6 +155,7 @@ def _commands(say: Speaker) -> Block:
             say(tell("rules (regole): the rules of the game")),
             say(tell("games (partite): your running games")),
             say(tell("log (registro): the signed log of the game, as a file")),
+            say(tell("evidence (prove): your mails in the game, as a file; if you need not move now")),
             say(tell("resign (abbandono): you give the game up; you are asked once more")),
             say(tell("call off (annulla): the game ends without a winner, if the other player agrees")),
             say(tell("give 2d (dai 2d): two days more for the other player, who owes the next move")),
@@ -167,6 +171,10 @@ def _commands(say: Speaker) -> Block:
     )
 
 
+_MOST_ATTACHED: Final = 5 * 2**20
+"""In bytes; mail servers take letters of 10 MB, and base64 adds a third."""
+
+
 def log(facts: LogFacts, say: Speaker) -> LetterDraft:
     """The log, attached."""
     game = GameWords(facts.seat, say)
@@ -177,6 +185,39 @@ def log(facts: LogFacts, say: Speaker) -> LetterDraft:
     first = say(tell("The log of your game of {game} is attached.", game=game.board.game))
     file = log_attachment(facts.seat, facts.log)
     return LetterDraft((first, game.turn()), (how_to_check(game), game.signed()), attachments=(file,))
+
+
+def evidence(facts: EvidenceFacts, say: Speaker) -> LetterDraft:
+    """The reader's mails, attached."""
+    game = GameWords(facts.seat, say)
+    if not facts.mails:
+        first = say(tell("The service keeps no mails of yours for your game of {game}.", game=game.board.game))
+        return LetterDraft((first, game.turn()), (game.signed(),))
+    if not facts.seat.cards:
+        cards = command(say(tell("cards on")))
+        first = say(tell("Your mails show cards, and your letters show none. First write {cards}.", cards=cards))
+        return LetterDraft((first, game.turn()), (game.signed(),))
+    if len(facts.mails) > _MOST_ATTACHED:
+        first = say(tell("Your mails are too long for a letter. The operator of the service can give them to you."))
+        return LetterDraft((first, game.turn()), (game.signed(),))
+    first = say(tell("Your mails in your game of {game} are attached.", game=game.board.game))
+    file = Attachment(f"{game.position.short}.mails", MAILS_TYPE, facts.mails)
+    return LetterDraft((first, game.turn()), (_how_to_check_mails(game), game.signed()), attachments=(file,))
+
+
+def _how_to_check_mails(game: GameWords) -> Block:
+    say, name = game.say, game.position.short
+    return (
+        *sentences(
+            say(
+                tell(
+                    "With them anybody can check that the service has entered what you wrote. "
+                    "Give the file only to people who may read those mails."
+                )
+            )
+        ),
+        *typed(f"hkoji audit {name}.jsonl --mails {name}.mails"),
+    )
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------

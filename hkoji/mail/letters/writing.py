@@ -41,6 +41,7 @@ WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: ea
     all_facts.GamesFacts: shown.games,
     all_facts.HelpFacts: shown.help_letter,
     all_facts.LogFacts: shown.log,
+    all_facts.EvidenceFacts: shown.evidence,
     all_facts.SettingFacts: shown.setting,
     all_facts.StoppedFacts: shown.stopped,
     all_facts.StartedFacts: shown.started,

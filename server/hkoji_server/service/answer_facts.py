@@ -18,6 +18,7 @@ from hkoji.mail.letters.facts import (
     CodeFacts,
     ConfirmedFacts,
     ConfirmWhat,
+    EvidenceFacts,
     FirstCountsFacts,
     GameRow,
     GamesFacts,
@@ -51,6 +52,7 @@ from hkoji_server.service.mail_own_keys import CODE_SECONDS
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart
 from hkoji_server.service.mail_settings_commands import COMMANDS, command_fields
 from hkoji_server.service.mail_tokens import MailTokens, answered_by
+from hkoji_server.service.mails_of_game import mails_of
 from hkoji_server.service.seat_facts import SeatFactsReader
 from hkoji_server.service.seat_games import SeatGame, SeatGames
 from hkoji_server.store.contract import Store
@@ -137,6 +139,8 @@ class AnswerFacts:
         asked = _Asked(part, mailbox, game, mail, now, seat)
         if (render := self._of_kind.get(part.kind)) is not None:
             return await render(asked)
+        if part.kind is AnswerKind.EVIDENCE and game is not None and seat is not None:
+            return EvidenceFacts(seat, await mails_of(self._store, game.lines, mailbox.name))
         if (in_game := self._in_game.get(part.kind)) is not None:
             if game is None or seat is None:
                 # What was asked for is about a game, and the mail about none: the list has the games.

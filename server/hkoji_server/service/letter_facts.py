@@ -63,6 +63,8 @@ _UNLIMITED: Final = (NoticeEvent.TURN, NoticeEvent.REMIND1, NoticeEvent.REMIND2)
 _CARDLESS: Final = (NoticeEvent.INVITED, NoticeEvent.DECLINED)
 """The letters about games that show nothing of a hand."""
 _PLAYERS: Final = ("active", "stopped")
+AFTER_END_SECONDS: Final = 180 * DAY
+"""For how long the letters of a game that is over can be answered with a command about it."""
 _FULL: Final = 600.0
 """After how many seconds a letter is tried again that was one too many in the last hour."""
 
@@ -139,7 +141,7 @@ class LetterFacts:
         issued = await self._tokens.issue(drafted.fields, mailbox, now, expires=drafted.expires)
         if drafted.over:
             # Nobody asks for what the game is over for; words that belong to no turn are read all the same.
-            await self._store.spend_replies(channel.id, notice.game, now)
+            await self._store.spend_replies(channel.id, notice.game, now, until=add_seconds(now, AFTER_END_SECONDS))
         stop = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
         answers = None if drafted.mail is None else drafted.mail.message_id or None
         ids = await self._threads.ids(

@@ -24,6 +24,7 @@ _INFORMS: Final = {
     OrderKind.RULES: AnswerKind.RULES,
     OrderKind.GAMES: AnswerKind.GAMES,
     OrderKind.HELP: AnswerKind.HELP,
+    OrderKind.EVIDENCE: AnswerKind.EVIDENCE,
 }
 
 

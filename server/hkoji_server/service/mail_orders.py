@@ -22,7 +22,7 @@ from hkoji.mail.letters.facts import AskedWhy
 from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
-from hkoji.mail.order_purposes import counts, is_for_any, may_order
+from hkoji.mail.order_purposes import AFTER_END, counts, is_for_any, may_order
 from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.mail.orders import read_orders
 from hkoji.messages.text import Text, quoted, tell
@@ -209,6 +209,9 @@ class MailOrders:
     async def _judged(self, case: MailCase, read: tuple[MailOrder, ...], sender: MailSender) -> MailOutcome:
         """Does the orders of a mail if they count."""
         if not case.good and not all(is_for_any(each.kind) for each in read):
+            return self._over(case)
+        over = case.game is not None and case.game.course.finished
+        if over and not all(is_for_any(each.kind) or each.kind in AFTER_END for each in read):
             return self._over(case)
         wrong = next((each for each in read if not _may_order(each, case)), None)
         if wrong is not None:

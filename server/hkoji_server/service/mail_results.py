@@ -43,6 +43,7 @@ class AnswerKind(StrEnum):
     RULES = "rules"
     GAMES = "games"
     HELP = "help"
+    EVIDENCE = "evidence"
     SETTING = "setting"
     STOPPED = "stopped"
     STARTED = "started"

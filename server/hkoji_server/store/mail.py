@@ -10,6 +10,7 @@ from typing import Final, Literal
 from sqlalchemy import ColumnElement, Connection, Table, delete, exists, func, insert, select, update
 
 from hkoji.errors import StorageError
+from hkoji.mail.mail_commitment import Purpose
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import DRAFT, EVIDENCE, IMAP_PLACE, LETTER_COUNT, REPLY
 from hkoji_server.store.mail_values import ImapPlace, MailDraft, MailEvidence, ReplyToken
@@ -47,10 +48,12 @@ def change_reply(connection: Connection, reply: ReplyToken, was: str | None = No
     return connection.execute(update(REPLY).where(*known).values(values)).rowcount == 1
 
 
-def spend_replies(connection: Connection, channel: str, game: str, now: str) -> None:
-    """Ends all tokens of a game: see `MailStore.spend_replies`."""
+def spend_replies(connection: Connection, channel: str, game: str, now: str, until: str) -> None:
+    """Ends the tokens of a game: see `MailStore.spend_replies`."""
     good = (REPLY.c.channel == channel, REPLY.c.game == game, REPLY.c.spent.is_(None))
-    connection.execute(update(REPLY).where(*good).values(spent=now))
+    of_game = REPLY.c.purpose == Purpose.GAME.value
+    connection.execute(update(REPLY).where(*good, ~of_game).values(spent=now))
+    connection.execute(update(REPLY).where(*good, of_game, REPLY.c.expires.is_(None)).values(expires=until))
 
 
 # --- a mailbox that is read by IMAP -----------------------------------------------------------------------------------

@@ -165,8 +165,11 @@ class MailStore(ArrivalStore, Protocol):
         With `was`, only as long as that is its `answers`; otherwise nothing is changed, and it returns False.
         """
 
-    async def spend_replies(self, channel: str, game: str, now: str) -> None:
-        """Notes that the tokens of a game that went to a mailbox are no longer good, because the game is over."""
+    async def spend_replies(self, channel: str, game: str, now: str, *, until: str) -> None:
+        """Notes that the tokens of a game that went to a mailbox are no longer good, because the game is over.
+
+        Those of the purpose `game` are good `until` then, unless that was noted before.
+        """
 
     # --- mails that have come -------------------------------------------------------------------------------------
 

@@ -149,8 +149,8 @@ class SqlMailStore(SqlSteps, MailStore):
     async def change_reply(self, reply: ReplyToken, was: str | None = None) -> bool:
         return await self._transaction(lambda connection: mail.change_reply(connection, reply, was))
 
-    async def spend_replies(self, channel: str, game: str, now: str) -> None:
-        await self._transaction(lambda connection: mail.spend_replies(connection, channel, game, now))
+    async def spend_replies(self, channel: str, game: str, now: str, *, until: str) -> None:
+        await self._transaction(lambda connection: mail.spend_replies(connection, channel, game, now, until))
 
     # --- mails that have come -------------------------------------------------------------------------------------
 

@@ -1,0 +1,189 @@
+"""What `hkoji audit` does about mails: step 11, `--require` and `--dns`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from hkoji.audit.log_audit import Audit, AuditStep, Finding
+from hkoji.cli.audit.dns_again import ask_keys
+from hkoji.cli.audit.required_grade import RequiredGrade
+from hkoji.cli.language import _, translate
+from hkoji.errors import MalformedError, NetworkError, StorageError
+from hkoji.game.grade_words import BRIEF_GRADES
+from hkoji.game.held_keys import SeatGrade
+from hkoji.mail.dkim_rules import decode_answers, judge_dkim, key_names
+from hkoji.mail.mails_audit import MailIndex, MailsAudit, OpenedMail, SeatMails, SignedMail, audit_mails, index_mails
+from hkoji.mail.mails_file import ProvedMailbox, parse_mails
+from hkoji.messages.text import tell
+
+
+class MailWish(NamedTuple):
+    """What is asked of the mails: files of them, the grade that seats must have, and whether DNS is asked again."""
+
+    files: tuple[str, ...] = ()
+    require: RequiredGrade | None = None
+    dns: bool = False
+
+    @property
+    def asks_dns(self) -> bool:
+        """Whether DNS is asked."""
+        return self.dns or self.require is RequiredGrade.DKIM
+
+
+class KeyState(StrEnum):
+    """What DNS says now of the key that the service has kept."""
+
+    SAME = "same"
+    OTHER = "other"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+class MailReport(NamedTuple):
+    """What was found: the mails of each player, and for each name the state of its key, if DNS was asked."""
+
+    seats: tuple[SeatMails, ...]
+    signed: bool
+    """Whether a DKIM signature holds by the answers that the service has kept."""
+    keys: dict[str, KeyState] | None = None
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """Returns the report for programs."""
+        mails = [
+            {"name": each.name, "mailboxes": list(each.mailboxes), "claimed": each.claimed, "checked": each.checked}
+            for each in self.seats
+        ]
+        keys = {} if self.keys is None else {"dns": {name: state.value for name, state in self.keys.items()}}
+        return {"mails": mails, **keys}
+
+    def lines(self) -> list[str]:
+        """Returns the report for people, as lines below step 11."""
+        found = []
+        for each in self.seats:
+            place = {"checked": each.checked, "claimed": each.claimed, "mailbox": ", ".join(each.mailboxes)}
+            if each.mailboxes:
+                told = _("{checked} of {claimed} mails hold, from {mailbox}.", **place)
+                whose = _(
+                    "Only you can say whether that is {name}'s, and in no domain of the service's.", name=each.name
+                )
+                found += [f"  {each.name:12} {told}", f"{'':15}{whose}"]
+            else:
+                told = _("0 of {claimed} mails were there.", **place)
+                found.append(f"  {each.name:12} {told}")
+        if self.signed:
+            found.append(f"{'':15}{_('The DKIM signatures hold by DNS answers that the service kept.')}")
+        for name, state in (self.keys or {}).items():
+            found.append(f"{'':15}{name}: {translate(_STATES[state])}")
+        return found
+
+
+_STATES: Final = {
+    KeyState.SAME: tell("DNS has the same key now"),
+    KeyState.OTHER: tell("DNS has another key now"),
+    KeyState.GONE: tell("DNS has no key now"),
+    KeyState.UNKNOWN: tell("DNS has not answered"),
+}
+
+
+def read_mails(files: Iterable[str]) -> MailIndex:
+    """Returns the mails in files. Raises `StorageError` for a file that is no mails file."""
+    mailboxes: list[ProvedMailbox] = []
+    for file in files:
+        try:
+            mailboxes += parse_mails(Path(file).read_bytes())
+        except OSError as error:
+            raise _unreadable(file, str(error.strerror)) from error
+        except MalformedError as error:
+            raise _unreadable(file, error.reason) from None
+    return index_mails(mailboxes)
+
+
+def check_mails(result: Audit, wish: MailWish) -> tuple[Audit, MailReport | None]:
+    """Returns an audit with what the mails add to it, and a report on them if any were given.
+
+    Raises `StorageError` for a file that is no mails file, `UsageError` if a library is missing, `NetworkError` if DNS
+    is to be asked and does not answer.
+    """
+    checked = audit_mails(result, read_mails(wish.files)) if wish.files or wish.asks_dns else None
+    if checked is None:
+        return (result if wish.require is None else _require(result, wish.require, ())), None
+    live = _ask_again(checked.signed) if wish.asks_dns else None
+    keys = None if live is None else _compare(checked.signed, live)
+    done = checked.audit
+    if wish.require is not None:
+        done = _require(done, wish.require, () if live is None else _unconfirmed(checked, live))
+    return done, MailReport(checked.seats, bool(checked.signed), keys)
+
+
+def check_indexed(result: Audit, mails: MailIndex) -> tuple[Audit, MailReport, tuple[OpenedMail, ...]]:
+    """Returns an audit with what the mails add to it, a report on them, and those that other logs may name too."""
+    checked = audit_mails(result, mails)
+    return checked.audit, MailReport(checked.seats, bool(checked.signed)), checked.opened
+
+
+_Live = dict[str, tuple[bytes, ...] | None]
+
+
+def _ask_again(mails: Sequence[SignedMail]) -> _Live:
+    return ask_keys(sorted({name for mail in mails for name in key_names(mail.raw)})) if mails else {}
+
+
+def _compare(mails: Sequence[SignedMail], live: _Live) -> dict[str, KeyState]:
+    """The worst state of each key: mails of several times may have been signed with several keys of one name."""
+    found: dict[str, KeyState] = {}
+    for mail in mails:
+        for name, kept in decode_answers(mail.dns).items():
+            now = live.get(name)
+            if now is None:
+                state = KeyState.UNKNOWN
+            elif not now:
+                state = KeyState.GONE
+            else:
+                state = KeyState.SAME if sorted(now) == sorted(kept) else KeyState.OTHER
+            if found.get(name, KeyState.SAME) is KeyState.SAME:
+                found[name] = state
+    return dict(sorted(found.items()))
+
+
+def _unconfirmed(checked: MailsAudit, live: _Live) -> tuple[str, ...]:
+    """The players of whose mails DNS does not confirm one now. Raises `NetworkError` if it does not answer."""
+    found: dict[str, None] = {}
+    answers = {name: records for name, records in live.items() if records is not None}
+    for mail in checked.signed:
+        if judge_dkim(mail.raw, answers, at=mail.at, token=mail.token).holds:
+            continue
+        silent = next((name for name in key_names(mail.raw) if name not in answers), None)
+        if silent is not None:
+            raise NetworkError(silent, tell("DNS has not answered"), hint=tell("try again later"))
+        found[mail.name] = None
+    return tuple(found)
+
+
+def _require(result: Audit, least: RequiredGrade, unconfirmed: Sequence[str]) -> Audit:
+    """The audit with a finding, which names nobody, for each seat that is weaker than is required."""
+    enough = (SeatGrade.OWN,) if least is RequiredGrade.OWN else (SeatGrade.OWN, SeatGrade.CHECKED)
+    found = []
+    for name, grade in result.grades.items():
+        if grade not in enough:
+            reason = tell(
+                "the seat of {name} is known by: {grade}; {least} is required",
+                name=name,
+                grade=BRIEF_GRADES[grade],
+                least=least.value,
+            )
+        elif grade is SeatGrade.CHECKED and name in unconfirmed:
+            reason = tell("DNS does not confirm the keys by which the mails of {name} were signed", name=name)
+        else:
+            continue
+        found.append(Finding(AuditStep.MAILS, None, None, reason))
+    return replace(result, findings=(*result.findings, *found))
+
+
+def _unreadable(file: str, reason: str) -> StorageError:
+    return StorageError(
+        tell("cannot read {file}: {reason}", file=file, reason=reason), hint=tell("give a file of mails")
+    )

@@ -1,0 +1,245 @@
+"""Step 11 of the audit: do the mails of a mails file say what the log says that they say?
+
+docs/spec/mails.md, "The audit". The log has the service's signed commitments to mails. A mail that opens one convicts
+the service if the entry is not what the mail ordered, or if the grade `dkim` is not true. A line that opens none, and a
+mailbox that is not the certified one, say nothing about anybody. Findings name the service, never the player.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from hkoji.audit.log_audit import Audit, AuditStep, Finding
+from hkoji.errors import UnreadableMailError
+from hkoji.game.held_keys import SeatGrade
+from hkoji.log.mail_claim import MailGrade
+from hkoji.mail.claimed_mails import ClaimedMail, claimed_mails
+from hkoji.mail.dkim_rules import decode_answers, judge_dkim
+from hkoji.mail.header import read_header
+from hkoji.mail.mail_commitment import TokenFields, make_token
+from hkoji.mail.mails_file import ProvedMailbox, ProvingMail
+from hkoji.mail.message import READER_VERSION
+from hkoji.mail.order_purposes import PURPOSES, counts, may_order
+from hkoji.mail.order_types import MailOrder
+from hkoji.mail.ordered_entries import OrderedEntries
+from hkoji.mail.token_places import token_behind
+from hkoji.messages.text import Text, quoted, tell
+
+MailIndex = Mapping[str, Sequence[tuple[ProvedMailbox, ProvingMail]]]
+"""The lines of mails files, each with its mailbox, by the commitments that they open."""
+
+
+class SeatMails(NamedTuple):
+    """The mails of the player `name`: of `claimed` in the log, `checked` were there and hold.
+
+    `mailboxes` are those from which mails were there, and which the log's certificates name.
+    """
+
+    name: str
+    claimed: int
+    checked: int
+    mailboxes: tuple[str, ...]
+
+
+class OpenedMail(NamedTuple):
+    """A mail that opens `commit`, to which a statement of the held key `key` at `entry` is bound.
+
+    `mail` is its Message-ID. `signer` is whom it convicts if the same mail opens another commitment too.
+    """
+
+    key: str
+    mail: str
+    commit: str
+    entry: int
+    signer: str
+
+
+class SignedMail(NamedTuple):
+    """A mail whose DKIM signature held by the answers that the service kept; `at` and `token` as in `judge_dkim`."""
+
+    entry: int
+    name: str
+    raw: bytes
+    dns: bytes
+    at: str | None
+    token: str
+
+
+class MailsAudit(NamedTuple):
+    """The result: `audit` with this step added, and what was found in the mails."""
+
+    audit: Audit
+    seats: tuple[SeatMails, ...]
+    opened: tuple[OpenedMail, ...]
+    signed: tuple[SignedMail, ...]
+
+
+def index_mails(mailboxes: Iterable[ProvedMailbox]) -> MailIndex:
+    """Returns the lines of mails files by their commitments."""
+    found: dict[str, list[tuple[ProvedMailbox, ProvingMail]]] = {}
+    for mailbox in mailboxes:
+        for mail in mailbox.mails:
+            found.setdefault(mail.commit, []).append((mailbox, mail))
+    return found
+
+
+def audit_mails(audit: Audit, mails: MailIndex) -> MailsAudit:
+    """Checks the mails that are behind a log, as far as the log holds.
+
+    Raises `UsageError` if a mail has the grade `dkim`, and dkimpy is not installed.
+    """
+    return _MailsCheck(audit, mails).run()
+
+
+def twice(one: int, other: int) -> Text:
+    """Returns the reason of a finding: one mail is behind two entries of a log."""
+    return tell("one mail is behind entry {one} and entry {other}", one=one, other=other)
+
+
+class _FaultError(Exception):
+    """Why a mail convicts the service."""
+
+    def __init__(self, reason: Text) -> None:
+        super().__init__(reason)
+        self.reason: Final = reason
+
+
+class _MailsCheck:
+    def __init__(self, audit: Audit, mails: MailIndex) -> None:
+        self._audit: Final = audit
+        self._mails: Final = mails
+        self._claims: Final = tuple(claimed_mails(audit.lines)) if audit.lines else ()
+        self._ordered: Final = OrderedEntries(audit.lines) if audit.lines else None
+        self._findings: list[Finding] = []
+        self._opened: list[OpenedMail] = []
+        self._signed: list[SignedMail] = []
+        self._checked: dict[str, int] = {}
+        self._mailboxes: dict[str, dict[str, None]] = {}
+
+    def run(self) -> MailsAudit:
+        for claim in self._claims:
+            self._look_at(claim)
+        claimed: dict[str, int] = {}
+        for claim in self._claims:
+            claimed[claim.name] = claimed.get(claim.name, 0) + 1
+        seats = tuple(
+            SeatMails(name, number, self._checked.get(name, 0), tuple(self._mailboxes.get(name, ())))
+            for name, number in claimed.items()
+        )
+        grades = dict(self._audit.grades)
+        for seat in seats:
+            if seat.checked == seat.claimed and grades.get(seat.name) is SeatGrade.CLAIMED:
+                grades[seat.name] = SeatGrade.CHECKED
+        done = replace(
+            self._audit,
+            findings=(*self._audit.findings, *self._findings),
+            notes={**self._audit.notes, AuditStep.MAILS: _note(seats)},
+            grades=grades,
+        )
+        return MailsAudit(done, seats, tuple(self._opened), tuple(self._signed))
+
+    # --- one mail -------------------------------------------------------------------------------------------------
+
+    def _look_at(self, claim: ClaimedMail) -> None:
+        found = self._mails.get(claim.commit, ())
+        for mailbox, mail in found:
+            # Whoever made the file may have put in any mailbox: then it says nothing about the mail.
+            if mailbox.name == claim.name and mailbox.address(claim.gateway.origin) == claim.gateway.address:
+                self._mailboxes.setdefault(claim.name, {})[mailbox.mailbox] = None
+                self._judge(claim, mailbox, mail)
+                return
+
+    def _judge(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail) -> None:
+        signer = self._signer(claim)
+        if mail.reader != READER_VERSION:
+            reason = tell("its mail is to be read by version {version} of the rules of mails", version=mail.reader)
+            self._findings.append(Finding(AuditStep.MAILS, claim.entry, None, reason, understood=False))
+            return
+        try:
+            judged = self._verify(claim, mailbox, mail, signer)
+        except _FaultError as fault:
+            self._findings.append(Finding(AuditStep.MAILS, claim.entry, signer, fault.reason))
+        else:
+            self._checked[claim.name] = self._checked.get(claim.name, 0) + judged
+
+    def _verify(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, signer: str) -> bool:
+        """Returns whether a mail could be judged. Raises `_FaultError` if it convicts the service."""
+        self._note_opened(claim, mail, signer)
+        if (mail.game, mail.head) != (self._audit.lines[0].entry.game, claim.head):
+            raise _FaultError(tell("the mail is bound to another place than that of the entry"))
+        assert self._ordered is not None
+        order = self._ordered.order_of(mail.raw)
+        if isinstance(order, Text):
+            raise _FaultError(order)
+        fault = self._ordered.fault_of(claim, order)
+        if fault is not None:
+            raise _FaultError(fault)
+        token = self._token(claim, mail, order)
+        return claim.grade is not MailGrade.DKIM or self._verify_dkim(claim, mailbox, mail, token)
+
+    def _note_opened(self, claim: ClaimedMail, mail: ProvingMail, signer: str) -> None:
+        new = OpenedMail(claim.gateway.key.text, _id_of(mail.raw), claim.commit, claim.entry, signer)
+        earlier = [each for each in self._opened if (each.key, each.mail) == (new.key, new.mail)]
+        self._opened.append(new)
+        if earlier and earlier[0].commit != new.commit:
+            raise _FaultError(twice(earlier[0].entry, new.entry))
+
+    def _token(self, claim: ClaimedMail, mail: ProvingMail, order: MailOrder) -> TokenFields | None:
+        """What the token was for to which a mail was sent; None if that stands in another log."""
+        assert self._ordered is not None
+        before = self._ordered.before(order)
+        token = token_behind(
+            order.kind, mail.purpose, claim.name, mail.about, game=mail.game, place=claim.place, before=before
+        )
+        known = mail.purpose in PURPOSES[order.kind]
+        if not known or (token is not None and not (may_order(order.kind, token) and counts(order.kind, token))):
+            raise _FaultError(
+                tell("a mail to an address of the purpose {purpose} cannot order this", purpose=mail.purpose.value)
+            )
+        return token
+
+    def _verify_dkim(
+        self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, fields: TokenFields | None
+    ) -> bool:
+        if read_header(mail.raw).sender != mailbox.mailbox:
+            raise _FaultError(tell("the entry says dkim, and the mail is not from that mailbox"))
+        if fields is None:
+            return False
+        token = make_token(fields, mail.nonce)
+        try:
+            answers = decode_answers(mail.dns)
+        except UnreadableMailError as error:
+            raise _FaultError(tell("the entry says dkim: {reason}", reason=_reason(error))) from None
+        verdict = judge_dkim(mail.raw, answers, at=claim.at, token=token)
+        if not verdict.holds:
+            assert verdict.reason is not None
+            raise _FaultError(
+                tell("the entry says dkim, and the mail has no such signature: {reason}", reason=verdict.reason)
+            )
+        self._signed.append(SignedMail(claim.entry, claim.name, mail.raw, mail.dns, claim.at, token))
+        return True
+
+    def _signer(self, claim: ClaimedMail) -> str:
+        parties = (each for each in self._audit.parties if each.key == claim.gateway.key and each.held)
+        return str(next(parties))
+
+
+def _id_of(raw: bytes) -> str:
+    """What makes a mail the same mail: its Message-ID; of one without, all of it."""
+    try:
+        found = read_header(raw).message_id
+    except UnreadableMailError:
+        found = None
+    return found or sha256(raw).hexdigest()
+
+
+def _reason(error: UnreadableMailError) -> Text:
+    return error.reason if isinstance(error.reason, Text) else quoted(error.reason)
+
+
+def _note(seats: Sequence[SeatMails]) -> Text:
+    claimed, checked = sum(each.claimed for each in seats), sum(each.checked for each in seats)
+    return tell("{checked} of {claimed} mails checked", checked=checked, claimed=claimed)
