@@ -11,8 +11,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from hkoji_server.settings import PREFIX, Settings, load
 
+from hkoji.mail.fields import LONGEST_MAIL
 from tests.lab.hosting import guide_page
 
 ROOT = Path(__file__).parents[3]
@@ -57,6 +59,36 @@ def test_the_container_sets_what_can_be_set() -> None:
         assert all((ROOT / each).exists() for each in copied.split())
 
 
+def test_compose_runs_the_service_and_the_mail_process_on_one_volume(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = yaml.safe_load((EXAMPLES / "compose.yaml").read_text())
+    serve, mail = made["services"]["serve"], made["services"]["mail"]
+    assert (EXAMPLES / serve["build"]["context"]).resolve() == ROOT
+    assert (ROOT / serve["build"]["dockerfile"]).is_file()
+    assert serve["image"] == mail["image"]
+    assert serve["volumes"] == mail["volumes"] == ["data:/data"]
+    assert "data" in made["volumes"]
+    assert mail["depends_on"] == {"serve": {"condition": "service_healthy"}}
+    container = dict(re.findall(rf"({PREFIX}\w+)=(\S+)", (EXAMPLES / "Containerfile").read_text()))
+    assert serve["ports"] == [f"127.0.0.1:8000:{container[f'{PREFIX}PORT']}"]
+    # The bounds are those of the unit.
+    bounds = unit("hkoji-mail.service")
+    assert ([f"{mail['mem_limit']}".upper()], [f"{mail['cpus']:.0%}"]) == (bounds["MemoryMax"], bounds["CPUQuota"])
+    for service in (serve, mail):
+        with monkeypatch.context() as patch:
+            for name, value in {**container, **service["environment"]}.items():
+                patch.setenv(name, str(value))
+            settings = load()
+        assert settings.data == Path("/data")
+        assert settings.mail == "club@example.org"
+        named = {name.removeprefix(PREFIX).lower() for name in service["environment"]}
+        assert named <= settings.model_fields_set
+    gateway = made["networks"]["hkoji"]["ipam"]["config"][0]["gateway"]
+    assert serve["environment"][f"{PREFIX}TRUSTED_PROXY"] == gateway
+    files = {str(value) for name, value in mail["environment"].items() if name.endswith("PASSWORD_FILE")}
+    assert files == {f"/run/secrets/{name}" for name in mail["secrets"]} == {"/run/secrets/password"}
+    assert made["secrets"]["password"] == {"file": "/etc/hkoji/mailbox"}
+
+
 def test_the_unit_runs_what_is_told_to_systemd() -> None:
     service = unit("hkoji.service")
     assert service["Type"] == ["notify"]  # see `tell_systemd` in the service
@@ -88,6 +120,7 @@ def test_postfix_gives_the_mail_of_the_domain_to_the_service_and_letters_to_open
     lines = main_cf()
     assert "hanamikoji.example" not in lines["mydestination"].split(",")  # else it looks for mailboxes of its own
     assert lines["relay_domains"] == lines["myhostname"].removeprefix("mail.") == "hanamikoji.example"
+    assert int(lines["message_size_limit"]) > LONGEST_MAIL
     assert lines["relay_transport"] == f"lmtp:inet:{Settings.model_fields['mail_lmtp'].default}"
     host, port = lines["smtpd_milters"].removeprefix("inet:").split(":")
     assert re.search(rf"^Socket +inet:{port}@{host}$", (EXAMPLES / "opendkim.conf").read_text(), re.MULTILINE)
