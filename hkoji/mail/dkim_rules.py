@@ -127,18 +127,19 @@ def signatures_of(raw: bytes) -> tuple[MailSignature, ...]:
         return ()
 
 
-def judge_dkim(raw: bytes, answers: DnsAnswers, *, at: str | None, token: str) -> DkimVerdict:
+def judge_dkim(raw: bytes, answers: DnsAnswers, *, at: str | None, token: str | None) -> DkimVerdict:
     """Returns whether a mail has a DKIM signature that holds, is of the domain of its From, and is bound to `token`.
 
-    `at` is T, as a time of the log; None if nobody knows it: then t= and x= are not judged. A mail without a verdict,
-    because it cannot be read, has none that holds. Raises `UsageError` if dkimpy is not installed.
+    `at` is T, as a time of the log; None if nobody knows it: then t= and x= are not judged. `token` is None for a
+    mail that answers no letter. A mail that cannot be read has no signature that holds. Raises `UsageError` if dkimpy
+    is not installed.
     """
     now = None if at is None else parse_time(at) - _EPOCH
     reason, domain = _NONE, None
     try:
         mail = _Signed(raw)
         for each in mail.signatures:
-            fault = mail.fault_of(each, answers, now, token.lower())
+            fault = mail.fault_of(each, answers, now, token)
             if fault is None:
                 return DkimVerdict(holds=True, domain=each.domain)
             reason, domain = fault, each.domain
@@ -176,9 +177,11 @@ class _Signed:
                 found.append(signature)
         return found[:MOST_TRIED]
 
-    def fault_of(self, signature: MailSignature, answers: DnsAnswers, now: int | None, token: str) -> Text | None:
+    def fault_of(
+        self, signature: MailSignature, answers: DnsAnswers, now: int | None, token: str | None
+    ) -> Text | None:
         """Returns why a signature does not count; None if it does. `now` is T in seconds since 1970."""
-        if not self._is_bound(signature, token):
+        if token is not None and not self._is_bound(signature, token.lower()):
             return _NOT_BOUND
         if "content-type" not in signature.signed and not self._type_is_clear():
             return _OPEN_TYPE

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
-from typing import Final
+from itertools import count
+from math import gcd, prod
+from typing import Final, NamedTuple
 
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ed25519, padding, rsa
@@ -16,7 +18,55 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from hkoji.game.clock import parse_time
 
-PrivateKey = rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey
+_DIGEST_INFO: Final = bytes.fromhex("3031300d060960864801650304020105000420")
+"""Of SHA-256 (RFC 8017, 9.2)."""
+
+
+class StrangeRsa(NamedTuple):
+    """An RSA key that no sound program would make."""
+
+    n: int
+    e: int
+    d: int
+
+    def sign(self, data: bytes) -> bytes:
+        """Signs with PKCS1-v1_5 and SHA-256."""
+        size = (self.n.bit_length() + 7) // 8
+        info = _DIGEST_INFO + sha256(data).digest()
+        padded = b"\x00\x01" + b"\xff" * (size - len(info) - 3) + b"\x00" + info
+        return pow(int.from_bytes(padded, "big"), self.d, self.n).to_bytes(size, "big")
+
+    @property
+    def der(self) -> bytes:
+        """The public key as PKCS #1 has it."""
+        return _der(0x30, _der_integer(self.n) + _der_integer(self.e))
+
+
+@lru_cache
+def strange_rsa(bits: int, e: int = 65537) -> StrangeRsa:
+    """A key of that size, with as many primes as it takes."""
+    size, more = divmod(bits, parts := bits // 128)
+    found: list[int] = []
+    while len(found) < parts:
+        wanted = size + (0 if found else more)
+        # So close below a power of two that no product of them is a bit too short.
+        candidates = (each for each in count(2**wanted - 2 ** (wanted - 16) + 1, 2) if gcd(each - 1, e) == 1)
+        found.append(next(each for each in candidates if each not in found and pow(2, each - 1, each) == 1))
+    n, phi = prod(found), prod(each - 1 for each in found)
+    return StrangeRsa(n, e, pow(e, -1, phi))
+
+
+def _der(tag: int, content: bytes) -> bytes:
+    size = len(content)
+    head = bytes([size]) if size < 128 else b"\x82" + size.to_bytes(2, "big")
+    return bytes([tag]) + head + content
+
+
+def _der_integer(number: int) -> bytes:
+    return _der(2, number.to_bytes(number.bit_length() // 8 + 1, "big"))
+
+
+PrivateKey = rsa.RSAPrivateKey | ed25519.Ed25519PrivateKey | StrangeRsa
 GMAIL: Final = ("from", "to", "subject", "date", "message-id", "in-reply-to", "references", "mime-version")
 """The fields that a large provider signs; Content-Type is not among them."""
 _EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
@@ -36,6 +86,8 @@ def ed25519_key() -> ed25519.Ed25519PrivateKey:
 
 def record_of(key: PrivateKey, more: str = "") -> bytes:
     """The TXT record of a key; `more` are tags that stand before p=."""
+    if isinstance(key, StrangeRsa):
+        return f"v=DKIM1; k=rsa; {more}p={b64encode(key.der).decode()}".encode()
     public = key.public_key()
     if isinstance(public, rsa.RSAPublicKey):
         kind, der = "rsa", public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
@@ -62,7 +114,7 @@ def sign(
     key = key or rsa_key()
     header, _, body = raw.partition(b"\r\n\r\n")
     fields = [part.partition(b":")[::2] for part in re.split(rb"\r\n(?![ \t])", header)]
-    algorithm = "rsa-sha256" if isinstance(key, rsa.RSAPrivateKey) else "ed25519-sha256"
+    algorithm = "ed25519-sha256" if isinstance(key, ed25519.Ed25519PrivateKey) else "rsa-sha256"
     signed_body = _relaxed_body(body)
     if tags and tags.get("l"):
         signed_body = signed_body[: int(tags["l"] or 0)]
@@ -88,6 +140,8 @@ def sign(
     if isinstance(key, rsa.RSAPrivateKey):
         sha1 = said["a"] == "rsa-sha1"
         sig = key.sign(hashed, padding.PKCS1v15(), hashes.SHA1() if sha1 else hashes.SHA256())
+    elif isinstance(key, StrangeRsa):
+        sig = key.sign(hashed)
     else:
         sig = key.sign(sha256(hashed).digest())
     return f"DKIM-Signature: {value}{b64encode(sig).decode()}\r\n".encode() + raw
