@@ -161,13 +161,20 @@ def test_ids_and_addresses_of_any_length_stay_as_they_are(host: str, local: str)
     assert not any(line.startswith((b" ", b"\t")) for line in head_of(raw))
 
 
+def test_where_the_address_has_no_token_the_mail_that_stops_letters_answers_an_id() -> None:
+    bare = HEADERS._replace(stop_address="play@hkoji.example", stop_id="<stop.0.x2@hkoji.example>")
+    assert parsed(compose(TEXT, bare))["List-Unsubscribe"].endswith(
+        ", <mailto:play@hkoji.example?subject=stop&In-Reply-To=%3Cstop.0.x2@hkoji.example%3E>"
+    )
+
+
 @pytest.mark.parametrize("field", [each for each in LetterHeaders._fields if each not in ("answer", "in_reply_to")])
 @pytest.mark.parametrize(
     "bad",
     ["\r\nBcc: x@y.example", "\nBcc: x@y.example", "\rx", "\x00", "\u2028x", "\xe8", "=?utf-8?q?x?=", " x", "\x85"],
 )
 def test_no_value_of_a_header_begins_another_field(field: str, bad: str) -> None:
-    good = getattr(HEADERS, field)
+    good = getattr(HEADERS, field) or "<stop.0.x@hkoji.example>"
     with pytest.raises(ValueError, match=field):
         compose(TEXT, HEADERS._replace(**{field: good + bad}))
 

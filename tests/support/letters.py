@@ -150,8 +150,12 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "invited-without-game", InvitationFacts(name, ORIGIN, now, expires=now)
     yield "declined", DeclinedFacts(setup.game, host, "declined", "later")
     yield "declined-open", DeclinedFacts(setup.game, None, "expired")
-    yield "welcome", WelcomeFacts(name, "bob@example.org", ORIGIN, COMMANDS, "8c1f" * 16, facts)
-    yield "welcome-without-game", WelcomeFacts(name, "bob@example.org", ORIGIN, COMMANDS, "8c1f" * 16)
+    # Where addresses have no token, letters are in their place.
+    for suffix, commands in (("", COMMANDS), ("-bare", "")):
+        welcome = WelcomeFacts(name, "bob@example.org", ORIGIN, commands, "8c1f" * 16)
+        yield f"welcome{suffix}", welcome._replace(seat=facts)
+        yield f"welcome-without-game{suffix}", welcome
+        yield f"setting-commands{suffix or '-address'}", SettingFacts("commands", commands)
     yield "rules", RulesFacts(setup.ruleset.name, page(setup.ruleset.name, lang, width=WIDTH, commands=False))
     yield "games", GamesFacts(name, (row_of(facts),), now)
     yield "no-games", GamesFacts(name, (), now)
@@ -162,14 +166,14 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
         ("cards", "on"),
         ("quiet", "22-7"),
         ("quiet", "off"),
-        ("commands", COMMANDS),
     ):
-        yield f"setting-{setting}-{'address' if setting == 'commands' else value}", SettingFacts(setting, value)
+        yield f"setting-{setting}-{value}", SettingFacts(setting, value)
     yield "stopped", StoppedFacts(name, (facts,))
     yield "stopped-without-game", StoppedFacts(name)
     yield "started", StartedFacts(name, (row_of(facts),), now)
     yield "locked", LockedFacts(name)
     yield "suspended", LockedFacts(name, by_operator=True)
+    yield "asked-stop", AskedBackFacts("stop", AskedWhy.NO_LETTER, until=now, now=now)
     yield "asked-accept", AskedBackFacts("accept", AskedWhy.SENDER, sender="x@y.example", until=now, now=now)
     yield "not-understood-without-game", NotUnderstoodFacts("hello there")
     yield "empty-mail", NotUnderstoodFacts("", tell("the mail has no text of its own"))

@@ -24,7 +24,7 @@ from hkoji.mail.letters.facts import (
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import Block, LetterDraft, command, harmless, paragraph, sentences, typed
 from hkoji.mail.letters.times import length, moment
-from hkoji.mail.letters.turn_words import how_to_answer, turn, turn_blocks
+from hkoji.mail.letters.turn_words import answer_without_game, how_to_answer, turn, turn_blocks
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import tell
 
@@ -35,6 +35,7 @@ _ASKED: Final = {
         "Nothing was done yet: your mail provider has not signed your mail, as this service demands."
     ),
     AskedWhy.FINAL: tell("Nothing was done yet: this cannot be taken back, so you are asked again."),
+    AskedWhy.NO_LETTER: tell("Nothing was done yet: your mail answers no letter, so anybody can have written it."),
 }
 
 
@@ -56,20 +57,6 @@ def welcome(facts: WelcomeFacts, say: Speaker) -> LetterDraft:
             say(tell("You have joined the game of {game} with {name}.", name=game.opponent, game=game.board.game))
         )
     first.append(say(tell("You get a letter when it is your turn.")))
-    address = (
-        *sentences(
-            say(
-                tell(
-                    "This is your command address. Write to it what belongs to no game, such as {help} or {games}. "
-                    "Keep it, and show it to nobody; with {new} you get another one:",
-                    help=command(say(tell("help"))),
-                    games=command(say(tell("games"))),
-                    new=command(say(tell("new address"))),
-                )
-            )
-        ),
-        *typed(facts.commands),
-    )
     held = paragraph(
         say(
             tell(
@@ -84,7 +71,31 @@ def welcome(facts: WelcomeFacts, say: Speaker) -> LetterDraft:
         *typed(facts.salt),
     )
     stop = paragraph(say(tell("To get no more letters, answer {stop}.", stop=command(say(tell("stop"))))))
-    return LetterDraft(tuple(first), (address, held, salt, stop))
+    return LetterDraft(tuple(first), (_where_commands_go(facts, say), held, salt, stop))
+
+
+def _where_commands_go(facts: WelcomeFacts, say: Speaker) -> Block:
+    """Says where to write what belongs to no game."""
+    new = command(say(tell("new address")))
+    if facts.commands:
+        return (
+            *sentences(
+                say(
+                    tell(
+                        "This is your command address. Write to it what belongs to no game, such as {help} or {games}. "
+                        "Keep it, and show it to nobody; with {new} you get another one:",
+                        help=command(say(tell("help"))),
+                        games=command(say(tell("games"))),
+                        new=new,
+                    )
+                )
+            ),
+            *typed(facts.commands),
+        )
+    if facts.seat is None:
+        return paragraph(answer_without_game(say))
+    there = tell("To begin a game, or for what belongs to none, answer {new}: a letter for that comes.", new=new)
+    return paragraph(say(there))
 
 
 def on_record(facts: OnRecordFacts, say: Speaker) -> LetterDraft:

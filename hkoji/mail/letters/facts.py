@@ -123,8 +123,9 @@ class OverFacts(NamedTuple):
 class WelcomeFacts(NamedTuple):
     """The reader has accepted an invitation: `name` is registered.
 
-    `commands` is the reader's command address. `salt` is the salt of the address hash (64 hex digits) of the
-    certificate for `mailbox`. `seat` is the game that the reader has joined with it, None without a game.
+    `commands` is the reader's command address, empty if addresses have no token. `salt` is the salt of the address hash
+    (64 hex digits) of the certificate for `mailbox`. `seat` is the game that the reader has joined with it, None
+    without a game.
     """
 
     name: str
@@ -179,6 +180,8 @@ class AskedWhy(StrEnum):
     """It came without the provider's signature, which this service always needs."""
     FINAL = "final"
     """It cannot be taken back: `resign`, `call off`."""
+    NO_LETTER = "no letter"
+    """It came in answer to no letter, so anybody can have written it."""
 
 
 class AskedBackFacts(NamedTuple):
@@ -282,7 +285,8 @@ class EvidenceFacts(NamedTuple):
 class SettingFacts(NamedTuple):
     """A setting is changed: `name` is `lang`, `cards`, `quiet` or `commands`, and `value` what it is now.
 
-    Values are a language's code; `on` or `off`; `22-7` or `off`, hours in UTC; the new command address.
+    Values are a language's code; `on` or `off`; `22-7` or `off`, hours in UTC; the new command address, or nothing if
+    addresses have no token, and this letter is to be answered instead.
     """
 
     name: str

@@ -33,7 +33,7 @@ class LetterHeaders(NamedTuple):
     letter. `in_reply_to` is the id of that mail, or of our last letter, and `thread` the one id that all letters of a
     game refer to; None before there is one. An id of a player that is not of this form is left out.
     `stop_url` and `stop_address` are where letters can be stopped: `https://ORIGIN/v1/mail/stop/TOKEN` and
-    LOCAL+TOKEN@HOST.
+    LOCAL+TOKEN@HOST. Where addresses have no token, `stop_id` is the id that a mail to the address answers.
     """
 
     to: str
@@ -47,6 +47,7 @@ class LetterHeaders(NamedTuple):
     answer: bool = False
     in_reply_to: str | None = None
     thread: str | None = None
+    stop_id: str | None = None
 
 
 def header_lines(headers: LetterHeaders, subject: str) -> Iterator[str]:
@@ -74,7 +75,10 @@ def header_lines(headers: LetterHeaders, subject: str) -> Iterator[str]:
     yield "X-Auto-Response-Suppress: All"
     yield f"List-Id: {_NAME} <{_NAME}.{host}>"
     url = _checked("stop_url", headers.stop_url, _URL, _LONGEST_URL)
-    yield f"List-Unsubscribe: <{url}>, <mailto:{_mailbox('stop_address', headers.stop_address)}?subject=stop>"
+    stop = f"mailto:{_mailbox('stop_address', headers.stop_address)}?subject=stop"
+    if headers.stop_id is not None:  # RFC 6068 has this very field as an example
+        stop += f"&In-Reply-To=%3C{_id('stop_id', headers.stop_id)[1:-1]}%3E"
+    yield f"List-Unsubscribe: <{url}>, <{stop}>"
     yield "List-Unsubscribe-Post: List-Unsubscribe=One-Click"
     yield f"X-Hkoji: {_checked('event', headers.event, _EVENT, 32)}"
 

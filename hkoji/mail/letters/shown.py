@@ -25,7 +25,7 @@ from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.letter import Attachment
 from hkoji.mail.letters.page import Block, LetterDraft, command, items, paragraph, rows, sentences, typed, words
 from hkoji.mail.letters.times import moment
-from hkoji.mail.letters.turn_words import how_to_answer
+from hkoji.mail.letters.turn_words import answer_without_game, how_to_answer
 from hkoji.mail.mails_file import MAILS_TYPE
 from hkoji.messages.language import LANGUAGES, Speaker
 from hkoji.messages.text import Text, plural, tell
@@ -226,6 +226,8 @@ def _how_to_check_mails(game: GameWords) -> Block:
 def setting(facts: SettingFacts, say: Speaker) -> LetterDraft:
     """A setting is changed."""
     if facts.name == "commands":
+        if not facts.value:
+            return LetterDraft((answer_without_game(say), say(tell("Earlier letters for that work no more."))))
         first = say(tell("You have a new command address. The old one works no more."))
         return LetterDraft((first,), (typed(facts.value),))
     told: Text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hkoji.mail.letters.facts import ReminderFacts, TurnFacts
 from hkoji.mail.letters.game_words import GameWords
-from hkoji.mail.letters.page import Block, LetterDraft, paragraph
+from hkoji.mail.letters.page import Block, LetterDraft, command, paragraph
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import tell
 
@@ -42,6 +42,14 @@ def how_to_answer(game: GameWords) -> str:
     if not game.mine:
         return ""
     return game.say(tell("Answer this mail: your move on the first line, then an empty line."))
+
+
+def answer_without_game(say: Speaker) -> str:
+    """What the answer to a letter can be that is about no game, where such letters are in the place of an address."""
+    games, help_ = (command(say(each)) for each in (tell("games"), tell("help")))
+    return say(
+        tell("Answer this mail with what belongs to no game, such as {games} or {help}.", games=games, help=help_)
+    )
 
 
 def turn_blocks(game: GameWords) -> tuple[Block, ...]:

@@ -195,7 +195,9 @@ class AnswerFacts:
         return CodeFacts(name, self._origin, code, add_seconds(mail.received, CODE_SECONDS), asked.now, asked.seat)
 
     async def _commands(self, asked: _Asked) -> str:
-        """Returns the command address."""
+        """Returns the command address; empty if addresses have no token."""
+        if not self._own.delimiter:
+            return ""
         issued = await self._tokens.issue(command_fields(asked.mailbox), asked.mailbox, asked.now)
         return self._own.with_token(issued.text)
 

@@ -46,7 +46,7 @@ from hkoji_server.service.confirmations import (
 from hkoji_server.service.letter_plan import LetterPlan
 from hkoji_server.service.letter_threads import LetterThreads, thread_id
 from hkoji_server.service.mail_results import AnswerKind, is_last, read_result
-from hkoji_server.service.mail_settings_commands import command_fields, stop_fields
+from hkoji_server.service.mail_settings_commands import COMMANDS, command_fields, stop_fields
 from hkoji_server.service.mail_tokens import MailTokens
 from hkoji_server.service.notice import Notice, NoticeEvent, NotNow
 from hkoji_server.service.seat_facts import SeatFactsReader
@@ -162,6 +162,7 @@ class LetterFacts:
             answer=notice.event is NoticeEvent.ANSWER,
             in_reply_to=ids.in_reply_to,
             thread=thread_id(notice.game, self._own),
+            stop_id=None if self._own.delimiter else self._own.message_id("stop", 0, stop.text),
         )
         return LetterPlan(drafted.facts, mailbox.lang, headers, self._own.bounce(issued.text))
 
@@ -227,6 +228,10 @@ class LetterFacts:
             if each.kind is AnswerKind.LOCKED and mailbox.state == "locked":
                 until = add_seconds(mail.received, CONFIRM_SECONDS)
                 return _Drafted(facts, unlock_fields(mailbox, mail.digest), until, mail=mail)
+        if not self._own.delimiter and any(
+            each.kind is AnswerKind.SETTING and each.text("name") == COMMANDS for each in parts
+        ):
+            return _Drafted(facts, command_fields(mailbox), mail=mail)  # this letter is in the place of an address
         if game is None:
             until = asked_until(mailbox) if mailbox.state == "asked" else None
             return _Drafted(facts, _fields_without_game(mailbox), until, mail=mail)

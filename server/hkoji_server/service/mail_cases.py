@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.mail_commitment import NO_DNS, TokenFields
 from hkoji.mail.mail_types import MailHeader
@@ -18,6 +19,9 @@ from hkoji.mail.order_types import MailOrder, OrderKind
 from hkoji_server.service.mail_results import SILENT, AnswerPart
 from hkoji_server.service.seat_games import SeatGame
 from hkoji_server.store.mail_values import IncomingMail, KeyCode, Mailbox, MailboxMove, MailDraft, ReplyToken
+
+AGAIN_SECONDS: Final = DAY
+"""For how long a letter without a game that asks back can be answered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from typing import Final
 
 from hkoji.errors import NotFoundError, UnreadableMailError
 from hkoji.game.clock import add_seconds
-from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.header import read_header
 from hkoji.mail.letters.facts import AskedWhy
@@ -29,12 +28,12 @@ from hkoji.messages.text import Text, quoted, tell
 from hkoji_server.log import log
 from hkoji_server.service.answer_counts import count_answer, is_needed
 from hkoji_server.service.confirmations import is_silent
-from hkoji_server.service.mail_cases import MailCase, MailOutcome
+from hkoji_server.service.current_letters import CurrentLetters
+from hkoji_server.service.mail_cases import AGAIN_SECONDS, MailCase, MailOutcome
 from hkoji_server.service.mail_commands import MailCommands
 from hkoji_server.service.mail_entries import MailEntries
 from hkoji_server.service.mail_results import SILENT, AnswerKind, mark_last, part, shown_line, write_result
 from hkoji_server.service.mail_rights import demanded_grade, refusal, too_weak
-from hkoji_server.service.mail_settings_commands import stop_fields
 from hkoji_server.service.mail_signatures import LookUp, ask_dns, dkim_seen_after, has_dkim
 from hkoji_server.service.mail_tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.mail_verdicts import (
@@ -47,15 +46,12 @@ from hkoji_server.service.mail_verdicts import (
 )
 from hkoji_server.service.seat_games import SeatGames
 from hkoji_server.service.service_time import ServiceTime
-from hkoji_server.store.contract import Query, Store
+from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import NO_GAME, SHUT, IncomingMail, Mailbox, MailVia, NewAnswer, ReplyToken
 
-AGAIN_SECONDS: Final = DAY
-"""For how long a letter without a game that asks back can be answered."""
 _OTHERS: Final = "others"
 _ODD: Final = "odd"
 _OVER: Final = "over"
-_CURRENT: Final = "current"
 
 
 class MailOrders:
@@ -84,6 +80,7 @@ class MailOrders:
         self._tokens = tokens
         self._time = time
         self._require = require
+        self._current = CurrentLetters(store, tokens)
         self._look_up = look_up
         self._count = count
 
@@ -106,7 +103,7 @@ class MailOrders:
         except UnreadableMailError as error:
             header = _without_fields(error)
         if reply is None:
-            outcome = await self._current(mailbox, header, now)
+            outcome = await self._current.outcome(mail, mailbox, header, now)
         else:
             outcome = await self._answer(mail, mailbox, header, reply, now)
         if sender_of(header, mailbox.address) is MailSender.REGISTERED:
@@ -122,30 +119,6 @@ class MailOrders:
             log.warning("a mailbox has lost its DKIM signatures: none are expected of it any more", mail=number)
         self._count(mail.via, outcome)
         return said
-
-    # --- without a token ------------------------------------------------------------------------------------------
-
-    async def _current(self, mailbox: Mailbox, header: MailHeader, now: str) -> MailOutcome:
-        """Sends a player who writes to the bare address the letters that they have to answer now, once a day.
-
-        Anybody can write in the name of somebody else. So whoever was only invited gets nothing: they have not agreed
-        to any letter, or have said that they want none.
-        """
-        player = mailbox.state in ("active", "stopped")
-        if not player or sender_of(header, mailbox.address) is not MailSender.REGISTERED:
-            return MailOutcome()
-        # The token by which letters are stopped stands for the mailbox: there is one, and it is never spent.
-        issued = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
-        kept = await self._store.reply(kept_token(issued, mailbox, now, None).digest)
-        assert kept is not None  # it has just been issued
-        said = json.loads(kept.answers)
-        if said.get(_CURRENT) == now[:10]:
-            return MailOutcome()
-        replies = [replace(kept, answers=json.dumps({**said, _CURRENT: now[:10]}, sort_keys=True))]
-        waiting = await self._store.games(Query(player=mailbox.name, waiting=True, own=True))
-        if not waiting:
-            return MailOutcome([part(AnswerKind.GAMES)], games=[NO_GAME], replies=replies)
-        return MailOutcome([part(AnswerKind.CURRENT)], games=[each.game for each in waiting], replies=replies)
 
     # --- to a token -----------------------------------------------------------------------------------------------
 

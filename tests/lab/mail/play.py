@@ -16,7 +16,14 @@ from tests.lab.mail.mail_world import MailWorld
 from tests.support.mail.mail_programs import MAIL_PROGRAMS
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter, PostOffice, letters
-from tests.support.mail.reading import ACCEPT, LetterReader, command_address, is_invitation, offered
+from tests.support.mail.reading import (
+    ACCEPT,
+    LetterReader,
+    command_address,
+    has_command_address,
+    is_invitation,
+    offered,
+)
 
 HOST: Final = "alice"
 GUEST: Final = "bob"
@@ -204,10 +211,14 @@ class GameByMail:
         return host.read()
 
     def begin_by_mail(self, letter: Letter) -> None:
-        """Opens the game with a mail of the host to the command address, which is in `letter`."""
+        """Opens the game with a mail of the host to the command address, which is in `letter`, or in answer to it."""
         wanted, host = self.wanted, self.by_mail[self.host]
         before, guest = set(self._games()), self.by_mail[self.guest].player.mailbox.address
-        host.order(command_address(letter), f"{_NEW[wanted.lang]} {wanted.ruleset} {self.guest} {guest} {wanted.clock}")
+        order = f"{_NEW[wanted.lang]} {wanted.ruleset} {self.guest} {guest} {wanted.clock}"
+        if has_command_address(letter):
+            host.order(command_address(letter), order)
+        else:
+            host.write(letter, order)
         end = time.monotonic() + _QUIET
         while not (found := set(self._games()) - before):
             assert time.monotonic() < end, [letter.text for letter in letters(host.player.mailbox)]

@@ -47,6 +47,11 @@ def is_invitation(letter: Letter, lang: str) -> bool:
     return re.search(rf"(?:^|  ){ACCEPT[lang]}(?:  |$)", letter.text, re.M) is not None
 
 
+def has_command_address(letter: Letter) -> bool:
+    """Whether a letter tells an address, and is not to be answered instead."""
+    return _ADDRESS.search(letter.text) is not None
+
+
 def command_address(letter: Letter) -> str:
     """The address that a letter tells, on a line by itself."""
     found = _ADDRESS.search(letter.text)
