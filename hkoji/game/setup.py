@@ -120,6 +120,13 @@ class Setup(NamedTuple):
                 found = held
         return found
 
+    def is_by_mail(self, name: str) -> bool:
+        """Whether a player can answer by mail here, perhaps beside a key of their own; or is invited to."""
+        seat = self.seat_of(name)
+        if seat is None:
+            return isinstance(self.invite, Invite) and self.invite.name == name and self.invite.key is not None
+        return self.held_key(seat) is not None
+
     def held(self, seat: Seat) -> bool:
         """Whether the seat's only key is one that the service holds, so that the player answers by mail alone."""
         held = self.held_key(seat)

@@ -13,10 +13,13 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.cli.exits import Exit
+from hkoji.client.channels import PlayerChannels
+from hkoji.client.own_mailbox import OwnMailbox
 from hkoji.client.transport import HttpAnswer
+from hkoji.errors import IllegalError
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Delegate, Invite, Move, Resign
-from hkoji.game.held_keys import MailGrade, certify
+from hkoji.game.held_keys import Gateway, MailGrade, certify
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
 from hkoji.log.line import format_log
@@ -259,6 +262,20 @@ def test_another_grade_is_another_key_and_another_delegation(table: Table) -> No
     table.holds()
 
 
+def test_a_letter_says_that_the_program_has_to_begin_a_game(table: Table) -> None:
+    table.on()
+    table.game = table.alice.client.new(Hanamikoji()).game
+    table.bob.join(table.game)
+    letter = table.turn_letter()
+    assert "What you write here moves nothing." in " ".join(letter.lines)
+    before = table.bob.position(table.game).course
+    assert before.seed_seat == 0
+    table.phone.answer(letter, "resign")
+    assert table.course.head == before.head
+    table.alice.position(table.game)
+    assert table.kinds == ["open", "delegate", "seed"]
+
+
 # --- what a mail cannot do --------------------------------------------------------------------------------------------
 
 
@@ -330,6 +347,37 @@ def test_the_held_key_signs_nothing_but_moves_by_mail(table: Table) -> None:
     assert refused(Delegate(None, None), sshsig.GATEWAY) == "bad-signature"
     assert refused(Move(table.alice.position(table.game).legal[-1]), sshsig.ENTRY) == "bad-signature"
     assert refused(Resign(MailClaim("ab" * 32, MailGrade.TOKEN)), sshsig.ENTRY) == "bad-signature"
+
+
+def test_only_a_confirmed_mailbox_with_orders_and_its_newest_key_can_be_named(table: Table) -> None:
+    table.begin()
+    asked = table.alice("mail", "on", ADDRESS, "--json").json
+    service = table.alice.client.service()
+
+    def refused(certificate: Gateway) -> None:
+        course = table.alice.position(table.game).course
+        with table.alice.client.game(table.game) as held:
+            held.current()
+            with pytest.raises(IllegalError, match="does not hold that key"):
+                held._sender.post(course, Delegate(certificate, MailGrade.TOKEN))
+        assert table.course.head == course.head
+
+    def certificate() -> Gateway:
+        (channel,) = PlayerChannels(service).all()
+        assert channel.certificate is not None
+        return channel.certificate
+
+    first = certificate()
+    assert asked["confirmed"] is None
+    refused(first)
+    (letter,) = table.letters(0)
+    table.phone.answer(letter, "yes")
+    OwnMailbox(service, "alice").turn_on(ADDRESS, MailGrade.DKIM, "en")
+    refused(first)
+    second = certificate()
+    OwnMailbox(service, "alice").turn_off()
+    refused(second)
+    assert "delegate" not in table.kinds
 
 
 # --- a false service, and others' mailboxes ---------------------------------------------------------------------------

@@ -156,10 +156,11 @@ class GameStatements:
         )
 
     async def _silent(self, course: Course) -> dict[str, str]:
-        """Returns who of a game that goes on does not get their letters, and since when."""
-        found = {}
-        for name in () if course.finished else (*course.setup.names, course.setup.invited):
-            box = None if name is None else await self._store.mailbox_of(name, self._time.shown)
+        """Returns who of a game that goes on does not get the letters that they answer, and since when."""
+        found, setup = {}, course.setup
+        for name in () if course.finished else (*setup.names, setup.invited):
+            by_mail = name is not None and setup.is_by_mail(name)
+            box = await self._store.mailbox_of(name, self._time.shown) if name is not None and by_mail else None
             # Nobody gets letters whose mailbox is locked.
             since = None if box is None else box.since if box.state in SHUT else box.paused
             if box is not None and since is not None:

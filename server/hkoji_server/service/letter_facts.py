@@ -274,8 +274,10 @@ class LetterFacts:
         return _Drafted(facts, TokenFields(Purpose.INVITE, mailbox.name), expires)
 
     async def _turn(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        # The service itself sends the entropy of a held seat, so nobody is asked for that.
-        return TurnFacts(await self._seats.of(mailbox, game, await self._time.now())) if game.owes_move else None
+        # The service itself sends the entropy of a seat whose only key it holds, so nobody is asked for that.
+        if not game.owes_move and not game.owes_own_seed:
+            return None
+        return TurnFacts(await self._seats.of(mailbox, game, await self._time.now()))
 
     async def _first_reminder(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
         return await self._reminder(mailbox, game, last=False)
@@ -284,7 +286,7 @@ class LetterFacts:
         return await self._reminder(mailbox, game, last=True)
 
     async def _reminder(self, mailbox: Mailbox, game: SeatGame, *, last: bool) -> OneLetter | None:
-        if not game.owes_move:
+        if not game.owes_move and not game.owes_own_seed:
             return None
         return ReminderFacts(await self._seats.of(mailbox, game, await self._time.now()), last)
 

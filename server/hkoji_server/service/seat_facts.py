@@ -21,19 +21,20 @@ class SeatFactsReader:
 
     async def of(self, mailbox: Mailbox, game: SeatGame, now: str) -> SeatFacts:
         """Returns a game as the owner of a mailbox knows it."""
-        seat, opponent = game.seat, game.opponent
-        other = None if opponent is None else await self._store.mailbox_of(opponent, now)
-        held = seat is None or game.course.setup.held(seat)
+        seat, opponent, setup = game.seat, game.opponent, game.course.setup
+        by_mail = opponent is not None and setup.is_by_mail(opponent)
+        other = await self._store.mailbox_of(opponent, now) if opponent is not None and by_mail else None
+        held = seat is None or setup.held(seat)
         return SeatFacts(
             game.position,
             game.clock,
             now,
             cards=mailbox.cards,
             held=held,
-            opponent_held=seat is not None and game.course.setup.held(1 - seat),
+            opponent_held=seat is not None and setup.held(1 - seat),
             silent=mailbox.paused,
             opponent_silent=None if other is None else other.paused,
-            signs=game.signs and (held or mailbox.orders),
+            signs=game.signs and (held or (mailbox.orders and not game.owes_own_seed)),
             own=not game.signs and await self._has_own_key(mailbox.name),
         )
 

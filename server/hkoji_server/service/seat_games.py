@@ -55,6 +55,11 @@ class SeatGame(NamedTuple):
         return self.seat is not None and self.course.stage is Stage.PLAY and self.course.actor == self.seat
 
     @property
+    def owes_own_seed(self) -> bool:
+        """Whether the player owes entropy that only their own client has."""
+        return self.seat is not None and self.course.seed_seat == self.seat and not self.course.setup.held(self.seat)
+
+    @property
     def opponent(self) -> str | None:
         """The other player, or who is invited to be that; None while there is none."""
         setup = self.course.setup
