@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mail.test_mail_orders import Table
 from tests.support.mail.list_world import list_world, unread
+from tests.support.mail.mail_table import MailTable
 from tests.support.mail.post_office import Letter, letters
 from tests.support.mail.reading import offered
 
@@ -17,16 +17,16 @@ SINCE = "2026-12-03T08:00:00Z"
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Iterator[Table]:
+def table(tmp_path: Path) -> Iterator[MailTable]:
     with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
-        yield Table(world)
+        yield MailTable(world)
 
 
-def silent(table: Table) -> object:
+def silent(table: MailTable) -> object:
     return table.world.service.ask("GET", f"/v1/games/{table.game}/clock").json["silent"]
 
 
-def test_a_mailbox_that_takes_no_letters_is_shown_until_the_next_mail_of_its_owner(table: Table) -> None:
+def test_a_mailbox_that_takes_no_letters_is_shown_until_the_next_mail_of_its_owner(table: MailTable) -> None:
     world = table.world
     assert silent(table) == {}
     world.run(world.store.change_mailbox(replace(world.box("bob"), paused=SINCE)))
@@ -35,7 +35,7 @@ def test_a_mailbox_that_takes_no_letters_is_shown_until_the_next_mail_of_its_own
     assert silent(table) == {}
 
 
-def test_a_player_who_has_written_not_me_is_shown_until_yes(table: Table) -> None:
+def test_a_player_who_has_written_not_me_is_shown_until_yes(table: MailTable) -> None:
     table.send("not me")
     assert silent(table) == {"bob": table.world.box("bob").since}
     table.answers()
@@ -43,7 +43,7 @@ def test_a_player_who_has_written_not_me_is_shown_until_yes(table: Table) -> Non
     assert silent(table) == {}
 
 
-def test_a_player_who_has_stopped_letters_is_not_given_away(table: Table) -> None:
+def test_a_player_who_has_stopped_letters_is_not_given_away(table: MailTable) -> None:
     table.send("stop")
     assert silent(table) == {}
 
@@ -59,7 +59,7 @@ def is_notice(letter: Letter) -> bool:
     return said and not how and offered(letter) == []
 
 
-def test_letters_go_on_as_notices_when_the_held_key_is_revoked(table: Table) -> None:
+def test_letters_go_on_as_notices_when_the_held_key_is_revoked(table: MailTable) -> None:
     world = table.world
     line, head = table.line, table.head()
     assert offered(table.letter)
@@ -77,7 +77,7 @@ def test_letters_go_on_as_notices_when_the_held_key_is_revoked(table: Table) -> 
     assert table.head() == head
 
 
-def test_the_turn_letter_of_a_player_whose_key_is_revoked_shows_the_hand(table: Table) -> None:
+def test_the_turn_letter_of_a_player_whose_key_is_revoked_shows_the_hand(table: MailTable) -> None:
     world = table.world
     table.send(table.line)
     world.deliver(61)
@@ -94,7 +94,7 @@ def test_the_turn_letter_of_a_player_whose_key_is_revoked_shows_the_hand(table: 
     assert table.send("resign", sender="other@example.org", to=letter.answered_to) == "not done"
 
 
-def test_a_player_whose_key_is_revoked_makes_no_game(table: Table) -> None:
+def test_a_player_whose_key_is_revoked_makes_no_game(table: MailTable) -> None:
     world = table.world
     table.send("new address")
     world.deliver(61)

@@ -11,8 +11,8 @@ from hkoji.audit.log_audit import audit
 from hkoji.game.clock import parse_time
 from hkoji.game.time_control import DAY
 from hkoji.log.canonical import decode
-from tests.mail.test_mail_orders import Table, mail
 from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mail_table import MailTable, mail
 from tests.support.mail.post_office import letters
 from tests.support.mail.reading import offered
 
@@ -26,11 +26,11 @@ def world(tmp_path: Path) -> Iterator[ListWorld]:
 
 
 @pytest.fixture
-def table(world: ListWorld) -> Table:
-    return Table(world)
+def table(world: ListWorld) -> MailTable:
+    return MailTable(world)
 
 
-def pass_the_deadline(table: Table, after: float) -> None:
+def pass_the_deadline(table: MailTable, after: float) -> None:
     """Lets time pass until so many seconds after the deadline of bob's move."""
     world = table.world
     deadline = world.service.ask("GET", f"/v1/games/{table.game}/clock").json["deadline"]
@@ -38,11 +38,11 @@ def pass_the_deadline(table: Table, after: float) -> None:
     world.clock.pass_by(parse_time(deadline) - parse_time(now) + after)
 
 
-def kinds(table: Table) -> list[str]:
+def kinds(table: MailTable) -> list[str]:
     return [line.entry.kind for line in table.alice.lines(table.game)]
 
 
-def test_a_mail_in_time_that_is_processed_after_the_deadline_counts_and_holds_up_the_timeout(table: Table) -> None:
+def test_a_mail_in_time_that_is_processed_after_the_deadline_counts_and_holds_up_the_timeout(table: MailTable) -> None:
     world = table.world
     world.processes = False
     pass_the_deadline(table, -60)
@@ -60,7 +60,7 @@ def test_a_mail_in_time_that_is_processed_after_the_deadline_counts_and_holds_up
     assert audit(raw).ok
 
 
-def test_a_mail_after_the_deadline_is_too_late(table: Table) -> None:
+def test_a_mail_after_the_deadline_is_too_late(table: MailTable) -> None:
     world = table.world
     pass_the_deadline(table, 1)
     before = table.head()
@@ -72,7 +72,7 @@ def test_a_mail_after_the_deadline_is_too_late(table: Table) -> None:
     assert table.send(table.line) == "turn over"
 
 
-def test_a_mail_that_was_set_aside_changes_nothing_and_the_timeout_comes(table: Table) -> None:
+def test_a_mail_that_was_set_aside_changes_nothing_and_the_timeout_comes(table: MailTable) -> None:
     world = table.world
     world.processes = False
     pass_the_deadline(table, -60)
@@ -87,7 +87,7 @@ def test_a_mail_that_was_set_aside_changes_nothing_and_the_timeout_comes(table: 
     assert "timeout" in kinds(table)
 
 
-def test_the_turn_letter_comes_after_forty_gifts_in_a_day(table: Table) -> None:
+def test_the_turn_letter_comes_after_forty_gifts_in_a_day(table: MailTable) -> None:
     world = table.world
     table.alice.login()
     for number in range(40):
@@ -105,7 +105,7 @@ def test_the_turn_letter_comes_after_forty_gifts_in_a_day(table: Table) -> None:
 
 def test_at_most_so_many_letters_a_day_but_for_those_about_turns(tmp_path: Path) -> None:
     with list_world(tmp_path / "data", mail="play@hkoji.example", per_day=3) as world:
-        table = Table(world)
+        table = MailTable(world)
         for _ in range(3):
             table.send("help")
         table.answers()
@@ -122,7 +122,7 @@ def test_at_most_so_many_letters_a_day_but_for_those_about_turns(tmp_path: Path)
         assert len(table.answers()) >= 1
 
 
-def test_reminders_come_before_the_deadline(table: Table) -> None:
+def test_reminders_come_before_the_deadline(table: MailTable) -> None:
     pass_the_deadline(table, -23 * 3600)
     assert table.world.deliver() == ["remind1"]
     assert offered(letters(table.bob.mailbox)[-1])
@@ -131,13 +131,13 @@ def test_reminders_come_before_the_deadline(table: Table) -> None:
 # --- the page that stops letters --------------------------------------------------------------------------------------
 
 
-def stop_path(table: Table) -> str:
+def stop_path(table: MailTable) -> str:
     url = table.letter.field("List-Unsubscribe").partition("<http://inside")[2].partition(">")[0]
     assert url.startswith("/v1/mail/stop/")
     return url
 
 
-def test_a_get_changes_nothing_and_a_post_stops_the_letters(table: Table) -> None:
+def test_a_get_changes_nothing_and_a_post_stops_the_letters(table: MailTable) -> None:
     world, path = table.world, stop_path(table)
     pages = [world.service.ask("GET", each) for each in (path, f"/v1/mail/stop/{'a' * 26}")]
     assert {page.status for page in pages} == {200}
@@ -157,7 +157,7 @@ def test_a_get_changes_nothing_and_a_post_stops_the_letters(table: Table) -> Non
     assert world.box("bob").state == "active"
 
 
-def test_the_outbox_has_references_and_times_only(table: Table) -> None:
+def test_the_outbox_has_references_and_times_only(table: MailTable) -> None:
     import sqlite3
 
     table.send("help")
@@ -169,7 +169,7 @@ def test_the_outbox_has_references_and_times_only(table: Table) -> None:
     assert names == ["game", "seq", "event", "channel", "kind", "due", "not_before", "tries"]
 
 
-def test_a_settled_evidence_row_opens_its_commitment(table: Table) -> None:
+def test_a_settled_evidence_row_opens_its_commitment(table: MailTable) -> None:
     from hkoji.mail.mail_commitment import NO_DNS, Purpose, TokenFields, mail_commitment
 
     world = table.world
@@ -187,7 +187,7 @@ def test_a_settled_evidence_row_opens_its_commitment(table: Table) -> None:
 
 def test_a_letter_over_the_limit_of_an_hour_waits_and_holds_up_no_letter_about_a_turn(tmp_path: Path) -> None:
     with list_world(tmp_path / "data", mail="play@hkoji.example", per_hour=2) as world:
-        table = Table(world)
+        table = MailTable(world)
         table.send("help")
         table.send("rules")
         assert table.answers() == []
