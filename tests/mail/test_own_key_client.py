@@ -1,0 +1,177 @@
+"""`own key`, as the two players give the commands: a mail player goes on with the command line, from an empty home."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji.cli.exits import Exit
+from hkoji.client.home import Home
+from hkoji.client.identity import create
+from hkoji.game.way import Way
+from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
+from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mailbox_player import MailboxPlayer
+from tests.support.mail.post_office import Letter
+from tests.support.mail.reading import offered
+from tests.support.shell import Done, run
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ListWorld]:
+    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
+        yield world
+
+
+@pytest.fixture
+def alice(world: ListWorld, tmp_path: Path) -> HallPlayer:
+    return arrived({URL: Hall(world.service)}, "alice", tmp_path / "alice")
+
+
+@pytest.fixture
+def bob(world: ListWorld) -> MailboxPlayer:
+    """Bob, who plays by mail."""
+    bob = world.player("bob@example.org")
+    world.run(world.players.invite("bob", "bob@example.org", "en", None))
+    world.deliver()
+    bob.answer(bob.next_letter(0), "accept")
+    world.deliver()
+    return bob
+
+
+def invited(world: ListWorld, alice: HallPlayer, bob: MailboxPlayer) -> tuple[str, Letter]:
+    """A game to which alice invites bob, and the letter about it."""
+    unread(bob)
+    game = str(run("new", "--invite", "bob", "--clock", "3d/14d", "--json", seat=alice).json["game"])
+    world.deliver(61)
+    return game, bob.next_letter(0, lambda each: each.id.startswith("<invited."))
+
+
+def code_of(world: ListWorld, bob: MailboxPlayer, letter: Letter) -> str:
+    """The code that bob gets in answer to a letter."""
+    bob.answer(letter, "own key")
+    world.deliver(1)
+    (code,) = re.findall(r"^  ([0-9a-f]{40})$", unread(bob)[-1].text, re.MULTILINE)
+    return str(code)
+
+
+def play(player: HallPlayer, game: str) -> None:
+    """Moves until it is the other player's turn."""
+    while legal := player.position(game).legal:
+        assert run("move", game, legal[0], seat=player).code == 0
+
+
+def kinds(world: ListWorld, game: str) -> list[tuple[str, str]]:
+    """Who has written which entries of a game."""
+    return [(line.entry.kind, line.entry.by) for line in Hall(world.service).lines(game)]
+
+
+def home(alice: HallPlayer, tmp_path: Path) -> HallPlayer:
+    """Bob's home after `hkoji init bob`."""
+    new = HallPlayer(alice.halls, "bob", tmp_path / "new")
+    create(Home(new.path), "bob", None, new.draw(32))
+    return new
+
+
+def said(done: Done) -> str:
+    assert done.code == 0, done
+    return " ".join((done.out + done.err).split())
+
+
+def test_a_mail_player_goes_on_with_a_key_of_their_own(
+    world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path
+) -> None:
+    game, letter = invited(world, alice, bob)
+    other, _ = invited(world, alice, bob)
+    bob.answer(letter, "accept")
+    world.deliver()
+    play(alice, game)
+    world.deliver(61)
+    turn = bob.next_letter(0, lambda each: each.id.startswith("<turn."))
+    code = code_of(world, bob, turn)
+    # Nothing has changed: the next move still comes by mail.
+    bob.answer(turn, offered(turn)[0])
+    world.deliver(61)
+    assert "move" in [kind for kind, by in kinds(world, game) if by == "bob"]
+    play(alice, game)
+
+    new, mine = home(alice, tmp_path), len(kinds(world, game))
+    recovered = run("recover", "bob", "--server", URL, "--json", seat=new, stdin=f"{code}\n")
+    assert recovered.code == 0, recovered
+    fingerprint = recovered.json["fingerprint"]
+    assert fingerprint == run("whoami", "--json", seat=new).json["fingerprint"]
+    assert len(kinds(world, game)) == mine  # no log says it before his client has looked
+
+    # On his turn his client asks for the entry of the service, and he moves with his own key.
+    assert f"game {game[:8]} has your new key now: {fingerprint}" in said(run("show", game, seat=new))
+    assert kinds(world, game)[mine:] == [("revoke", "server")]
+    play(new, game)
+    assert kinds(world, game)[mine + 1 :][0] == ("move", "bob")
+
+    # Only the service says that the key is his: alice's client stops until she has compared it.
+    before = kinds(world, game)
+    for words in (["show", game], ["move", game, "1A"], ["audit", game]):
+        stopped = run(*words, "--json", seat=alice)
+        assert (stopped.code, stopped.error["code"]) == (Exit.AUDIT, "trust"), words
+        assert fingerprint in stopped.error["message"]
+    assert "for whom it has signed until now, has a key of their own" in stopped.error["message"]
+    assert f"hkoji trust bob {fingerprint}" in stopped.error["hint"]
+    assert kinds(world, game) == before
+    assert run("trust", "bob", fingerprint, seat=alice).code == 0
+    assert "bob has another key now" in said(run("show", game, seat=alice))
+    play(alice, game)
+    for player in (alice, new):
+        audited = said(run("audit", game, seat=player))
+        assert "signed by the service for bob" in audited
+        assert "the server alone vouches for" in audited
+    log = tmp_path / "g.jsonl"
+    log.write_text(run("log", game, seat=alice).out)
+    service_key = f"server={world.service.ask('GET', '/v1/service').json['key']}"
+    assert run("audit", str(log), "--key", service_key).code == 0
+
+    # Nobody can join with the held key any more.
+    world.keeper._ways = tuple(Way)
+    world.run(world.keeper.look())
+    assert kinds(world, other)[-2:] == [("lapse", "server"), ("end", "server")]
+    assert "cancelled" in said(run("show", other, "--json", seat=alice))
+    # Alice invites him as a player with a key of his own.
+    again = run("new", "--invite", "bob", "--json", seat=alice)
+    assert (again.code, again.json["held"]) == (0, False)
+    assert run("join", again.json["game"], seat=new).code == 0
+
+
+def test_a_game_that_has_not_begun_is_named_and_nothing_changes(
+    world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path
+) -> None:
+    game, letter = invited(world, alice, bob)
+    code = code_of(world, bob, letter)
+    bob.answer(letter, "accept")
+    new, before = home(alice, tmp_path), world.service.ask("GET", "/v1/players/bob").json
+    refused = run("recover", "bob", "--server", URL, "--json", seat=new, stdin=code)
+    error = json.loads(refused.err.splitlines()[-1])["error"]
+    assert (refused.code, error["code"]) == (Exit.CONFLICT, "conflict")
+    assert game in error["message"]
+    assert "the code is still valid" in error["hint"]
+    assert world.service.ask("GET", "/v1/players/bob").json == before
+    world.deliver(61)
+    # The same command again, with the statement that was kept.
+    assert run("recover", "bob", "--server", URL, seat=new, stdin=code).code == 0
+    assert world.service.ask("GET", "/v1/players/bob").json["key"] == run("key", "--json", seat=new).json["key"]
+
+
+def test_a_service_that_gives_a_seat_of_his_to_a_key_that_it_says_it_holds_is_not_believed(
+    world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path
+) -> None:
+    """Bob has a key of his own. A held key that is none of his earlier ones is not his, whatever a log says."""
+    game, letter = invited(world, alice, bob)
+    bob.answer(letter, "accept")
+    world.deliver(61)
+    stranger = arrived(alice.halls, "bobby", tmp_path / "stranger")
+    pins = stranger.client.service().pins
+    pins.pin_player("bob", pins.players["bobby"])
+    refused = run("show", game, "--json", seat=stranger)
+    assert (refused.code, refused.error["code"]) == (Exit.AUDIT, "trust")
