@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.client.series import Known, standing_at
 from hkoji.client.service import utc_now
 from hkoji.errors import (
     ConflictError,
@@ -33,7 +32,8 @@ from hkoji.game.agreement import Agreement, Series
 from hkoji.game.clock import add_seconds
 from hkoji.game.course import Course
 from hkoji.game.position import Position
-from hkoji.game.rematch import SeriesScore, next_place, rematch_agreement, rematch_ruleset_of, series_game
+from hkoji.game.rematch import SeriesScore, has_terms, rematch_agreement, rematch_ruleset_of
+from hkoji.game.series import Known, next_in_series
 from hkoji.game.summary import time_of_record
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
@@ -183,17 +183,8 @@ class Rematches:
                 hint=tell("nothing was sent; change back with `hkoji register --server {server}`", server=server),
             )  # fmt: skip
         known = course, time_of_record(held.lines()[-1])
-        series, decided = self._next(known)
+        series, decided = next_in_series(known, self._read)
         return _Wanted(course, seat, series, decided, expires_in, add_seconds(known[1], -_APART))
-
-    def _next(self, known: Known) -> tuple[Series | None, SeriesScore | None]:
-        """Returns the next place in a game's series; if there is none because it is over, the score."""
-        series = known[0].setup.agreement.series
-        if series is None:
-            return None, None
-        standing = standing_at(known, self._read)
-        place = next_place(series, series_game(*known), standing)
-        return place, None if place else standing
 
     def _read(self, game: str) -> Known:
         with self._client.game(game) as held:
@@ -273,11 +264,9 @@ class Rematches:
 
     def _join(self, wanted: _Wanted, game: str, agree: Callable[[Course], None]) -> None:
         """Joins the opponent's rematch, if it is still open."""
-        ruleset = rematch_ruleset_of(wanted.course, 1 - wanted.seat)
 
         def verify(course: Course) -> None:
-            setup = course.setup
-            if setup.ruleset != ruleset or setup.agreement._replace(expires=None) != wanted.agreement:
+            if not has_terms(course, wanted.course, 1 - wanted.seat, wanted.series):
                 raise _OtherTermsError(
                     tell("{name}'s rematch {game} has other rules or another clock than the game before",
                          name=wanted.opponent, game=game[:8]),

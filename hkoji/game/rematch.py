@@ -119,3 +119,12 @@ def rematch_agreement(course: Course, series: Series | None) -> Agreement:
     """Returns the agreement of the rematch after a game, without the time at which its offer expires."""
     before = course.setup.agreement
     return Agreement(before.clock, None, before.rated, course.setup.game, series)
+
+
+def has_terms(rematch: Course, before: Course, host: Seat, series: Series | None) -> bool:
+    """Tells whether a rematch has the rules and the agreement that the player in seat `host` of `before` had to offer.
+
+    Only the time at which the offer expires is the host's choice. `series` is the place of the rematch in its series.
+    """
+    agreed = rematch.setup.agreement._replace(expires=None)
+    return (rematch.setup.ruleset, agreed) == (rematch_ruleset_of(before, host), rematch_agreement(before, series))

@@ -235,15 +235,6 @@ def test_a_mail_that_cannot_be_read_is_answered_with_what_helps(table: MailTable
     assert table.head() == before
 
 
-@pytest.mark.parametrize("words", ["rematch"])
-def test_what_the_service_cannot_do_by_mail_is_said_plainly(table: MailTable, words: str) -> None:
-    before = table.head()
-    assert table.send(words, "lang it") == "not yet"
-    assert table.head() == before
-    assert table.world.box("bob").lang == "en"
-    assert len(table.answers()) == 1
-
-
 # --- what ends a game -------------------------------------------------------------------------------------------------
 
 

@@ -102,7 +102,7 @@ def on_record(facts: OnRecordFacts, say: Speaker) -> LetterDraft:
     """An order was carried out."""
     game = GameWords(facts.seat, say)
     time = moment(facts.at, facts.seat.now, say)
-    first = [say(_done(facts.kind, facts.seq, time))]
+    first = [say(_done(facts.kind, facts.seq, time, game.opponent))]
     told: Block = ()
     move = _in_words(facts.action, game) if facts.action and facts.seat.cards else ""
     if move and not (game.mine and move in game.brief.news()):
@@ -117,8 +117,12 @@ def on_record(facts: OnRecordFacts, say: Speaker) -> LetterDraft:
     return LetterDraft((*first, game.waiting()), (told, *_seen(game), game.signed()))
 
 
-def _done(kind: str, seq: int, time: str) -> str:
+def _done(kind: str, seq: int, time: str, name: str) -> str:
     match kind:
+        case "open":
+            return tell(
+                "You have opened a game for {name}: that is entry {seq}, of {time}.", name=name, seq=seq, time=time
+            )
         case "move":
             return tell("Your move is on record as entry {seq}, of {time}.", seq=seq, time=time)
         case "join":

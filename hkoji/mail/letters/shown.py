@@ -159,6 +159,7 @@ def _commands(say: Speaker) -> Block:
             say(tell("resign (abbandono): you give the game up; you are asked once more")),
             say(tell("call off (annulla): the game ends without a winner, if the other player agrees")),
             say(tell("give 2d (dai 2d): two days more for the other player, who owes the next move")),
+            say(tell("rematch (rivincita): another game with the same player, after this one")),
             say(tell("new hanamikoji carol carol@mail.example: you invite somebody, at your command address")),
             say(tell("stop (basta), start (inizia): no more letters; letters again")),
             say(tell("lang it (lingua it), lang en (lingua en): Italian or English")),

@@ -107,10 +107,9 @@ class MailEntries:
         return Entered(game, submission.entry.seq, draft)
 
     async def join(
-        self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade, *, welcome: bool
+        self, case: MailCase, game: str, orders: tuple[MailOrder, ...], grade: MailGrade, *, welcome: bool = False
     ) -> DraftText:
-        """Keeps the `join` of an invited player, with fresh entropy, and returns the draft."""
-        game = case.mail.game
+        """Keeps the `join` of a player who is invited to a game, with fresh entropy, and returns the draft."""
         held = await self._held.read(game)
         gateway = await self.gateway(case.mailbox.held_key)
         entropy = self._sources.entropy(_ENTROPY_BYTES).hex()

@@ -82,7 +82,9 @@ class GameCommands:
         # The draft comes before the registration: it remembers whether the player was new.
         draft = await self._entries.kept(game, work.case.mail.digest)
         if draft is None:
-            draft = await self._entries.join(work.case, work.orders, work.grade, welcome=mailbox.state == "invited")
+            draft = await self._entries.join(
+                work.case, game, work.orders, work.grade, welcome=mailbox.state == "invited"
+            )
         if draft.welcome:
             await self._register(work)
         entered = await self._entries.submit(work.case, game, draft)

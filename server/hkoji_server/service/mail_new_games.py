@@ -24,7 +24,7 @@ from hkoji_server.service.mail_results import AnswerPart
 from hkoji_server.service.mail_tokens import MailTokens
 from hkoji_server.service.mail_work import NotDoneError, OrderWork, Step, on_record
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import NO_GAME
+from hkoji_server.store.mail_values import NO_GAME, Mailbox
 
 INVITATION_SECONDS: Final = 7 * DAY
 """For how long the invitation of a `new` stands."""
@@ -59,12 +59,7 @@ class NewGameCommands:
             raise NotDoneError(tell("{name} cannot be a player's name", name=name))
         if name == host:
             raise NotDoneError(tell("a player cannot invite themselves"))
-        if work.mailbox.state not in ("active", "stopped"):
-            # Before anything is made for it, or they would take a name and a mailbox without playing.
-            raise NotDoneError(tell("you are invited only: accept the invitation first"))
-        retired = await self._store.retired(work.mailbox.held_key)
-        if retired is not None and retired.revoked:
-            raise NotDoneError(tell("the key with which the service signs for you has been revoked"))
+        await verify_host(self._store, work.mailbox)
         try:
             control = parse_time_control(rest[0] if rest else DEFAULT_CLOCK)
         except UsageError as error:
@@ -111,3 +106,13 @@ class NewGameCommands:
         except HkojiError:
             if await self._store.head(game) is None:
                 raise
+
+
+async def verify_host(store: Store, mailbox: Mailbox) -> None:
+    """Raises `NotDoneError` if the owner of a mailbox cannot open a game by mail."""
+    if mailbox.state not in ("active", "stopped"):
+        # Before anything is made for it, or they would take a name and a mailbox without playing.
+        raise NotDoneError(tell("you are invited only: accept the invitation first"))
+    retired = await store.retired(mailbox.held_key)
+    if retired is not None and retired.revoked:
+        raise NotDoneError(tell("the key with which the service signs for you has been revoked"))

@@ -22,6 +22,7 @@ from hkoji_server.service.mail_new_games import NewGameCommands
 from hkoji_server.service.mail_orders import MailOrders
 from hkoji_server.service.mail_own_keys import OwnKeyCommands
 from hkoji_server.service.mail_registrar import Registrar
+from hkoji_server.service.mail_rematches import RematchCommands
 from hkoji_server.service.mail_settings_commands import SettingCommands
 from hkoji_server.service.mail_signatures import LookUp
 from hkoji_server.service.mail_tokens import MailTokens
@@ -68,6 +69,7 @@ def make_mail_parts(
         SettingCommands(store, tokens),
         GameCommands(store, entries, answers, players),
         NewGameCommands(store, entries, games, players, tokens),
+        RematchCommands(store, held, entries, games, tokens),
         ConfirmationCommands(store, players),
         OwnKeyCommands(store, tokens),
     )

@@ -130,5 +130,6 @@ def is_good(reply: ReplyToken, mailbox: Mailbox, now: str, game: tuple[Course, T
         case Purpose.TURN:
             return not course.finished and fields.seq == place.seq
         case Purpose.AGAIN:
-            return not course.finished and (is_resign_again(fields) or fields.seq == place.seq)
+            # What was asked again of a game that is over is a rematch.
+            return fields.seq == place.seq or (is_resign_again(fields) and not course.finished)
     return True
