@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -24,7 +26,7 @@ from hkoji.mail.dkim_rules import (
     judge_dkim,
     key_names,
 )
-from tests.support.mail.signing import GMAIL, ed25519_key, record_of, rsa_key, seconds_of, sign, strange_rsa
+from tests.support.mail.signing import GMAIL, StrangeRsa, ed25519_key, record_of, rsa_key, seconds_of, sign, strange_rsa
 
 TOKEN = "7k2mq4ruapbd3xvn5tczshw6ef"
 OTHER = "a" * 26
@@ -307,6 +309,46 @@ def test_three_signatures_are_tried_and_foreign_ones_are_not_among_them() -> Non
     assert key_names(b"".join(bad[:2]) + good) == (*names[:2], NAME)
     assert not judge(b"".join(bad[:3]) + good).holds
     assert key_names(b"".join(bad) + good) == tuple(names[:3])
+
+
+# --- what takes long -------------------------------------------------------------------------------------------------
+
+_LONG = 250_000
+BOMBS: dict[str, Callable[[], tuple[bytes, bytes]]] = {
+    "spaces": lambda: (sign(mail(" " * _LONG + "x")), RECORD),
+    "spaces in lines": lambda: (sign(mail(*[" " * 990 + "x"] * 250)), RECORD),
+    "tabs and spaces": lambda: (sign(mail(" \t" * (_LONG // 2) + "x")), RECORD),
+    "empty lines": lambda: (sign(mail(*[""] * (_LONG // 2))), RECORD),
+    "a line like a boundary": lambda: (MIXED + b"x\r\n" + sign(mail("--" + "a " * (_LONG // 2) + "b")), RECORD),
+    "lines like boundaries": lambda: (MIXED + b"x\r\n" + sign(mail(*["--"] * (_LONG // 4))), RECORD),
+    "fields and names": lambda: (
+        b"".join(b"X-%d: y\r\n" % each for each in range(490))
+        + sign(mail(), names=(*GMAIL, *(f"x-{n}" for n in range(92)))),
+        RECORD,
+    ),
+    "a folded field": lambda: (sign(mail(subject="a" + "\r\n b" * 1600)), RECORD),
+    "a signature of spaces": lambda: (sign(mail(), tags={"q": "dns/txt" + " " * 7000}), RECORD),
+    "a signature of spaces behind b": lambda: (sign(mail(), tags={"z": " b" * 3500}), RECORD),
+    "a signature of folds": lambda: (sign(mail(), tags={"z": "b\r\n " * 1500}), RECORD),
+    "tags": lambda: (sign(mail(), tags={f"z{n}": "" for n in range(1000)}), RECORD),
+    "three signatures": lambda: (
+        sign(sign(sign(mail(" x" * (_LONG // 2))), selector="s2"), selector="s3", tags={"bh": "AAAA"}),
+        RECORD,
+    ),
+    "a token in To": lambda: (sign(mail(to=f"{'a' * 26}@b, " * 270)), RECORD),
+    "an exponent": lambda: (sign(mail()), record_of(StrangeRsa(2**4096 - 1, 2**4000 + 1, 1))),
+    "a modulus": lambda: (sign(mail()), record_of(StrangeRsa(2**16000 - 1, 65537, 1))),
+    "a length": lambda: (sign(mail()), b"v=DKIM1; p=" + b64encode(b"\x30\xff" + b"\xff" * 127 + b"\x02\xfe" * 1000)),
+    "a record of tags": lambda: (sign(mail()), b";".join(b"a%d=" % n for n in range(800))),
+}
+
+
+@pytest.mark.parametrize("case", BOMBS)
+def test_no_mail_and_no_answer_takes_long(case: str) -> None:
+    raw, record = BOMBS[case]()
+    started = time.process_time()
+    judge(raw, dict.fromkeys(key_names(raw), (record,)))
+    assert time.process_time() - started < 0.25
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------

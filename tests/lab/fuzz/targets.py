@@ -6,6 +6,7 @@ from typing import Final
 
 from tests.lab.fuzz import (
     of_clients,
+    of_dkim,
     of_evidence,
     of_games,
     of_held_keys,
@@ -17,6 +18,17 @@ from tests.lab.fuzz import (
 )
 from tests.lab.fuzz.target import Target
 
-_MODULES: Final = (of_logs, of_games, of_evidence, of_keys, of_held_keys, of_rules, of_clients, of_service, of_mails)
+_MODULES: Final = (
+    of_logs,
+    of_games,
+    of_evidence,
+    of_keys,
+    of_held_keys,
+    of_rules,
+    of_clients,
+    of_service,
+    of_mails,
+    of_dkim,
+)
 
 TARGETS: Final[dict[str, Target]] = {target.name: target for module in _MODULES for target in module.TARGETS}
