@@ -133,6 +133,22 @@ def test_a_mail_player_goes_on_with_a_key_of_their_own(
     service_key = f"server={world.service.ask('GET', '/v1/service').json['key']}"
     assert run("audit", str(log), "--key", service_key).code == 0
 
+    # The mailbox that he has played from can order moves again, as his own key allows.
+    unread(bob)
+    assert run("mail", "on", "bob@example.org", seat=new).code == 0
+    assert said(run("show", game, seat=new))
+    assert kinds(world, game)[-1] == ("delegate", "bob")
+    world.deliver(61)
+    play(new, game)
+    play(alice, game)
+    world.deliver(61)
+    turn = bob.next_letter(0, lambda each: each.id.startswith("<turn."))
+    bob.answer(turn, offered(turn)[0])
+    assert [kind for kind, by in kinds(world, game) if by == "bob"][-1] == "move"
+    by_mail = [line.entry for line in Hall(world.service).lines(game) if "mail" in line.entry.body]
+    assert by_mail[-1].kind == "move"
+    assert said(run("audit", game, seat=alice))
+
     # Nobody can join with the held key any more.
     world.keeper._ways = tuple(Way)
     world.run(world.keeper.look())
