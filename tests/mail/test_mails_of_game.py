@@ -1,0 +1,144 @@
+"""What `evidence` sends and the operator prints: a player's mails, to that player only; none once they are erased."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hkoji_server import mailbox_admin
+from hkoji_server.service.mails_of_game import mails_of
+
+from hkoji.audit.log_audit import audit
+from hkoji.errors import NotFoundError
+from hkoji.game.held_keys import SeatGrade
+from hkoji.log.line import format_log
+from hkoji.mail.header import read_header
+from hkoji.mail.mails_audit import MailsAudit, audit_mails, index_mails
+from hkoji.mail.mails_file import parse_mails
+from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mail_table import MailTable
+from tests.support.mail.post_office import Letter
+from tests.support.mail.signing import SigningProvider
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ListWorld]:
+    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
+        bob = world.mailbox("bob@example.org")
+        bob.signs = SigningProvider(world.dns.records)
+        yield world
+
+
+@pytest.fixture
+def table(world: ListWorld) -> MailTable:
+    """Bob has accepted and moved, and it is alice's turn."""
+    table = MailTable(world)
+    table.bob.answer(table.letter, table.line)
+    while table.alice.course(table.game).actor == 1:
+        world.deliver(61)
+        letter = table.bob.next_letter(0, lambda each: bool(each.answered_to) and "\n  -" in each.text)
+        table.bob.answer(letter, next(line.strip() for line in letter.lines if line.startswith("  -")))
+    world.deliver(61)
+    return table
+
+
+def judged(table: MailTable, data: bytes) -> MailsAudit:
+    log = format_log(table.alice.lines(table.game)).encode()
+    return audit_mails(audit(log), index_mails(parse_mails(data)))
+
+
+def attached(letter: Letter) -> list[bytes]:
+    return [content.replace(b"\r\n", b"\n") for name, content in letter.attachments.items() if name.endswith(".mails")]
+
+
+def ask(table: MailTable, words: str = "evidence") -> Letter:
+    """Asks in answer to the last letter about the game, and returns the answer."""
+    last = Letter(table.bob.mailbox.received()[-1])
+    unread(table.bob)
+    table.bob.answer(last, words)
+    table.world.deliver(1)
+    return unread(table.bob)[-1]
+
+
+@pytest.mark.parametrize("words", ["evidence", "prove"])
+def test_the_player_gets_their_mails_and_all_are_checked(table: MailTable, words: str) -> None:
+    before = table.head()
+    (data,) = attached(ask(table, words))
+    result = judged(table, data)
+    (seat,) = result.seats
+    assert result.audit.ok
+    assert seat.checked == seat.claimed >= 2
+    assert result.audit.grades["bob"] is SeatGrade.CHECKED
+    assert table.head() == before
+    first = json.loads(data.split(b"\n")[0])
+    assert (first["mailbox"], first["name"]) == ("bob@example.org", "bob")
+    for line in data.splitlines()[1:]:
+        assert set(json.loads(line)) == {"about", "dns", "game", "head", "nonce", "purpose", "raw", "reader", "salt"}
+
+
+def test_they_can_be_asked_for_when_the_game_is_over(table: MailTable) -> None:
+    while not table.alice.course(table.game).finished:
+        table.move()
+        if table.alice.course(table.game).actor == 1:
+            table.world.deliver(61)
+            table.bob.answer(Letter(table.bob.mailbox.received()[-1]), "resign")
+            table.world.deliver(61)
+            table.bob.answer(Letter(table.bob.mailbox.received()[-1]), "resign")
+    table.world.deliver(61)
+    (data,) = attached(ask(table))
+    result = judged(table, data)
+    assert result.audit.ok
+    assert result.seats[0].checked == result.seats[0].claimed
+    answer = ask(table, "resign")
+    assert "resign" not in answer.text.splitlines()[0]
+    assert table.alice.course(table.game).finished
+
+
+def test_nobody_gets_the_mails_of_the_other_player(world: ListWorld) -> None:
+    bob, carol = world.player("bob@example.org"), world.player("carol@example.com")
+    world.run(world.players.invite("bob", bob.mailbox.address, "en", None))
+    world.deliver()
+    bob.answer(bob.next_letter(0), "accept")
+    world.deliver()
+    commands = next(line.strip() for line in bob.next_letter(0).lines if line.startswith("  play+"))
+    bob.write(commands, "a game", "new hanamikoji carol carol@example.com")
+    world.deliver()
+    carol.answer(carol.next_letter(0), "accept")
+    world.deliver(61)
+    (game,) = world.games_of("carol")
+    lines = world.run(world.store.lines(game))
+    found = {name: world.run(mails_of(world.store, lines, name)) for name in ("bob", "carol", "alice")}
+    assert found["alice"] == b""
+    for name, other in (("bob", "carol"), ("carol", "bob")):
+        (mailbox,) = parse_mails(found[name])
+        assert mailbox.name == name
+        assert len(mailbox.mails) == 1
+        assert [read_header(each.raw).sender for each in mailbox.mails] == [mailbox.mailbox]
+        assert mailbox.mailbox.startswith(f"{name}@")
+        assert other not in mailbox.mailbox
+    result = audit_mails(audit(format_log(lines)), index_mails(parse_mails(found["bob"] + found["carol"])))
+    assert result.audit.ok
+    assert [seat.checked for seat in result.seats] == [1, 1]
+    assert result.audit.grades == {"bob": SeatGrade.CHECKED, "carol": SeatGrade.WORD}
+
+
+def test_the_operator_prints_the_same_and_nothing_is_left_after_an_erasure(table: MailTable) -> None:
+    (data,) = attached(ask(table))
+    folder = table.world.service.data
+    assert mailbox_admin.evidence(folder, table.game, "bob") == data
+    for game, name in ((table.game, "alice"), (table.game, "eve"), ("ab" * 16, "bob")):
+        with pytest.raises(NotFoundError):
+            mailbox_admin.evidence(folder, game, name)
+    assert table.world.run(table.world.store.erase_mailbox(table.world.box("bob").channel))
+    with pytest.raises(NotFoundError) as caught:
+        mailbox_admin.evidence(folder, table.game, "bob")
+    assert "erased" in caught.value.hint
+
+
+def test_mails_show_cards_so_whoever_wants_none_in_letters_gets_no_file(table: MailTable) -> None:
+    ask(table, "cards off")
+    answer = ask(table)
+    assert attached(answer) == []
+    assert "cards on" in answer.text
