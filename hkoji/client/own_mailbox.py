@@ -33,7 +33,7 @@ _NO_TIMES: Final[dict[str, Any]] = {  # Any: JSON
 }
 
 
-class MailWish(NamedTuple):
+class OrdersWish(NamedTuple):
     """What the player has asked for here: orders by mail from `address`, by mails of at least the grade `least`.
 
     `gateway` is the certificate of the key that may sign them.
@@ -72,7 +72,7 @@ class OwnMailbox:
         if made.certificate is None or made.salt is None or made.target.lower() != address.lower():
             raise TrustError(tell("the service has made another mailbox than was asked for"), hint=_UNSIGNED)
         verify_own_certificate(self._service, made.certificate, self._name, address, made.salt)
-        self._keep(MailWish(address, least, made.certificate))
+        self._keep(OrdersWish(address, least, made.certificate))
         return made
 
     def turn_off(self) -> PlayerChannel:
@@ -98,7 +98,7 @@ class OwnMailbox:
 
     # --- what was asked for ---------------------------------------------------------------------------------------
 
-    def wish(self) -> MailWish | None:
+    def wish(self) -> OrdersWish | None:
         """Returns what the player has asked for here; None if that is nothing. Raises `StorageError`."""
         kept = self._home.config().get(_KEPT, {})
         try:
@@ -106,11 +106,11 @@ class OwnMailbox:
             if found is None:
                 return None
             gateway = require_strong_gateway(read_gateway(found["certificate"]))
-            return MailWish(str(found["address"]), MailGrade(found["grade"]), gateway)
+            return OrdersWish(str(found["address"]), MailGrade(found["grade"]), gateway)
         except (AttributeError, KeyError, TypeError, ValueError, HkojiError) as error:
             raise damaged(self._home.config_file) from error
 
-    def _keep(self, wish: MailWish | None) -> None:
+    def _keep(self, wish: OrdersWish | None) -> None:
         kept: dict[str, Any] = {**self._home.config().get(_KEPT, {})}  # Any: JSON
         kept.pop(self._service.url, None)
         if wish is not None:
@@ -144,7 +144,7 @@ class OwnMailbox:
 _UNSIGNED: Final = tell("nothing was signed; ask the operator of the service")
 
 
-def _still(wish: MailWish | None, channel: PlayerChannel, address: str, least: MailGrade) -> bool:
+def _still(wish: OrdersWish | None, channel: PlayerChannel, address: str, least: MailGrade) -> bool:
     """Returns whether the service has what the player asks for, as it was asked for here before."""
     same = wish is not None and (wish.address.lower(), wish.least, wish.gateway) == (
         address.lower(),

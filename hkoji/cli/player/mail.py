@@ -9,7 +9,7 @@ from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
 from hkoji.client.channels import PlayerChannel
-from hkoji.client.own_mailbox import MailWish, OwnMailbox
+from hkoji.client.own_mailbox import OrdersWish, OwnMailbox
 from hkoji.errors import UsageError
 from hkoji.log.mail_claim import MailGrade
 from hkoji.messages.text import shorten, tell
@@ -68,7 +68,7 @@ def show(client: Client, out: CommandOutput) -> None:
     out.result(_json(channel, wish, games), lambda: "\n".join(_lines(channel, wish, games)))
 
 
-def _lines(channel: PlayerChannel | None, wish: MailWish | None, games: list[_Delegated]) -> list[str]:
+def _lines(channel: PlayerChannel | None, wish: OrdersWish | None, games: list[_Delegated]) -> list[str]:
     if channel is None:
         lines = [_("You have no mailbox at your service. Add one with: hkoji mail on ADDRESS")]
     elif channel.confirmed is None:
@@ -117,7 +117,9 @@ def _delegated(client: Client) -> list[_Delegated]:
     return found
 
 
-def _json(channel: PlayerChannel | None, wish: MailWish | None, games: list[_Delegated]) -> dict[str, Any]:  # Any: JSON
+def _json(
+    channel: PlayerChannel | None, wish: OrdersWish | None, games: list[_Delegated]
+) -> dict[str, Any]:  # Any: JSON
     ours = channel is not None and wish is not None and wish.gateway == channel.certificate
     return {
         "address": channel.target if channel else None,

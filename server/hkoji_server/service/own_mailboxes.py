@@ -37,7 +37,7 @@ class WishedMailbox(NamedTuple):
     settings: Mapping[str, JsonValue]
 
 
-class OwnMailbox(NamedTuple):
+class KeptOwnMailbox(NamedTuple):
     """A mailbox of a player, the newest certificate of its key, and the salt of its address hash (64 hex digits)."""
 
     mailbox: Mailbox
@@ -68,14 +68,14 @@ class OwnMailboxes:
         """Whether the service sends mail."""
         return self._own is not None
 
-    async def of(self, channel: str) -> OwnMailbox | None:
+    async def of(self, channel: str) -> KeptOwnMailbox | None:
         """Returns the mailbox of a channel; None for a channel of another kind."""
         box = await self._store.mailbox(channel)
         kept = () if box is None else await self._store.certificates(box.held_key)
         if box is None or not kept:
             return None
         gateway = require_strong_gateway(read_gateway(decode(kept[0].text, tell("certificate"))))
-        return OwnMailbox(box, gateway, kept[0].salt)
+        return KeptOwnMailbox(box, gateway, kept[0].salt)
 
     async def wish(self, player: str, wished: WishedMailbox) -> str:
         """Makes the mailbox of a player, whose owner is asked by a letter, or changes it. Returns its channel.
