@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from hkoji.errors import ForbiddenError, IllegalError, NotFoundError
 from hkoji.log.private_key import PrivateKey
+from hkoji.mail.letters.facts import ConfirmWhat
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.held_players import HeldPlayers
@@ -34,18 +35,43 @@ def add(
     """
 
     async def work(store: Store, settings: Settings) -> dict[str, Any]:
-        identity = await store.identity()
-        if identity is None:
-            raise NotFoundError(tell("service in"), str(settings.data))
-        key, origin = identity
-        signer, sources = PrivateKey.from_openssh(key.encode()), ClockAndEntropy()
-        own = own_address(settings)
-        await HeldPlayers(store, sources, signer, origin=settings.origin or origin, own=own).invite(
-            name, address, lang, None
-        )
+        await (await _players(store, settings)).invite(name, address, lang, None)
         return _shown(await _mailbox(store, name))
 
     return _on_store(data, database, config, work)
+
+
+def move(
+    data: Path | None, name: str, address: str, *, database: str | None = None, config: Path | None = None
+) -> dict[str, Any]:  # Any: JSON
+    """Asks the owner of another mailbox, by a letter, if it is to be that of a player from now on.
+
+    Nothing changes before the answer `yes`. Returns what `show` returns, and the new address under `to`. Raises what
+    `HeldPlayers.ask` raises, `ForbiddenError` for a player who has not accepted, `IllegalError` for the same mailbox,
+    `NotFoundError`, `StorageError`.
+    """
+
+    async def work(store: Store, settings: Settings) -> dict[str, Any]:
+        box = await _mailbox(store, name)
+        if not box.plays:
+            raise _not_accepted(name)
+        if box.address.lower() == address.lower():
+            raise IllegalError(
+                tell("that is the mailbox of {name} already", name=name), hint=tell("nothing was changed")
+            )
+        await (await _players(store, settings)).ask(ConfirmWhat.MOVE, name, address, box.lang, None)
+        return {**_shown(box), "to": address}
+
+    return _on_store(data, database, config, work)
+
+
+async def _players(store: Store, settings: Settings) -> HeldPlayers:
+    identity = await store.identity()
+    if identity is None:
+        raise NotFoundError(tell("service in"), str(settings.data))
+    key, origin = identity
+    signer, own = PrivateKey.from_openssh(key.encode()), own_address(settings)
+    return HeldPlayers(store, ClockAndEntropy(), signer, origin=settings.origin or origin, own=own)
 
 
 def show(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
@@ -113,11 +139,8 @@ def evidence(data: Path | None, game: str, name: str, *, database: str | None = 
 def _set_state(data: Path | None, name: str, state: MailboxState, database: str | None) -> dict[str, Any]:  # Any: JSON
     async def work(store: Store, _: Settings) -> dict[str, Any]:
         box = await _mailbox(store, name)
-        if box.state in ("invited", "blocked"):
-            raise ForbiddenError(
-                tell("the owner of the mailbox of {name} has not accepted yet", name=name),
-                hint=tell("nothing was changed; to take the invitation back, erase the mailbox"),
-            )
+        if not box.plays:
+            raise _not_accepted(name)
         if state == "active" and box.state not in SHUT:
             raise IllegalError(tell("the mailbox of {name} is not locked", name=name), hint=tell("nothing was changed"))
         if box.state != state:
@@ -133,6 +156,13 @@ async def _mailbox(store: Store, name: str) -> Mailbox:
     if box is None:
         raise _unknown(name)
     return box
+
+
+def _not_accepted(name: str) -> ForbiddenError:
+    return ForbiddenError(
+        tell("the owner of the mailbox of {name} has not accepted yet", name=name),
+        hint=tell("nothing was changed; to take the invitation back, erase the mailbox"),
+    )
 
 
 def _unknown(name: str) -> NotFoundError:

@@ -120,3 +120,31 @@ def test_erasing_asks_and_leaves_no_address(homes: Homes) -> None:
     assert "example.org" not in repr(rows(homes, *tables))
     assert homes.service.ask("GET", "/v1/players/bob").json["key"] == key
     assert admin(homes, "show", "bob").code == Exit.USAGE
+
+
+def test_a_mailbox_is_moved_once_the_new_one_agrees(homes: Homes) -> None:
+    admin(homes, "add", "bob", "bob@example.org")
+    refused = admin(homes, "move", "bob", "bob@example.net")
+    assert "has not accepted yet" in refused.err
+    accept(homes)
+    before = rows(homes, "mailbox", "certificate", "held_key")
+    asked = admin(homes, "move", "bob", "Bob@example.net")
+    assert asked.code == 0
+    assert (asked.json["address"], asked.json["to"]) == ("bob@example.org", "Bob@example.net")
+    after = rows(homes, "mailbox", "certificate", "held_key")
+    # Nothing has changed but that somebody is asked.
+    assert [row for row in after["mailbox"] if "bob@example.org" in row] == before["mailbox"]
+    assert (after["certificate"], after["held_key"]) == (before["certificate"], before["held_key"])
+    assert admin(homes, "show", "bob").json["address"] == "bob@example.org"
+    (letter,) = [row for row in rows(homes, "outbox")["outbox"] if "confirm" in row]
+    assert letter
+
+
+@pytest.mark.parametrize("address", ["bob@example.org", "BOB@example.org", "play@hkoji.example", "no address"])
+def test_a_mailbox_is_not_moved_to_what_is_none(homes: Homes, address: str) -> None:
+    admin(homes, "add", "bob", "bob@example.org")
+    accept(homes)
+    before = rows(homes, "mailbox", "outbox", "certificate")
+    refused = admin(homes, "move", "bob", address)
+    assert refused.code != 0
+    assert rows(homes, "mailbox", "outbox", "certificate") == before

@@ -13,6 +13,10 @@ from hkoji.cli.output import out
 mailboxes = typer.Typer()
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the player.", show_default=False)]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="The settings file of the service (TOML).", show_default=False),
+]
 
 
 @mailboxes.command(epilog="Example: hkoji admin mail add bob bob@example.org --config /etc/hkoji/service.toml")
@@ -21,10 +25,7 @@ def add(
     address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The mailbox.", show_default=False)],
     data: Data = None,
     database: Database = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", help="The settings file of the service (TOML).", show_default=False),
-    ] = None,
+    config: Config = None,
     json: Json = False,
 ) -> None:
     """Invite somebody to play by mail, by a letter in the language of this command.
@@ -35,6 +36,26 @@ def add(
 
     out.json = json
     mailboxes.add(out, name, address, data, database, config)
+
+
+@mailboxes.command(epilog="Example: hkoji admin mail move bob bob@example.net --config /etc/hkoji/service.toml")
+def move(
+    name: Name,
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The new mailbox.", show_default=False)],
+    data: Data = None,
+    database: Database = None,
+    config: Config = None,
+    json: Json = False,
+) -> None:
+    """Change the mailbox of a player, once the answer yes comes from the new one.
+
+    The old one gets one more letter, which says so. In running games mails from the new one are known by their secret
+    address only, whatever the provider signs, since the log names the old one there.
+    """
+    from hkoji.cli.service import mailboxes
+
+    out.json = json
+    mailboxes.move(out, name, address, data, database, config)
 
 
 @mailboxes.command(epilog="Example: hkoji admin mail show bob --data /var/lib/hkoji")

@@ -1,4 +1,4 @@
-"""`hkoji admin mail add`, `show`, `lock`, `unlock`, `erase` and `evidence`: does them, and shows their results."""
+"""The commands of `hkoji admin mail` that are about one mailbox: does them, and shows their results."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ _STATES = {
     "locked": tell("locked by its owner"),
     "suspended": tell("locked by the operator"),
     "blocked": tell("wants no invitations"),
+    "asked": tell("asked to confirm the mailbox, and has not answered"),
+    "moved": tell("has another mailbox by now"),
 }
 
 
@@ -32,6 +34,21 @@ def add(
         lambda: _(
             "{address} gets a letter. Whoever answers it with the word accept plays as {name}.",
             address=made["address"],
+            name=name,
+        ),
+    )
+
+
+def move(
+    out: CommandOutput, name: str, address: str, data: Path | None, database: str | None, config: Path | None
+) -> None:
+    """Asks if another mailbox is to be that of a player."""
+    asked = _functions().move(data, name, address, database=database, config=config)
+    out.result(
+        asked,
+        lambda: _(
+            "{address} gets a letter. Once it is answered with the word yes, letters to {name} go there.",
+            address=asked["to"],
             name=name,
         ),
     )
