@@ -2,6 +2,7 @@
 
     python -m tests.lab.leaks.measure --states 2000 --seed 1
     python -m tests.lab.leaks.measure --states 100000 --seed 1 --jobs 2
+    python -m tests.lab.leaks.measure --states 0 --mail 30
 
 A state is a moment of a game, a viewer, and another deal that this viewer cannot distinguish from the true one; every
 answer must be the same in both (docs/quality.md, "Promises"). Prints each answer that differed and how much was
@@ -41,6 +42,9 @@ def main() -> None:
     parser.add_argument(
         "--processes", type=int, default=0, metavar="STORIES", help="compare this many more over real sockets"
     )
+    parser.add_argument(
+        "--mail", type=int, default=0, metavar="STORIES", help="compare this many more in which the guest plays by mail"
+    )
     parser.add_argument("--kinds", action="store_true", help="also count the answers by what was asked")
     given = parser.parse_args()
     os.environ["HKOJI_CONFIG"] = os.devnull  # the command must not read the user's settings
@@ -57,18 +61,22 @@ def main() -> None:
         print(f"{tally.states} states, {len(tally.leaks)} leaks", end=end, file=sys.stderr, flush=True)
     for number in range(given.processes):
         tally.add(_served(given.seed + number))
+    for number in range(given.mail):
+        tally.add(_mailed(given.seed * 1000 + number))
     if given.kinds:
         for kind, count in sorted(tally.kinds.items()):
             print(f"{count:8} {kind}")
     kept = sum(count for kind, count in tally.kinds.items() if kind.startswith("rows"))
     posted = sum(count for kind, count in tally.kinds.items() if kind.startswith("webhook"))
-    others = ("hkoji", "process", "rows", "webhook")
+    others = ("hkoji", "process", "rows", "webhook", "by mail")
+    mailed = sum(count for kind, count in tally.kinds.items() if kind.startswith("by mail"))
     over_http = [kind for kind in tally.kinds.elements() if not kind.startswith(others)]
     statuses = Counter(kind.rpartition(": ")[2] for kind in over_http)
     print(f"{tally.states} states, {tally.early} before the first card, {tally.alike} with the same deal by chance")
     print(f"{len(over_http)} answers over HTTP: {', '.join(f'{n} of {s}' for s, n in sorted(statuses.items()))}")
     print(f"{kept} looks at rows beside the log, {posted} posts of webhooks")
-    print(f"{tally.answers - len(over_http) - kept - posted} outputs of the command and files")
+    print(f"{mailed} letters, and looks at the outbox, log and metrics of a mail process")
+    print(f"{tally.answers - len(over_http) - kept - posted - mailed} outputs of the command and files")
     print(f"{len(tally.leaks)} differ")
     wall = time.monotonic() - started
     print(f"{wall:.0f} s, {spent:.0f} s of processor time: {1000 * spent / max(1, tally.states):.1f} ms a state")
@@ -93,6 +101,17 @@ def _served(seed: int) -> Tally:
 
     with tempfile.TemporaryDirectory(prefix="hkoji-leaks-") as folder:
         tally = asyncio.run(compare(seed, Path(folder), VIEWERS[seed % 3]))
+    for leak in tally.leaks:
+        print(f"{leak.place}: {leak.what}", flush=True)
+    return tally
+
+
+def _mailed(seed: int) -> Tally:
+    """Compares a story with a mail process."""
+    from tests.lab.leaks.by_mail import compare
+
+    with tempfile.TemporaryDirectory(prefix="hkoji-leaks-") as folder:
+        tally = compare(seed, Path(folder))
     for leak in tally.leaks:
         print(f"{leak.place}: {leak.what}", flush=True)
     return tally
