@@ -4,7 +4,8 @@ Speeds are ratios to a floor measured in the same run: the median of interleaved
 runs each benchmark by itself and so cannot alternate between a floor and the benchmark compared with it.
 
 Some benchmarks have options of their own and are also programs, such as `python -m scripts.bench.moves --rounds 9`:
-fixed_load, moves, moves_while_waiting, postgres, scale and waiting; bots and orders, which measure play.
+fixed_load, moves, moves_beside_mail, moves_while_waiting, postgres, scale and waiting; bots and orders, which measure
+play.
 """
 
 from __future__ import annotations
@@ -14,13 +15,31 @@ import os
 import platform
 import sys
 
-from scripts.bench import agreement, audits, command, moves, postgres, rules, scale, stats, store, views
+from scripts.bench import (
+    agreement,
+    audits,
+    command,
+    moves,
+    moves_beside_mail,
+    postgres,
+    rules,
+    scale,
+    stats,
+    store,
+    views,
+)
+
+
+def _moves() -> None:
+    moves.run_all()
+    moves_beside_mail.run()
+
 
 BENCHMARKS = {
     "rules": rules.run,
     "audit": audits.run,
     "store": store.run,
-    "moves": moves.run_all,
+    "moves": _moves,
     "agreement": agreement.run,
     "postgres": postgres.run,
     "views": views.run,

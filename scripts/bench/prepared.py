@@ -39,23 +39,33 @@ class Move(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A game: its setup, the entries up to its first decision, and the moves to come."""
+    """A game: its setup, the entries up to its first decision, and the moves to come.
+
+    `guest_key` is the guest's.
+    """
 
     new: NewGame
     begun: tuple[Append, ...]
     moves: tuple[Move, ...]
+    guest_key: PrivateKey
 
 
-def prepare(number: int, signer: PrivateKey, *, first: int = 0, agreement: Agreement = UNTIMED) -> list[Prepared]:
-    """So many games of a service whose key is `signer`, each between its own players."""
-    games = [_prepare(seed, signer, agreement) for seed in range(first, first + number)]
+def prepare(
+    number: int, signer: PrivateKey, *, first: int = 0, agreement: Agreement = UNTIMED, held: bool = False
+) -> list[Prepared]:
+    """So many games of a service whose key is `signer`, each between its own players.
+
+    If the guests' keys are `held` by the service, no moves are prepared.
+    """
+    games = [_prepare(seed, signer, agreement, held=held) for seed in range(first, first + number)]
     sshsig.forget_verdicts()  # the service that is measured has not seen them
     return games
 
 
-def _prepare(seed: int, signer: PrivateKey, agreement: Agreement) -> Prepared:
+def _prepare(seed: int, signer: PrivateKey, agreement: Agreement, *, held: bool) -> Prepared:
     names = (f"host-{seed}", f"guest-{seed}")
-    table = Table(seed=seed, names=names, host_key=signer, agreement=agreement, now=NEVER_OLD)
+    seats = (1,) if held else ()
+    table = Table(seed=seed, names=names, host_key=signer, agreement=agreement, now=NEVER_OLD, held=seats)
     new = NewGame(
         summarise(table.refereed, created=table.refereed.at),
         table.lines[0],
@@ -71,10 +81,10 @@ def _prepare(seed: int, signer: PrivateKey, agreement: Agreement) -> Prepared:
         _append(table, partial(table.reveal_seed, 0)),
     ]
     moves = []
-    while table.course.stage is Stage.PLAY and table.course.state.round == 1:
+    while not held and table.course.stage is Stage.PLAY and table.course.state.round == 1:
         submission = table.move(table.random.choice(table.course.state.legal_actions()))
         moves.append(Move(submission, _append(table, partial(table.send, submission))))
-    return Prepared(new, tuple(begun), tuple(moves))
+    return Prepared(new, tuple(begun), tuple(moves), table.keys[1])
 
 
 def _append(table: Table, step: Callable[[], object]) -> Append:
