@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hkoji_server.service.mails_of_game import mails_of
 
 from hkoji.audit.log_audit import audit
 from hkoji.cli.exits import Exit
@@ -20,6 +21,7 @@ from hkoji.errors import IllegalError
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Delegate, Invite, Move, Resign
 from hkoji.game.held_keys import Gateway, MailGrade, certify
+from hkoji.game.position import action_of
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig
 from hkoji.log.line import format_log
@@ -133,13 +135,22 @@ def test_orders_by_mail_from_on_to_off(table: Table) -> None:
     table.bob_moves()
     letter = table.turn_letter()
     assert "Your own key has allowed the service to sign what you answer here." in " ".join(letter.lines)
-    assert table.by_mail(letter, offered(letter)[0]) == "on record"
+    face_down = next(each for each in table.alice.position(table.game).legal if each[0] in "12")
+    assert table.by_mail(letter, face_down) == "on record"
     assert table.kinds[-1] == "move token"
     assert "the service signs for alice too" in " ".join(table.bob.said)
     # Her own client knows the cards of a move that it has not made.
-    seen = table.alice.position(table.game)
-    assert seen.seat == 0
-    assert not [line for line in table.alice.said if "refused" in line or "warning" in line]
+    for words in (("show",), ("next",), ("audit",), ("log",)):
+        done = table.alice(*words, *([] if words == ("next",) else [table.game]))
+        assert done.code == 0, done.err
+        assert "warning" not in done.err
+        assert "refused" not in done.err
+    steps = table.alice.position(table.game).replay.steps
+    hidden = [step for step in steps if isinstance(step.body, Move) and step.body.commit and step.body.mail]
+    assert [action_of(step) for step in hidden] == [face_down]
+    ask = table.world.service.ask
+    assert ask("GET", f"/v1/games/{table.game}").json["by_mail"] == {"alice": "word"}
+    assert ask("GET", "/v1/players/alice").json["held"] is None
     table.bob_moves()
     letter = table.turn_letter()
     off = table.alice("mail", "off", "--json")
@@ -159,6 +170,10 @@ def test_orders_by_mail_from_on_to_off(table: Table) -> None:
     letter = table.turn_letter()
     assert "What you write here moves nothing." in " ".join(letter.lines)
     table.holds()
+    mails = table.world.run(mails_of(table.world.store, table.bob.log(table.game), "alice"))
+    table.folder.joinpath("mails").write_bytes(mails)
+    done = table.bob("audit", str(table.folder / "game.jsonl"), "--mails", str(table.folder / "mails"), "--json")
+    assert done.code == 0, done.err
 
 
 # --- when it is allowed -----------------------------------------------------------------------------------------------
