@@ -82,16 +82,20 @@ def said(done: Done) -> str:
     return " ".join((done.out + done.err).split())
 
 
-def test_a_mail_player_goes_on_with_a_key_of_their_own(
-    world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path
-) -> None:
+def begun(world: ListWorld, alice: HallPlayer, bob: MailboxPlayer) -> tuple[str, Letter]:
+    """A game in which bob owes a move, and the letter about that."""
     game, letter = invited(world, alice, bob)
-    other, _ = invited(world, alice, bob)
     bob.answer(letter, "accept")
     world.deliver()
     play(alice, game)
     world.deliver(61)
-    turn = bob.next_letter(0, lambda each: each.id.startswith("<turn."))
+    return game, bob.next_letter(0, lambda each: each.id.startswith("<turn."))
+
+
+def test_a_mail_player_goes_on_with_a_key_of_their_own(
+    world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path
+) -> None:
+    game, turn = begun(world, alice, bob)
     code = code_of(world, bob, turn)
     # Nothing has changed: the next move still comes by mail.
     bob.answer(turn, offered(turn)[0])
@@ -133,28 +137,41 @@ def test_a_mail_player_goes_on_with_a_key_of_their_own(
     service_key = f"server={world.service.ask('GET', '/v1/service').json['key']}"
     assert run("audit", str(log), "--key", service_key).code == 0
 
-    # The mailbox that he has played from can order moves again, as his own key allows.
+
+def test_his_mailbox_orders_moves_again_after_mail_on(
+    world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path
+) -> None:
+    game, turn = begun(world, alice, bob)
+    new = home(alice, tmp_path)
+    assert run("recover", "bob", "--server", URL, seat=new, stdin=code_of(world, bob, turn)).code == 0
+    assert run("trust", "bob", str(run("key", "--json", seat=new).json["fingerprint"]), seat=alice).code == 0
+    play(new, game)
+    play(alice, game)
     unread(bob)
     assert run("mail", "on", "bob@example.org", seat=new).code == 0
-    assert said(run("show", game, seat=new))
+    assert run("show", game, seat=new).code == 0
     assert kinds(world, game)[-1] == ("delegate", "bob")
-    world.deliver(61)
     play(new, game)
     play(alice, game)
     world.deliver(61)
     turn = bob.next_letter(0, lambda each: each.id.startswith("<turn."))
     bob.answer(turn, offered(turn)[0])
     assert [kind for kind, by in kinds(world, game) if by == "bob"][-1] == "move"
-    by_mail = [line.entry for line in Hall(world.service).lines(game) if "mail" in line.entry.body]
-    assert by_mail[-1].kind == "move"
-    assert said(run("audit", game, seat=alice))
+    assert [line.entry for line in Hall(world.service).lines(game) if "mail" in line.entry.body][-1].kind == "move"
+    assert run("audit", game, seat=alice).code == 0
 
-    # Nobody can join with the held key any more.
+
+def test_an_invitation_to_his_held_key_lapses_and_he_is_invited_again(
+    world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path
+) -> None:
+    other, letter = invited(world, alice, bob)
+    new = home(alice, tmp_path)
+    assert run("recover", "bob", "--server", URL, seat=new, stdin=code_of(world, bob, letter)).code == 0
+    assert run("trust", "bob", str(run("key", "--json", seat=new).json["fingerprint"]), seat=alice).code == 0
     world.keeper._ways = tuple(Way)
     world.run(world.keeper.look())
     assert kinds(world, other)[-2:] == [("lapse", "server"), ("end", "server")]
     assert "cancelled" in said(run("show", other, "--json", seat=alice))
-    # Alice invites him as a player with a key of his own.
     again = run("new", "--invite", "bob", "--json", seat=alice)
     assert (again.code, again.json["held"]) == (0, False)
     assert run("join", again.json["game"], seat=new).code == 0

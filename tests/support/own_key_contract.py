@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hkoji_server.store.contract import Append, OperatorCode, Player, RetiredKey, Store
-from hkoji_server.store.mail_values import KeyCode, NewAnswer
+from hkoji_server.store.mail_values import AskedMailbox, KeptCertificate, KeyCode, Mailbox, MailboxMove, NewAnswer
 
 from hkoji.errors import ConflictError, ForbiddenError, RevokedError
 from hkoji.game.way import Way
@@ -142,6 +142,20 @@ class OwnKeyContract:
         run(store.change_mailbox(replace(box, lang="it")))
         run(store.change_mailbox(replace(box, **changes)))  # type: ignore[arg-type] # fields by name
         run(store.change_mailbox(box))
+        with pytest.raises(ForbiddenError):
+            run(store.recover(own(), "code", SECOND))
+        assert run(store.retired(box.held_key)) is None
+
+    def test_a_code_is_void_when_another_mailbox_takes_the_place_of_its_own(self, store: Store) -> None:
+        box = with_mailbox(store)
+        run(store.add_code(CODE))
+        new = Mailbox("channel-9", "bob", "bob@example.net", "", "en", "asked", FIRST, confirm="move.9")
+        asked = run(store.ask_mailbox(AskedMailbox(new, "{}", None)))
+        number = run(store.add_incoming(mail(box, 1))).number
+        assert number is not None
+        certificate = KeptCertificate(f'{{"at":"{SECOND}"}}', box.held_key, new.address, "5a")
+        moved = MailboxMove(box.channel, asked.channel, certificate, SECOND)
+        assert run(store.close_incoming(number, "{}", move=moved))
         with pytest.raises(ForbiddenError):
             run(store.recover(own(), "code", SECOND))
         assert run(store.retired(box.held_key)) is None
