@@ -14,8 +14,7 @@ from hkoji_server.store.mail_values import EVENTS_OF
 from hkoji.cli.exits import Exit
 from hkoji.game.held_keys import read_gateway, require_strong_gateway, verify_gateway
 from hkoji.log.public_key import parse_public_key
-from tests.cli.test_invitations import Homes
-from tests.cli.test_mail_invitations import accept
+from tests.support.homes import Homes, accept, homes_of
 from tests.support.service import serving
 
 
@@ -28,17 +27,8 @@ def made_in(folder: Path) -> Iterator[Homes]:
             yield Homes(folder, service)
 
 
-@pytest.fixture
-def homes(tmp_path: Path) -> Iterator[Homes]:
-    with made_in(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
-    """Homes for tests that change nothing."""
-    with made_in(tmp_path_factory.mktemp("unchanged")) as made:
-        yield made
+homes = homes_of(made_in)
+unchanged = homes_of(made_in, scope="module")
 
 
 def admin(homes: Homes, *words: str) -> Any:

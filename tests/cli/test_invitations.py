@@ -3,54 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
 from hkoji.cli.exits import Exit
-from hkoji.cli.output import out
 from hkoji.client import Client, Home
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import TrustError
-from tests.support.service import Service, serving
-from tests.support.shell import Done, run
+from tests.support.homes import Homes, homes_of
+from tests.support.service import serving
 
 
-@dataclass
-class Homes:
-    """Players at their shells, with a real service."""
-
-    folder: Path
-    service: Service
-
-    def __call__(self, who: str, *words: str) -> Done:
-        settings = {"HKOJI_HOME": str(self.folder / who), "HKOJI_CONFIG": str(self.folder / "settings.toml")}
-        with patch.dict(os.environ, settings):
-            done = run(*words)
-        if out.client is not None:
-            out.client.close()
-        return done
-
-    def new(self, who: str, *words: str) -> str:
-        return str(self(who, "new", *words, "--json").json["game"])
-
-    def open_to(self, who: str, *words: str) -> set[str]:
-        return {each["game"] for each in self(who, "games", "--open", *words, "--json").json}
+@contextmanager
+def made_in(folder: Path) -> Iterator[Homes]:
+    """Homes of alice and bob, who are registered."""
+    with serving(folder / "data", forked=True) as service:
+        yield Homes(folder, service).registered("alice", "bob")
 
 
-@pytest.fixture
-def homes(tmp_path: Path) -> Iterator[Homes]:
-    with serving(tmp_path / "data", forked=True) as service:
-        made = Homes(tmp_path, service)
-        for who in ("alice", "bob"):
-            assert made(who, "init", who).code == 0
-            assert made(who, "register", "--server", service.url).code == 0
-        yield made
+homes = homes_of(made_in)
 
 
 def test_the_host_sees_why_an_invitation_was_declined(homes: Homes) -> None:

@@ -12,8 +12,6 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_players import HeldPlayers
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.cli.exits import Exit
@@ -22,8 +20,8 @@ from hkoji.client.service import Service as ClientService
 from hkoji.errors import NetworkError
 from hkoji.game.held_keys import Gateway, certify
 from hkoji.log.private_key import PrivateKey
-from tests.cli.test_invitations import Homes
 from tests.support import loops
+from tests.support.homes import Homes, accept, homes_of
 from tests.support.service import serving
 
 NEW = ("new", "--invite", "bob", "--mail", "Bob@example.org")
@@ -33,40 +31,11 @@ NEW = ("new", "--invite", "bob", "--mail", "Bob@example.org")
 def made_in(folder: Path) -> Iterator[Homes]:
     """Homes of alice and carol, who are registered."""
     with serving(folder / "data", forked=True, settings={"mail": "play@hkoji.example"}) as service:
-        made = Homes(folder, service)
-        for who in ("alice", "carol"):
-            assert made(who, "init", who).code == 0
-            assert made(who, "register", "--server", service.url).code == 0
-        yield made
+        yield Homes(folder, service).registered("alice", "carol")
 
 
-@pytest.fixture
-def homes(tmp_path: Path) -> Iterator[Homes]:
-    with made_in(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
-    """Homes for tests that change nothing."""
-    with made_in(tmp_path_factory.mktemp("unchanged")) as made:
-        yield made
-
-
-def accept(homes: Homes) -> str:
-    """Bob accepts, as the mail process would do it. Returns his key."""
-    store = SqliteStore(homes.service.data / "hkoji.sqlite3")
-    try:
-        identity = loops.run(store.identity())
-        assert identity is not None
-        signer = PrivateKey.from_openssh(identity[0].encode())
-        players = HeldPlayers(store, ClockAndEntropy(), signer, origin=identity[1], own=None)
-        box = loops.run(store.mailbox_at("bob@example.org"))
-        assert box is not None
-        loops.run(players.register(box))
-        return box.held_key
-    finally:
-        store.close()
+homes = homes_of(made_in)
+unchanged = homes_of(made_in, scope="module")
 
 
 def files(home: Path) -> dict[str, bytes]:
