@@ -133,8 +133,13 @@ def _like(own: OwnAddress) -> str:
     return f"{own.local}{own.delimiter}…@{own.host}"
 
 
-def dkim_check(raw: bytes, answers: DnsAnswers, own: OwnAddress, at: str, token: str) -> DoctorCheck:
-    """Judges the DKIM signature of a mail that came back, and whether letters can be stopped by a button."""
+def dkim_check(
+    raw: bytes, answers: DnsAnswers, own: OwnAddress, at: str, token: str, *, by_provider: bool = False
+) -> DoctorCheck:
+    """Judges the DKIM signature of a mail that came back, and whether letters can be stopped by a button.
+
+    `by_provider` says that another machine signs, about which the operator can do little.
+    """
     signing = tell("let OpenDKIM sign what the service sends, as examples/hosting/opendkim.conf does")
     try:
         verdict = judge_dkim(raw, answers, at=at, token=token)
@@ -149,6 +154,9 @@ def dkim_check(raw: bytes, answers: DnsAnswers, own: OwnAddress, at: str, token:
     missing = [name for name in _UNSUBSCRIBE if name not in signed]
     if missing:
         said = tell("the signature does not cover {fields}: providers show no button", fields=", ".join(missing))
+        if by_provider:
+            hint = tell("your provider signs; ask it to sign these fields too. Players can still write: stop")
+            return DoctorCheck("dkim", "warn", said, hint)
         hint = tell("add both to SignHeaders and OversignHeaders in opendkim.conf, as in examples/hosting")
         return DoctorCheck("dkim", "fail", said, hint)
     return DoctorCheck("dkim", "ok", tell("letters are signed for {domain}, with both fields", domain=verdict.domain))

@@ -138,7 +138,8 @@ async def _outside(
             found.append(_not_sent(error))
         else:
             found += probe_checks(probes, own, tools.sources.elapsed() - began)
-    return [*found, *await _records(own, probes, tools)]
+    by_provider = read_smtp(settings.mail_smtp).tls is not SmtpTls.NEVER
+    return [*found, *await _records(own, probes, tools, by_provider=by_provider)]
 
 
 def _not_sent(error: Exception) -> DoctorCheck:
@@ -189,7 +190,9 @@ def _why_not(error: Exception, server: SmtpServer, where: str) -> tuple[str, str
 _PORT: Final = tell("is the port right? 465 has TLS from the beginning (smtps://), 587 has STARTTLS (smtp://)")
 
 
-async def _records(own: OwnAddress, probes: Sequence[Probe], tools: MailTools) -> list[DoctorCheck]:
+async def _records(
+    own: OwnAddress, probes: Sequence[Probe], tools: MailTools, *, by_provider: bool
+) -> list[DoctorCheck]:
     arrived = [(probe, probe.arrived.raw) for probe in probes if probe.arrived is not None]
     keys = [each.key_name for each in signatures_of(arrived[0][1])] if arrived else []
     asked = [own.host, *dmarc_names(own.host), *dict.fromkeys(keys)]
@@ -200,5 +203,7 @@ async def _records(own: OwnAddress, probes: Sequence[Probe], tools: MailTools) -
         found.append(DoctorCheck("dns", "fail", said, tell("does it answer on this machine? See /etc/resolv.conf")))
     if arrived:
         probe, raw = arrived[0]
-        found += [dkim_check(raw, answers, own, tools.sources.at(), probe.token), key_check(keys, answers)]
+        at = tools.sources.at()
+        found.append(dkim_check(raw, answers, own, at, probe.token, by_provider=by_provider))
+        found.append(key_check(keys, answers))
     return [*found, spf_check(own.host, answers), dmarc_check(own.host, answers)]

@@ -1,4 +1,7 @@
-"""Follows the part "Mail" of docs/hosting.md to the letter: python -m tests.lab.hosting.follow_mail
+"""Follows the parts about mail of docs/hosting.md to the letter.
+
+    python -m tests.lab.hosting.follow_mail             the part "Mail"
+    python -m tests.lab.hosting.follow_mail provider    the part "Mail through a provider"
 
 Every command is read from the page and run as it stands there, with its example files, in namespaces of its own, where
 the machine is called hanamikoji.example. Only this differs from a machine on the internet:
@@ -25,6 +28,7 @@ from typing import Final
 
 from tests.lab.hosting import guide_page, units
 from tests.lab.hosting.broken_set_ups import BrokenSetUps
+from tests.lab.hosting.follow_provider import STAND_INS, OpenProvider, follow_with_provider
 from tests.lab.hosting.followed_guide import DOMAIN, MAIL_LOG, FollowedGuide, GuideError, verify_units
 from tests.lab.mail.names import text_record
 from tests.lab.mail.namespaces import FOLDER, enter, run_inside
@@ -161,14 +165,20 @@ def _restore(guide: FollowedGuide, provider: Provider) -> None:
 
 def main(words: list[str]) -> int:
     """Follows the guide. Returns the exit code."""
+    if words not in ([], ["provider"]):
+        print("usage: python -m tests.lab.hosting.follow_mail [provider]", file=sys.stderr)
+        return 2
     if FOLDER not in os.environ:
         return run_inside(words, "tests.lab.hosting.follow_mail")
     folder = enter()
-    guide = FollowedGuide(folder)
-    provider = Provider()
+    guide = FollowedGuide(folder, STAND_INS if words else {})
+    provider = OpenProvider() if words else Provider()
     provider.start()
     try:
-        follow(guide, provider)
+        if isinstance(provider, OpenProvider):
+            follow_with_provider(guide, provider)
+        else:
+            follow(guide, provider)
     except GuideError:
         print(MAIL_LOG.read_text()[-3000:] if MAIL_LOG.exists() else "")
     print(f"hosting: {len(guide.failed) or 'nothing'} wrong in the part about mail")

@@ -12,8 +12,9 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from tests.lab.hosting import guide_page, units
@@ -56,11 +57,12 @@ class GuideError(AssertionError):
 class FollowedGuide:
     """A machine on which the guide is followed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, stand_ins: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Makes the machine; `stand_ins` are scripts in the place of further programs."""
         self.failed: list[str] = []
         self._programs = folder / "programs"
         self._programs.mkdir()
-        for name, script in _STAND_INS.items():
+        for name, script in {**_STAND_INS, **stand_ins}.items():
             self._write(self._programs / name, script)
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/opt"], check=True)
         Path("/opt/hkoji/bin").mkdir(parents=True)

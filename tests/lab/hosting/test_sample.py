@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from hkoji_server.mail_settings import MailDelimiter, SmtpTls, read_imap, read_smtp
 from hkoji_server.settings import PREFIX, Settings, load
 
 from hkoji.mail.fields import LONGEST_MAIL
@@ -48,6 +49,19 @@ def test_the_settings_file_is_understood(monkeypatch: pytest.MonkeyPatch) -> Non
     size = re.search(r"client_max_body_size (\d+)k;", (EXAMPLES / "nginx.conf").read_text())
     assert size
     assert int(size[1]) * 1024 >= settings.max_body  # the service's own answer is the better one
+
+
+def test_the_lines_for_a_mailbox_at_a_provider_are_understood(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(f"{PREFIX}CONFIG", "")
+    lines = (EXAMPLES / "mailbox.toml").read_text()
+    (tmp_path / "both.toml").write_text((EXAMPLES / "service.toml").read_text() + lines)
+    settings = load(tmp_path / "both.toml")
+    assert read_smtp(settings.mail_smtp).tls is SmtpTls.IMPLICIT
+    assert settings.mail_imap
+    assert read_imap(settings.mail_imap).tls
+    assert settings.mail_imap_password_file == settings.mail_smtp_password_file == Path("/etc/hkoji/mailbox")
+    (tmp_path / "both.toml").write_text(re.sub("^# (mail_delimiter)", r"\1", lines, flags=re.MULTILINE))
+    assert load(tmp_path / "both.toml").mail_delimiter is MailDelimiter.NONE
 
 
 def test_the_container_sets_what_can_be_set() -> None:

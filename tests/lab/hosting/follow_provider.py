@@ -1,0 +1,108 @@
+"""Follows the part "Mail through a provider" of docs/hosting.md, with the laboratory's provider in the place of one.
+
+The provider's Dovecot is read by IMAP with TLS, and its Postfix takes letters by submission with TLS and a password,
+both with a certificate that the machine trusts. `example.org` is the provider's domain, and `editor` writes what the
+page says.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from tests.lab.hosting import guide_page, units
+from tests.lab.hosting.followed_guide import FollowedGuide
+from tests.lab.mail import dovecot
+from tests.lab.mail.real_post_office import PLAYERS, Provider
+from tests.support.mail.mailbox_player import MailboxPlayer
+from tests.support.mail.post_office import letters
+from tests.support.receiver import certified
+
+STAND_INS: Final = {
+    "editor": f"""case $1 in
+  */mailbox) echo {dovecot.PASSWORD} > "$1" ;;
+  */service.toml) sed -i 's/example\\.org/{PLAYERS}/' "$1" ;;
+esac
+""",
+}
+_HOSTS: Final = (f"imap.{PLAYERS}", f"smtp.{PLAYERS}")
+_ADDRESS: Final = "127.0.0.2"
+_TRUSTED: Final = Path("/etc/ssl/certs/ca-certificates.crt")
+_CERTIFICATE: Final = Path("/etc/provider/certificate.pem")
+_IMAPS: Final = f"""
+ssl = yes
+ssl_cert = <{_CERTIFICATE}
+ssl_key = <{_CERTIFICATE}
+service imap-login {{
+  inet_listener imaps {{
+    port = 993
+    ssl = yes
+  }}
+}}
+service auth {{
+  inet_listener {{
+    address = {_ADDRESS}
+    port = 12345
+  }}
+}}
+"""
+_SUBMISSION: Final = f"""\
+tlsmgr    unix  - - n 1000? 1 tlsmgr
+{_ADDRESS}:465 inet n - n - - smtpd
+  -o smtpd_tls_wrappermode=yes
+  -o smtpd_tls_cert_file={_CERTIFICATE}
+  -o smtpd_tls_key_file={_CERTIFICATE}
+  -o smtpd_sasl_auth_enable=yes
+  -o smtpd_sasl_type=dovecot
+  -o smtpd_sasl_path=inet:{_ADDRESS}:12345
+  -o smtpd_recipient_restrictions=permit_sasl_authenticated,reject
+  -o smtpd_relay_restrictions=permit_sasl_authenticated,reject
+"""
+
+
+class OpenProvider(Provider):
+    """The provider, which lets programs read mailboxes and send from them, with TLS."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for host in _HOSTS:
+            self.names.add(host, "A", _ADDRESS)
+        self.names.add(PLAYERS, "TXT", '"v=spf1 mx -all"')
+        self.names.add(f"_dmarc.{PLAYERS}", "TXT", '"v=DMARC1; p=none"')
+        _CERTIFICATE.parent.mkdir()
+        certified(_CERTIFICATE.parent, *_HOSTS)
+        with _TRUSTED.open("a") as trusted:
+            trusted.write(_CERTIFICATE.read_text().partition("-----BEGIN PRIVATE KEY")[0])
+        with Path("/etc/dovecot/dovecot.conf").open("a") as settings:
+            settings.write(_IMAPS)
+        with (self.players.folder / "master.cf").open("a") as services:
+            services.write(_SUBMISSION)
+
+
+def follow_with_provider(guide: FollowedGuide, provider: OpenProvider) -> None:
+    """Goes through the page."""
+    nothing, part = guide_page.section("From nothing"), guide_page.section("Mail through a provider")
+    provider.open("club")
+    guide.run_all(nothing[nothing.index("2. **A user**") : nothing.index("4. **TLS**")])
+    before, trial = part.split("5. **A trial", 1)
+    set_up, check = before.split("4. **A check", 1)
+    guide.run_all(set_up)
+    (command,) = guide_page.commands(check)
+    said = guide.run(command)
+    for name in ("mail process", "mail tls", "probe", "delimiter", "passwords", "spf", "dmarc", "dkim key"):
+        line = next((line for line in said.splitlines() if f" {name} " in line), "")
+        guide.see(f"the doctor says ok: {name}", line.startswith("ok "), said)
+    you = MailboxPlayer(provider.open("you"))
+    invite, *later = guide_page.commands(trial)
+    guide.run(invite)
+    if not guide.until(lambda: letters(you.mailbox)):
+        guide.see("a letter comes", False, units.journal("hkoji-mail"))
+        return
+    letter = you.next_letter()
+    guide.see("the provider has signed the letter", f"d={PLAYERS}" in letter.field("DKIM-Signature"), letter.raw)
+    you.answer(letter, "accept")
+    guide.see("the answer is answered", guide.until(lambda: len(letters(you.mailbox)) > 1), units.journal("hkoji-mail"))
+    guide.prints(trial.replace(invite, ""))
+    guide.see("one command is left to print", len(later) == 1, later)
+    put_away = [*Path("/var/vmail/club/mail/.hkoji-done").glob("[cn][ue][rw]/*")]
+    guide.see("what the service has kept is put away", put_away, units.journal("hkoji-mail"))
