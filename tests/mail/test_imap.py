@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from hkoji_server.mail import imap
 from hkoji_server.mail.bounces import Bounces
-from hkoji_server.mail.envelope import envelope_of
 from hkoji_server.mail.imap import MOST_A_POLL, ImapPoller, pace_of, poll_at_intervals
 from hkoji_server.mail.imap_session import (
     ImapBrokenError,
@@ -31,6 +30,7 @@ from hkoji_server.store.mail_values import MOST_WAITING, ImapPlace
 from hkoji.errors import StorageError
 from hkoji.game.way import Way
 from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.envelope import envelope_of
 from hkoji.mail.fields import LONGEST_MAIL
 from tests.mail.test_receiving import BOUNCES, OWN, TO, TOKEN, Office, a_mail, office_at, report
 from tests.support.loops import run

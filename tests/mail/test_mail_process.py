@@ -8,6 +8,8 @@ import smtplib
 import socket
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +21,7 @@ from hkoji.errors import NotFoundError, StorageError, UsageError
 from hkoji.log.private_key import PrivateKey
 from tests.mail.test_receiving import TO, a_mail, with_mailbox_and_token
 from tests.support.loops import run
+from tests.support.mail.imap_double import PASSWORD, USER, ImapDouble, imap_server
 from tests.support.metrics import free_port, read
 from tests.support.new_database import copy_new_database
 from tests.support.stores import sqlite_at
@@ -114,6 +117,41 @@ def test_it_says_where_it_takes_mail_keeps_what_comes_and_ends_with_sigterm(
         assert sock.connect_ex(door) != 0
 
 
+def test_it_reads_a_mailbox_by_imap_opens_no_door_and_ends_while_the_server_is_silent(
+    data: Path, settings: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    double, password = ImapDouble(), tmp_path / "password"
+    double.deliver(a_mail(Delivered_To=TO))
+    password.touch(0o600)
+    password.write_text(f"{PASSWORD}\n")
+    with imap_server(double) as port:
+        settings.delenv("HKOJI_SERVER_MAIL_LMTP")
+        settings.setenv("HKOJI_SERVER_MAIL_IMAP", f"imap://{USER}@127.0.0.1:{port}/INBOX")
+        settings.setenv("HKOJI_SERVER_MAIL_IMAP_PASSWORD_FILE", str(password))
+        settings.setenv("HKOJI_SERVER_OUTAGE_AFTER", "3")  # so it polls each second
+        process = Process(data)
+        try:
+            assert " from a mailbox at 127.0.0.1, data in " in process.ready
+            while not double.done:
+                assert process.program.poll() is None
+                time.sleep(0.02)
+            stuck, released = threading.Event(), threading.Event()
+
+            def said(command: str) -> None:
+                if command.startswith("SELECT"):
+                    stuck.set()
+                    released.wait(30)
+
+            double.said = said
+            assert stuck.wait(20)
+        finally:
+            code, rest = process.end(signal.SIGTERM)
+            released.set()
+        assert code == 0, rest
+        assert PASSWORD not in rest
+    assert len(states(data)) == 1
+
+
 def test_ctrl_c_ends_it_as_it_ends_the_service(data: Path, settings: pytest.MonkeyPatch) -> None:
     code, _ = Process(data).end(signal.SIGINT)
     assert code == 130
@@ -137,6 +175,8 @@ def test_what_was_acknowledged_is_there_after_a_kill(data: Path, settings: pytes
         ("MAIL_SMTP", "smtps://me@mail.example", "mail_smtp needs a user and a password"),
         ("MAIL_SMTP_PASSWORD_FILE", "/nowhere", "mail_smtp needs a user and a password"),
         ("MAIL_SMTP", "ftp://mail.example", "the setting mail_smtp is not valid"),
+        ("MAIL_IMAP", "imaps://me@mail.example", "mail_imap needs a user and a password"),
+        ("MAIL_IMAP", "imap://me@mail.example", "the setting mail_imap is not valid"),
     ],
 )
 def test_settings_with_which_nothing_can_be_done(

@@ -8,6 +8,7 @@ from typing import Final
 
 from hkoji.errors import HkojiError
 from hkoji.mail.bounce import read_bounce
+from hkoji.mail.envelope import envelope_of
 from hkoji.mail.header import automatic_reason, find_token, read_header
 from hkoji.mail.message import read_text, without_trace
 from hkoji.mail.order_types import OrderFault, OrderKind
@@ -44,6 +45,7 @@ MAIL_WORDS: Final = (
         "<blockquote>",
         "gmail_quote",
     ),
+    *("Delivered-To: ", "X-Original-To: ", "Return-Path: <>", "play+7k2mq4ruapbd3xvn5tczshw6ef@hkoji.example"),
     *("Message-ID: <a@b>", "In-Reply-To: ", "Auto-Submitted: ", "List-Id: ", "> ", "-- ", "2bc", "take c"),
 )
 ORDER_WORDS: Final = (
@@ -56,6 +58,7 @@ def mails(data: bytes) -> None:
     """A mail, read from end to end by each reader by itself, as a refusal by one must not keep another from reading."""
     started = time.process_time()
     automatic = automatic_reason(data)
+    assert OWN.is_ours(envelope_of(data, OWN).recipient)
     with refusals():
         header = read_header(data)
         assert header.automatic is automatic

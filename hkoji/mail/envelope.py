@@ -27,7 +27,7 @@ def envelope_of(raw: bytes, own: OwnAddress) -> Envelope:
     top: dict[str, str] = {}
     for line in unfold(split_header(with_newlines(raw[:LONGEST_HEADER]))[0]):
         if field := _WRITTEN.match(line):
-            value = field[2].decode("utf-8", "replace").strip()
+            value = field[2].decode("ascii", "replace").strip()
             top.setdefault(field[1].decode("ascii").lower(), value)
     places = (top.get(name, "").removeprefix("<").removesuffix(">") for name in ("delivered-to", "x-original-to"))
     recipient = next((each for each in places if own.find_in_address(each) is not None), own.mailbox)
