@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hkoji.manual.catalogues import load_speaker
+from hkoji.messages.text import tell
 from tests.lab.mail.mail_world import MailWorld
 from tests.support.mail.mail_programs import MAIL_PROGRAMS
 from tests.support.mail.mailbox_player import MailboxPlayer
@@ -39,7 +40,7 @@ _ENCODED: Final = re.compile(
     rb"^(message-id|reply-to|in-reply-to|references|list-[a-z-]+):(.*\r?\n(?:[ \t].*\r?\n)*)", re.I | re.M
 )
 _WORD: Final = "The deal is the word of the service alone"
-_NOBODY: Final = "Nobody can show that the service did not choose these cards."
+_NOBODY: Final = tell("Nobody can show that the service did not choose these cards.")
 """The invitation to a game with two held seats says this, in the reader's language."""
 LOG: Final = {"en": "log", "it": "registro"}
 _NEW: Final = {"en": "new", "it": "nuova"}
