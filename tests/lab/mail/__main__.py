@@ -146,7 +146,7 @@ def _kill(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -
 
 
 def _load(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
-    done = run_load(world, office, given.mails, given.players)
+    done = run_load(world, office, given.mails, given.players, signed=given.signed)
     floor = given.mails / done.floor
     print(f"  a door that does nothing: {given.mails:,} mails in {done.floor:.1f} s: {floor:.0f} in a second")
     print(f"  the service: {done.kept:,} mails in {done.seconds:.1f} s: {done.kept / done.seconds:.0f} in a second")
@@ -174,6 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     load = commands.add_parser("load", help="many mails at once")
     load.add_argument("mails", type=int)
     load.add_argument("--players", type=int, default=PLAYERS)
+    load.add_argument("--signed", action="store_true", help="each mail has a DKIM signature that holds")
     play = commands.add_parser("play", help="a whole game")
     play.add_argument("--game", choices=("hanamikoji", "geishas-road"), default="hanamikoji")
     play.add_argument("--lang", choices=("en", "it"), default="en")

@@ -11,8 +11,11 @@ from typing import Final, NamedTuple
 
 from tests.lab.mail.kept import count_kept, lost_or_doubled
 from tests.lab.mail.mail_world import MailWorld
+from tests.lab.mail.names import text_record
 from tests.lab.mail.post import TOKEN
 from tests.lab.mail.real_post_office import DOOR, SERVICE, SMTP, RealPostOffice
+from tests.lab.mail.real_post_office import PLAYERS as PLAYERS_DOMAIN
+from tests.support.mail.dkim_signer import Signer
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import ACCEPT, command_address
@@ -58,13 +61,18 @@ class LoadResult(NamedTuple):
     wrong: list[str]
 
 
-def run_load(world: MailWorld, office: RealPostOffice, count: int, players: int = PLAYERS) -> LoadResult:
-    """Sends `count` mails, and waits until the service has processed all of them."""
+def run_load(
+    world: MailWorld, office: RealPostOffice, count: int, players: int = PLAYERS, *, signed: bool = False
+) -> LoadResult:
+    """Sends `count` mails, `signed` or not, and waits until the service has processed all of them."""
+    signer = Signer(PLAYERS_DOMAIN, "load") if signed else None
+    if signer is not None:
+        office.names.add(signer.name, "TXT", text_record(signer.record))
     floor = _floor(count)
     world.start_mail()
     registered = register(world, office, [f"player{number}" for number in range(players)])
     before = count_kept(world.data)
-    mails = [_mail(registered[number % players], number) for number in range(count)]
+    mails = [_mail(registered[number % players], number, signer) for number in range(count)]
     began = time.monotonic()
     sent = _send_all(mails)
     end = began + _PATIENCE
@@ -92,10 +100,8 @@ def _floor(count: int) -> float:
 
     door = MailServer(take, port=DOOR[1], lmtp=True)
     try:
-        address = f"play+{TOKEN}@{SERVICE}"
-        mails = [
-            _Mail("x@players.example", address, _raw("x@players.example", address, number)) for number in range(count)
-        ]
+        sender, to = f"x@{PLAYERS_DOMAIN}", f"play+{TOKEN}@{SERVICE}"
+        mails = [_Mail(sender, to, _raw(sender, to, number)) for number in range(count)]
         began = time.monotonic()
         _send_all(mails)
         while len(came) < count:
@@ -112,9 +118,10 @@ class _Mail(NamedTuple):
     raw: bytes
 
 
-def _mail(of: Registered, number: int) -> _Mail:
+def _mail(of: Registered, number: int, signer: Signer | None) -> _Mail:
     address, to = of.player.mailbox.address, command_address(of.welcome)
-    return _Mail(address, to, _raw(address, to, number))
+    raw = _raw(address, to, number)
+    return _Mail(address, to, raw if signer is None else signer.sign(raw))
 
 
 def _raw(sender: str, to: str, number: int) -> bytes:
