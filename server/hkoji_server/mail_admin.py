@@ -15,11 +15,12 @@ from hkoji.extras import install_command
 from hkoji.messages.text import tell
 from hkoji_server.process.stderr_log import configure_logging_later
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.settings import Settings, load
+from hkoji_server.settings import Settings, load, own_address, registers_by_mail
 from hkoji_server.store.open_store import location_of, open_store
 
 if TYPE_CHECKING:
-    from hkoji_server.mail.receiving import Received
+    from hkoji_server.mail.receiving import Received, TakesNames
+    from hkoji_server.store.contract import Store
 
 _TAKEN: Final = 0
 _NOT_OURS: Final = 67
@@ -71,14 +72,32 @@ def receive(
 
     async def work() -> Received:
         sources, location = ClockAndEntropy(), location_of(settings)
-        if isinstance(location, Path):
+        # Who asks for a name is looked for with all that a service has.
+        if isinstance(location, Path) and not registers_by_mail(settings):
             with suppress(SeldomError), open_for_one_mail(location, sources.clock) as quick:
                 return await receive_once(quick, sources, settings, recipient, raw, sender)
         async with open_store(location, sources.clock) as store:
-            return await receive_once(store, sources, settings, recipient, raw, sender)
+            registration = await _registration(store, sources, settings)
+            return await receive_once(store, sources, settings, recipient, raw, sender, registration=registration)
 
     result = asyncio.run(work())
     return _TAKEN if result.taken else _NOT_OURS if result.not_ours else _TRY_AGAIN
+
+
+async def _registration(store: Store, sources: ClockAndEntropy, settings: Settings) -> TakesNames | None:
+    """Returns what takes mails that ask for a name; None if they do not count here."""
+    identity = await store.identity() if registers_by_mail(settings) else None
+    if identity is None:
+        return None
+    from hkoji.log.private_key import PrivateKey
+    from hkoji_server.mail.resolver import TxtResolver, system_resolver
+    from hkoji_server.service.held_players import HeldPlayers
+    from hkoji_server.service.self_registration import SelfRegistration
+
+    key, origin = identity
+    signer, own = PrivateKey.from_openssh(key.encode()), own_address(settings)
+    players = HeldPlayers(store, sources, signer, origin=settings.origin or origin, own=own)
+    return SelfRegistration(players, TxtResolver(system_resolver()).look_up)
 
 
 def queue(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON

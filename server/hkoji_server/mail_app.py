@@ -54,9 +54,10 @@ from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_inte
 from hkoji_server.service.offer_limits import OfferLimits
 from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.self_registration import SelfRegistration
 from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
 from hkoji_server.service.tidying import tidy_at_intervals
-from hkoji_server.settings import Settings, own_address, parse_bind, parse_rate
+from hkoji_server.settings import Settings, own_address, parse_bind, parse_rate, registers_by_mail
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import MAIL_KIND, MailVia
@@ -162,11 +163,12 @@ def assemble(
         **counts.processed,
     )
     bounces = Bounces(store, time, **counts.bounced)
+    registration = SelfRegistration(players, look_up) if registers_by_mail(settings) else None
     kept = asyncio.Event()
     courier = MailCourier(store, parts.letters, submission, bounces)
     return MailWork(
         time=time,
-        receiving=Receiving(store, time, own, bounces, woken=kept.set, **counts.received),
+        receiving=Receiving(store, time, own, bounces, registration=registration, woken=kept.set, **counts.received),
         worker=MailWorker(store, time, sources, parts.orders.process),
         delivery=NoticeDelivery(store, held, time, sources, {MAIL_KIND: courier}, origin=origin, **counts.sent),
         keeper=Keeper(store, held, time, sources, key, slack=settings.slack, ways=(Way.MAIL,)),

@@ -185,6 +185,8 @@ class Settings(BaseSettings):
     """File whose first line is the password for `mail_smtp`; only the service may be able to read it."""
     mail_delimiter: MailDelimiter = MailDelimiter.PLUS
     """What stands before a token in an address: `+`, `-`, or `none` if only the bare address is delivered."""
+    mail_register: bool = False
+    """Whether anybody can register by a mail `register NAME` that their provider has signed, with open registration."""
     mail_require: Literal["token", "dkim"] = "token"
     """What a mail needs: the secret address of a letter, or its provider's signature too; others are asked back."""
     mail_shortest_clock: int = Field(default=24 * 3600, ge=1)
@@ -293,6 +295,11 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
         ) from None
     except ValueError as error:  # the file is not TOML
         raise UsageError(tell("{file} is not TOML: {reason}", file=file, reason=shorten(str(error), 120))) from error
+
+
+def registers_by_mail(settings: Settings) -> bool:
+    """Tells whether anybody can register by a mail. With other kinds of registration only the operator invites."""
+    return settings.mail_register and settings.registration == "open"
 
 
 def own_address(settings: Settings) -> OwnAddress | None:

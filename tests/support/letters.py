@@ -178,6 +178,18 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "not-understood-without-game", NotUnderstoodFacts("hello there")
     yield "empty-mail", NotUnderstoodFacts("", tell("the mail has no text of its own"))
     yield "not-yet-without-game", NotYetFacts("register carla")
+    yield from _letters_of_mailboxes(name, facts)
+    if facts.position.mine:
+        yield "given-and-turn", ManyFacts((GivenFacts(facts, 86400), TurnFacts(facts)))
+    yield "last-today", ManyFacts((HelpFacts(facts), LastTodayFacts()))
+    yield "show-and-setting", ManyFacts((ShowFacts(facts), SettingFacts("cards", "on")))
+    other = DeclinedFacts("00" * 16, "carla", "declined")
+    yield "two-games", ManyFacts((other, ShowFacts(facts)))
+
+
+def _letters_of_mailboxes(name: str, facts: SeatFacts) -> Iterator[tuple[str, Facts]]:
+    """What is asked of a mailbox, and what is confirmed, by name."""
+    now = facts.now
     still = ConfirmFacts(ConfirmWhat.SILENCE, name, ORIGIN, now, now, seat=facts._replace(cards=False))
     yield "confirm-silence-in-game", still
     for what in ConfirmWhat:
@@ -189,17 +201,12 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "confirmed-orders", ConfirmedFacts(ConfirmWhat.ON, name, ORIGIN, now, orders=True)
     yield "confirmed-silence", ConfirmedFacts(ConfirmWhat.SILENCE, name, ORIGIN, now)
     yield "name-taken", NameTakenFacts(name, ORIGIN, "play@hkoji.example")
+    yield "no-name", NameTakenFacts("", ORIGIN, "play@hkoji.example")
     yield "left", LeftFacts(name, ORIGIN)
     coded = CodeFacts(name, ORIGIN, "9d41" * 10, now, now, facts)
     yield "code", coded
     yield "code-without-game", coded._replace(seat=None)
     yield "no-code", coded._replace(code="")
-    if facts.position.mine:
-        yield "given-and-turn", ManyFacts((GivenFacts(facts, 86400), TurnFacts(facts)))
-    yield "last-today", ManyFacts((HelpFacts(facts), LastTodayFacts()))
-    yield "show-and-setting", ManyFacts((ShowFacts(facts), SettingFacts("cards", "on")))
-    other = DeclinedFacts("00" * 16, "carla", "declined")
-    yield "two-games", ManyFacts((other, ShowFacts(facts)))
 
 
 def letters_of_invited(facts: SeatFacts) -> Iterator[tuple[str, Facts]]:

@@ -88,7 +88,11 @@ def name_taken(facts: NameTakenFacts, say: Speaker) -> LetterDraft:
     """Somebody else has the name that the reader has asked for."""
     first = (
         say(tell("You have asked to play by mail at {origin}.", origin=facts.origin)),
-        say(tell("The name {name} is taken or reserved, so nothing was done.", name=facts.name)),
+        say(
+            tell("The name {name} is taken or reserved, so nothing was done.", name=facts.name)
+            if facts.name
+            else tell("That cannot be a name, so nothing was done: names are 2 to 32 of a-z, 0-9, _ and -.")
+        ),
     )
     other = command("register bob")
     how = tell("To ask for another name, write a line such as {register} to:", register=other)

@@ -418,7 +418,10 @@ class ConfirmedFacts(NamedTuple):
 
 
 class NameTakenFacts(NamedTuple):
-    """The name for which the owner of a mailbox has asked is somebody else's. `address` is where to ask again."""
+    """The name for which the owner of a mailbox has asked is somebody else's. `address` is where to ask again.
+
+    An empty name stands for one that nobody could have.
+    """
 
     name: str
     origin: str

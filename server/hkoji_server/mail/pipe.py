@@ -6,7 +6,7 @@ import re
 
 from hkoji.game.way import Way
 from hkoji_server.mail.bounces import Bounces
-from hkoji_server.mail.receiving import Received, Receiving
+from hkoji_server.mail.receiving import Received, Receiving, TakesNames
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.settings import Settings, own_address
@@ -19,7 +19,14 @@ _NOBODY = ("", "<>", "mailer-daemon")
 
 
 async def receive_once(
-    store: ArrivalStore, sources: ClockAndEntropy, settings: Settings, recipient: str, raw: bytes, sender: str | None
+    store: ArrivalStore,
+    sources: ClockAndEntropy,
+    settings: Settings,
+    recipient: str,
+    raw: bytes,
+    sender: str | None,
+    *,
+    registration: TakesNames | None = None,
 ) -> Received:
     """Keeps or drops a mail. `sender` is that of the envelope, None if the mail server has not said it.
 
@@ -28,7 +35,7 @@ async def receive_once(
     own = own_address(settings)
     assert own is not None
     time = ServiceTime(store, sources, outage_after=settings.outage_after, way=Way.MAIL)
-    receiving = Receiving(store, time, own, Bounces(store, time))
+    receiving = Receiving(store, time, own, Bounces(store, time), registration=registration)
     return await receiving.receive(recipient, raw, "pipe", null_sender=_is_null(sender, raw))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import Final
+from typing import Final, Protocol
 
 from hkoji.errors import ClockError, UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
@@ -26,7 +26,7 @@ from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.mail_contract import ArrivalStore
-from hkoji_server.store.mail_values import NO_GAME, MailVia, NewMail, ProbeMail
+from hkoji_server.store.mail_values import NO_GAME, Mailbox, MailVia, NewMail, ProbeMail
 from hkoji_server.store.time_contract import StaleDecisionError
 
 _TRIES: Final = 5
@@ -51,6 +51,8 @@ class Received(StrEnum):
     """A program has written it."""
     OWN = "own"
     """It is from one of our own addresses."""
+    REGISTRATION = "registration"
+    """It asks for a name, which its sender is asked to confirm."""
     NO_LETTER = "no letter"
     """It answers no letter that we know of, and is not from a mailbox that we know."""
     FULL = "full"
@@ -71,6 +73,13 @@ class Received(StrEnum):
 
 Count = Callable[[MailVia, Received], None]
 """A function that is called with the way of each mail and what became of it."""
+
+
+class TakesNames(Protocol):
+    """Who takes mails that ask for a name (`hkoji_server.service.self_registration`)."""
+
+    async def take(self, raw: bytes, header: MailHeader, received: str) -> bool:
+        """Asks the sender of a mail that counts to confirm the name. Returns False if it is dropped."""
 
 
 def _nothing(*_: object) -> None:
@@ -97,6 +106,7 @@ class Receiving:
         own: OwnAddress,
         bounces: Bounces,
         *,
+        registration: TakesNames | None = None,
         count: Count = _nothing,
         woken: Callable[[], None] = _nothing,
     ) -> None:
@@ -104,6 +114,7 @@ class Receiving:
         self._time = time
         self._own = own
         self._bounces = bounces
+        self._registration = registration
         self._count = count
         self._woken = woken
 
@@ -169,6 +180,12 @@ class Receiving:
     async def _take_probe(self, found: Found, sent: _Sent) -> bool:
         return await self._store.take_probe(token_digest(found.token), ProbeMail(sent.recipient, sent.raw))
 
+    async def _registers(self, sent: _Sent, header: MailHeader | None, mailbox: Mailbox | None) -> bool:
+        """Tells whether a mail without a token asks for a name, and counts."""
+        if self._registration is None or header is None or (mailbox is not None and mailbox.plays):
+            return False
+        return await self._registration.take(sent.raw, header, await self._time.time_of_arrival())
+
     async def _keep(self, sent: _Sent, header: MailHeader | None, found: Found | None) -> Received:
         reply = None if found is None else await self._store.reply(token_digest(found.token))
         if reply is not None:
@@ -176,7 +193,9 @@ class Receiving:
         else:
             sender = None if header is None else header.sender
             mailbox = None if sender is None else await self._store.mailbox_at(sender)
-            if mailbox is None:
+            if await self._registers(sent, header, mailbox):
+                return Received.REGISTRATION
+            if mailbox is None or mailbox.state == "asked":
                 return Received.NO_LETTER
             name, channel, game = mailbox.name, mailbox.channel, NO_GAME
         message_id = None if header is None else header.message_id

@@ -38,6 +38,7 @@ from hkoji_server.service.confirmations import confirmation
 from hkoji_server.settings import Registration
 from hkoji_server.store.contract import RetiredKey, Store
 from hkoji_server.store.mail_values import (
+    TAKEN,
     AskedMailbox,
     HeldRegistration,
     KeptCertificate,
@@ -156,6 +157,8 @@ class HeldPlayers:
         `MalformedError`, `IllegalError`, and what `MailStore.ask_mailbox` raises.
         """
         verify_address(address, self._verify_mail())
+        if what is ConfirmWhat.REGISTER and name == SERVER_NAME:
+            raise ExistsError(tell("player"), SERVER_NAME)
         at, new = self._sources.at(), self._sources.entropy(8).hex()
         held = None if what is ConfirmWhat.MOVE else self.make_key(name)
         key = "" if held is None else held.key
@@ -164,6 +167,16 @@ class HeldPlayers:
         return await self._store.ask_mailbox(
             AskedMailbox(asked, encode(ChannelSettings().to_json()), by, held, certificate)
         )
+
+    async def refuse_name(self, name: str, address: str, lang: str) -> None:
+        """Tells the owner of a mailbox by a letter that the name is taken that they have asked for.
+
+        An empty name stands for one that nobody could have. Raises what `ask` raises.
+        """
+        verify_address(address, self._verify_mail())
+        at, new = self._sources.at(), self._sources.entropy(8).hex()
+        told = Mailbox(new, name, address, "", lang, "asked", at, confirm=f"{TAKEN}{new}")
+        await self._store.ask_mailbox(AskedMailbox(told, encode(ChannelSettings().to_json()), address))
 
     async def register(self, mailbox: Mailbox) -> None:
         """Registers the owner of a mailbox, who has accepted, under the held key. A second call changes nothing.

@@ -27,6 +27,7 @@ from hkoji.mail.letters.facts import (
     JoinedFacts,
     LastTodayFacts,
     ManyFacts,
+    NameTakenFacts,
     OneLetter,
     OverFacts,
     ReminderFacts,
@@ -53,7 +54,7 @@ from hkoji_server.service.seat_facts import SeatFactsReader
 from hkoji_server.service.seat_games import SeatGame, SeatGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import CONFIRM_SECONDS, UNASKED_DAYS, IncomingMail, Mailbox
+from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, UNASKED_DAYS, IncomingMail, Mailbox
 from hkoji_server.store.notice_contract import Channel
 
 LetterOfEvent = Callable[[Mailbox, SeatGame], Awaitable[OneLetter | None]]
@@ -250,6 +251,9 @@ class LetterFacts:
 
     def _confirm(self, mailbox: Mailbox, now: str) -> _Drafted | None:
         what = what_of(mailbox.confirm or "")
+        if mailbox.state == "asked" and (mailbox.confirm or "").startswith(TAKEN):
+            taken = NameTakenFacts(mailbox.name, self._origin, self._own.mailbox)
+            return _Drafted(taken, asked_fields(mailbox), asked_until(mailbox))
         if mailbox.state != "asked" or what is None:
             return None
         until = asked_until(mailbox)

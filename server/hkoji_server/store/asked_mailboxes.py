@@ -16,6 +16,7 @@ from hkoji_server.store.mail_values import (
     CONFIRM_SECONDS,
     NO_GAME,
     REGISTERS,
+    TAKEN,
     AskedMailbox,
     KeptCertificate,
     Mailbox,
@@ -48,7 +49,7 @@ def ask(connection: Connection, new: AskedMailbox) -> Mailbox:
             raise ExistsError(tell("player"), box.name)
         verify_not_reserved(connection, box.name, "", box.since)
     earlier = mailboxes.idle_at(connection, box.address, box.since)
-    if new.by is not None:
+    if new.by is not None and not (box.confirm or "").startswith(TAKEN):
         mailboxes.must_answer(connection, new.by, box.since, box.address)
     for channel in (earlier, *_others(connection, box)):
         if channel is not None:

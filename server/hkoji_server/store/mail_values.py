@@ -36,6 +36,8 @@ TURNS_ON: Final = "on."
 """With what `Mailbox.confirm` begins if a player with a key of their own wants letters there."""
 REGISTERS: Final = "register."
 """How what is to be confirmed begins in a mailbox whose owner has asked for a name."""
+TAKEN: Final = "taken."
+"""How it begins in a mailbox whose owner is told that the name is somebody else's: there is nothing to confirm."""
 RESERVED_SECONDS: Final = 3600
 """For how long the name of an invited mailbox is reserved before a game with the invitation is opened."""
 UNASKED_DAYS: Final = 30

@@ -33,6 +33,7 @@ from hkoji_server.store.mail_values import (
     MOST_UNANSWERED,
     NO_GAME,
     SHUT,
+    TAKEN,
     HeldRegistration,
     KeptCertificate,
     KeptHeldKey,
@@ -148,7 +149,8 @@ def idle_at(connection: Connection, address: str, now: str) -> str | None:
     Nobody uses one that has been left, or whose owner was invited or asked and has not answered in time. Raises
     `ForbiddenError` for another one.
     """
-    late = (MAILBOX.c.state == "asked") & (MAILBOX.c.since <= add_seconds(now, -CONFIRM_SECONDS))
+    over = or_(MAILBOX.c.since <= add_seconds(now, -CONFIRM_SECONDS), MAILBOX.c.confirm.like(f"{TAKEN}%"))
+    late = (MAILBOX.c.state == "asked") & over
     idle = or_(MAILBOX.c.state.in_(("invited", "moved")), late) & ~standing_at(now)
     row = connection.execute(select(MAILBOX.c.channel, idle).where(MAILBOX.c.address == address.lower())).first()
     if row is None:

@@ -1,0 +1,70 @@
+"""Registration by a mail: somebody writes `register NAME` to the bare address, and answers `yes` to the letter.
+
+Whoever can write in the name of somebody else must not cause a letter to them. So nothing is kept, and nothing is
+answered, unless the mail has a DKIM signature that holds and is of the domain of its sender.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from hkoji.errors import ExistsError, ForbiddenError, IllegalError, MalformedError, TooManyError, UnreadableMailError
+from hkoji.log.canonical import is_name
+from hkoji.mail.dkim_rules import judge_dkim, key_names
+from hkoji.mail.letters.facts import ConfirmWhat
+from hkoji.mail.mail_types import MailHeader
+from hkoji.mail.order_lines import order_lines
+from hkoji.mail.order_types import OrderFault, OrderKind
+from hkoji.mail.orders import read_orders
+from hkoji_server.service.held_players import HeldPlayers
+from hkoji_server.service.mail_signatures import LookUp
+
+_AT_ONCE: Final = 4
+"""How many of these mails DNS is asked about at the same time. More are dropped, so that no other mail waits."""
+_LANGUAGE: Final = "en"
+
+
+class SelfRegistration:
+    """Takes mails that ask for a name. `look_up` asks DNS."""
+
+    def __init__(self, players: HeldPlayers, look_up: LookUp) -> None:
+        self._players = players
+        self._look_up = look_up
+        self._asking = asyncio.Semaphore(_AT_ONCE)
+
+    async def take(self, raw: bytes, header: MailHeader, received: str) -> bool:
+        """Asks the sender of a mail that counts to confirm the name. Returns False if it is dropped.
+
+        At most one letter leads to another: one that asks for `yes`, or one that says that the name is taken.
+        """
+        name, names = asked_name(raw), key_names(raw)
+        if name is None or header.sender is None or not names or self._asking.locked():
+            return False
+        async with self._asking:
+            answers = await self._look_up(names)
+        if not judge_dkim(raw, answers, at=received, token=None).holds:
+            return False
+        address = header.sender
+        try:
+            if not is_name(name):
+                await self._players.refuse_name("", address, _LANGUAGE)
+                return True
+            try:
+                await self._players.ask(ConfirmWhat.REGISTER, name, address, _LANGUAGE, address)
+            except ExistsError:
+                await self._players.refuse_name(name, address, _LANGUAGE)
+        except (ForbiddenError, IllegalError, MalformedError, TooManyError):
+            return False  # they play here already, or have been asked often enough
+        return True
+
+
+def asked_name(raw: bytes) -> str | None:
+    """Returns the name that a mail asks for with its one command, in lower case; None for any other mail."""
+    try:
+        orders = read_orders(order_lines(raw))
+    except UnreadableMailError:
+        return None
+    if isinstance(orders, OrderFault) or [each.kind for each in orders] != [OrderKind.REGISTER]:
+        return None
+    return orders[0].words[0].lower()
