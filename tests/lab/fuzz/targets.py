@@ -13,6 +13,7 @@ from tests.lab.fuzz import (
     of_keys,
     of_logs,
     of_mails,
+    of_mails_files,
     of_rules,
     of_service,
 )
@@ -28,6 +29,7 @@ _MODULES: Final = (
     of_clients,
     of_service,
     of_mails,
+    of_mails_files,
     of_dkim,
 )
 
