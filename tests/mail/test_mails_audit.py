@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from functools import lru_cache, partial
 
@@ -10,6 +11,7 @@ import pytest
 
 from hkoji.audit.log_audit import AuditStep
 from hkoji.game import entry_kinds
+from hkoji.game.clock import parse_time
 from hkoji.game.held_keys import MailGrade, SeatGrade
 from hkoji.log.line import format_log
 from hkoji.mail.mail_commitment import Purpose
@@ -281,3 +283,13 @@ def test_an_accusation_would_be_detected() -> None:
     """Shows that the law can fail: the mails of a service that lies, not changed at all."""
     table = proved_game(9, lie=other_move)
     assert accused_by(table, None) == {SERVICE}
+
+
+def test_signatures_are_judged_at_t_and_not_by_the_clock_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = proved_game(6, tags=lambda at: {"t": str(at), "x": str(at + 1)})
+    for later in (-366, 0, 366):
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "time", lambda: parse_time("2026-11-20T12:00:00Z") + 86400 * later)  # noqa: B023 # called within
+            judged = table.judged()
+        assert judged.audit.ok
+        assert judged.audit.grades["bob"] is SeatGrade.CHECKED

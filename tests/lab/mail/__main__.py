@@ -8,6 +8,7 @@
     python -m tests.lab.mail letters 1000 FOLDER    many letters of random games as files, with what is wrong with them
     python -m tests.lab.mail loops          what answers by itself, forwards or comes back
     python -m tests.lab.mail spoof          mails that are not what they seem, judged by the table spoof.txt
+    python -m tests.lab.mail frame 300      mails files and DNS records that shall make an honest service look guilty
     python -m tests.lab.mail raise          mails that cannot be kept
     python -m tests.lab.mail kill 500       the mail process is killed while players play
     python -m tests.lab.mail load 10000     many mails at once
@@ -30,6 +31,7 @@ from typing import Final
 from tests.lab.mail import dovecot
 from tests.lab.mail.checks import CHECKS
 from tests.lab.mail.failing import run_failures
+from tests.lab.mail.frame import run_frames
 from tests.lab.mail.kill import run_kills
 from tests.lab.mail.load import PLAYERS, run_load
 from tests.lab.mail.loops import run_loops
@@ -60,6 +62,8 @@ def main(words: list[str]) -> int:
         return _check(given.name)
     if given.command == "letters":
         return _told(write_letters(given.letters, given.folder, given.seed))
+    if given.command == "frame":
+        return _frame(given)
     if FOLDER not in os.environ:
         return run_inside(words)
     folder = enter()
@@ -117,6 +121,15 @@ def _told(wrong: Sequence[str]) -> int:
     return 1 if wrong else 0
 
 
+def _frame(given: argparse.Namespace) -> int:
+    with tempfile.TemporaryDirectory(prefix="hkoji-mail-") as folder:
+        done = run_frames(Path(folder), given.files, given.seed)
+    for grade, count in sorted(done.grades.items()):
+        print(f"  {count:3} games in which bob's seat is: {grade}")
+    print(f"  {done.tried:,} mails files, each with four logs")
+    return _told(done.wrong)
+
+
 def _loops(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
     ended = run_loops(world, office)
     for each in ended:
@@ -167,6 +180,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("loops", help="what answers by itself")
     spoof = commands.add_parser("spoof", help="mails that are not what they seem")
     spoof.add_argument("trick", nargs="*", help="default: all of the table")
+    framing = commands.add_parser("frame", help="mails files that shall make an honest service look guilty")
+    framing.add_argument("files", type=int, nargs="?", default=300, help="for each of the schemes")
+    framing.add_argument("--seed", type=int, default=1)
     commands.add_parser("raise", help="mails that cannot be kept")
     kill = commands.add_parser("kill", help="a mail process that is killed")
     kill.add_argument("kills", type=int)

@@ -296,9 +296,25 @@ def judge(world: MailWorld, done: PlayedByMail, place: Path, grade: str) -> None
     code, done.audit = world.audited(place, f"server={key}")
     if code:
         done.wrong.append(f"the audit ends with {code}")
+    _judge_mails(world, done, place, grade, key)
     if len({entry["by"] for entry in done.lines if "gateway" in entry["body"]}) == 2 and _WORD not in done.audit:
         done.wrong.append("the audit does not say that the deal is the service's word")
     done.wrong += faults_of(done.lines, grade)
+
+
+def _judge_mails(world: MailWorld, done: PlayedByMail, place: Path, grade: str, key: Path) -> None:
+    """Writes the mails of each player beside the log, as NAME.mails, and audits the log with them."""
+    options = ["--key", f"server={key}", *(["--require", "dkim"] if grade == "dkim" else [])]
+    for name in sorted({entry["by"] for entry in done.lines if "gateway" in entry["body"]}):
+        file = place.with_name(f"{name}.mails")
+        printed = world.hkoji("admin", "mail", "evidence", done.game, name, "--data", world.data)
+        file.write_text(printed)
+        options += ["--mails", str(file)]
+    tried = world.tried("audit", str(place), *options)
+    done.audit += f"$ hkoji audit {' '.join(options)}\n{tried.stdout}{tried.stderr}"
+    mails = sum(entry["body"].get("mail", {}).get("commit") is not None for entry in done.lines)
+    if tried.returncode or f"{mails} of {mails} mails checked" not in tried.stdout:
+        done.wrong.append(f"of {mails} mails not all are checked, and the audit ends with {tried.returncode}")
 
 
 def faults_of(lines: Sequence[Any], grade: str) -> list[str]:  # Any: JSON

@@ -15,8 +15,12 @@ from tests.support.mail.proved_table import ProvedTable
 
 
 def framed(rng: random.Random, table: ProvedTable) -> bytes:
-    """The mails of a table with a change: of bytes, of a field, or of which values stand together."""
-    mailbox = table.mailbox()
+    """The mails of a table with a change."""
+    return frame(rng, table.mailbox())
+
+
+def frame(rng: random.Random, mailbox: ProvedMailbox) -> bytes:
+    """A mails file with a change: of a byte, of a field, or of which values stand together."""
     if rng.random() < 0.3:
         data = bytearray(format_mails([mailbox]))
         place = rng.randrange(len(data))
