@@ -14,7 +14,9 @@ from structlog.testing import capture_logs
 from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
 from hkoji.mail.dkim_rules import decode_answers, judge_dkim
+from hkoji.mail.letters.facts import ConfirmWhat
 from hkoji.mail.mail_commitment import Purpose, TokenFields, mail_commitment, make_token
+from tests.mail.test_mail_confirmations import ask
 from tests.mail.test_mail_crashes import Killer
 from tests.mail.test_mail_games import is_over, move_by_client
 from tests.support.mail.list_world import ListedMailbox, ListWorld, list_world, unread
@@ -249,3 +251,20 @@ def test_crash_between_dns_and_the_entry_keeps_one_commitment(table: MailTable) 
     assert opens(found, lines)
     # DNS was not asked again once a draft was kept, so the last answer is that of the draft.
     assert decode_answers(found.dns) == {KEY_NAME: (record + b"; n=%d" % len(world.dns.asked),)}
+
+
+def test_a_mailbox_that_was_moved_to_is_certified_in_new_games_only(table: MailTable) -> None:
+    world, seq = table.world, table.head()[0]
+    carol, letter = ask(world, ConfirmWhat.MOVE, "bob", "carol@example.com")
+    signing(world, "carol@example.com")
+    carol.answer(letter, "yes")
+    world.deliver(1)
+    carol.answer(table.letter, table.line)
+    assert table.result()["answer"] == "on record"
+    assert grade_of(table.alice.lines(table.game)[seq + 1]) == "token"
+    assert world.box("bob").dkim_seen == 3
+    game = world.invite(table.alice, "bob", "carol@example.com")
+    world.deliver()
+    (invited,) = (each for each in unread(carol) if each.id.startswith("<invited."))
+    carol.answer(invited, "accept")
+    assert grade_of(table.alice.lines(game)[-1]) == "dkim"
