@@ -188,7 +188,8 @@ def test_chats_are_told_the_code_too(form: str, key: str, world: TimedWorld, bob
 
 
 REFUSED: list[tuple[tuple[str, ...], Exit, str]] = [
-    (("add", "mail", "bob@example.org"), Exit.MOVE, "invalid"),
+    (("add", "pager", "555"), Exit.MOVE, "invalid"),
+    (("add", "mail", "bob@example.org"), Exit.MOVE, "illegal"),
     (("add", "webhook", "http://example.org/"), Exit.FAILURE, "not-delivered"),
     (("add", "webhook", "https://example.org/#x"), Exit.MOVE, "invalid"),
     (("add", "webhook", "https://example.org/", "--events", "nothing"), Exit.MOVE, "invalid"),

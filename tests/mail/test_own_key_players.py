@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,6 +15,7 @@ from hkoji_server.service.mails_of_game import mails_of
 
 from hkoji.audit.log_audit import audit
 from hkoji.cli.exits import Exit
+from hkoji.client import Home
 from hkoji.client.channels import PlayerChannels
 from hkoji.client.own_mailbox import OwnMailbox
 from hkoji.client.transport import HttpAnswer
@@ -34,7 +36,7 @@ from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
-from tests.support.timed_players import URL, TimedWorld, timed_game, timed_player
+from tests.support.timed_players import URL, TimedPlayer, TimedWorld, timed_game, timed_player
 
 A_DAY = 86400
 ADDRESS = "alice@phone.example"
@@ -51,6 +53,7 @@ class Table:
         self.bob = timed_player(self.timed, "bob", folder)
         self.phone = MailboxPlayer(world.mailbox(ADDRESS))
         self.game = ""
+        self.last: Letter
 
     def on(self, *words: str) -> Any:  # Any: JSON
         """Alice turns orders by mail on, and confirms that."""
@@ -74,7 +77,8 @@ class Table:
 
     def turn_letter(self) -> Letter:
         """The letter about alice's turn, which may be the answer to her last mail."""
-        return next(each for each in reversed(self.letters()) if each.id.startswith(("<turn.", "<answer.")))
+        self.last = next(each for each in reversed(self.letters()) if each.id.startswith(("<turn.", "<answer.")))
+        return self.last
 
     def bob_moves(self) -> None:
         """Bob plays until alice owes the next entry."""
@@ -440,6 +444,52 @@ def test_nobody_learns_whose_mailbox_an_address_is(table: Table) -> None:
         answers.append(done.err)
     assert answers[0] == answers[1]
     assert table.bob("mail", "show", "--json").json["address"] is None
+
+
+def test_a_mailbox_for_notices_is_a_channel_like_others(table: Table) -> None:
+    made = table.alice("notify", "add", "mail", ADDRESS, "--quiet", "22:00-07:00", "--zone", "+00:00")
+    assert made.code == 0, made.err
+    assert "yes" in made.out
+    assert "waits for the answer" in table.alice("notify", "list").out
+    (letter,) = table.letters(0)
+    table.phone.answer(letter, "yes")
+    (listed,) = table.alice("notify", "list", "--json").json
+    assert (listed["kind"], listed["target"], listed["orders"]) == ("mail", ADDRESS, False)
+    assert listed["settings"]["quiet"] == {"from": "22:00", "until": "07:00"}
+    table.begin()
+    assert table.kinds == ["open", "seed"]
+    table.alice_moves()
+    table.bob_moves()
+    notice = table.turn_letter()
+    before = table.course.head
+    assert table.by_mail(notice, "resign") == "not done"
+    assert table.alice("notify", "add", "mail", ADDRESS).code != 0
+    assert table.alice("mail", "on", ADDRESS, "--json").json["confirmed"] is not None
+    assert table.alice("notify", "add", "mail", ADDRESS).code != 0  # that ends no orders
+    assert table.alice("mail", "show", "--json").json["orders"] is True
+    assert table.alice("notify", "remove", listed["id"]).code == 0
+    assert table.alice("mail", "show", "--json").json["address"] is None
+    taken = len(table.world.taken)
+    table.phone.answer(notice, "show")
+    assert len(table.world.taken) == taken
+    assert table.course.head == before
+
+
+def test_another_home_of_the_player_ends_it_and_this_one_follows(table: Table) -> None:
+    delegated(table)
+    other = TimedPlayer(table.timed, "alice", table.folder / "laptop")
+    shutil.copytree(table.alice.path, other.path)
+    Home(other.path).update_config(mail={})
+    assert "another folder" in other("mail", "show").out
+    table.world.processes = False
+    table.phone.answer(table.last, "resign")  # it has come, and is not processed yet
+    assert other("mail", "off").code == 0
+    before = table.course.head
+    assert table.world.process() == ["not done"]
+    assert table.course.head == before
+    table.alice_moves()
+    assert table.kinds[-2:] == ["delegate null", "move"]
+    table.holds()
 
 
 def test_addresses_that_cannot_be_used_are_refused_plainly(table: Table) -> None:

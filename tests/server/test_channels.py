@@ -207,7 +207,8 @@ def test_the_operator_decides_whether_private_addresses_may_be_used(tmp_path: Pa
 
 
 NOT_UNDERSTOOD: list[tuple[dict[str, Any], int, str]] = [
-    ({"kind": "mail"}, 400, "malformed"),
+    ({"kind": "pager"}, 400, "malformed"),
+    ({"kind": "mail", "events": None}, 422, "illegal"),  # it sends no mail
     ({"events": []}, 400, "malformed"),
     ({"events": ["turn", "nothing"]}, 400, "malformed"),
     ({"target": "ftp://127.0.0.1/"}, 400, "malformed"),

@@ -13,7 +13,7 @@ from hkoji.cli.commands.mail import mail
 from hkoji.cli.output import out
 
 commands = typer.Typer()
-notify = typer.Typer(help="Be told of your games elsewhere: by a webhook.", no_args_is_help=True)
+notify = typer.Typer(help="Be told of your games elsewhere: by a webhook, or by mail.", no_args_is_help=True)
 
 
 @commands.command(epilog="Example: hkoji init alice --key ~/.ssh/id_ed25519")
@@ -175,10 +175,15 @@ def add(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND", help="How: webhook.", show_default=False, autocompletion=completion.one_of("webhook")
+            metavar="KIND",
+            help="How: webhook, or mail.",
+            show_default=False,
+            autocompletion=completion.one_of("webhook", "mail"),
         ),
     ],
-    target: Annotated[str, typer.Argument(metavar="ADDRESS", help="Where to: an https URL.", show_default=False)],
+    target: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="Where to: https, or a mailbox.", show_default=False)
+    ],
     events: Annotated[
         str | None,
         typer.Option(
@@ -219,7 +224,8 @@ def add(
     """Add a channel: an address to which the service posts.
 
     The service sends a first notice there, with a code. It sends no other before you have typed the code with notify
-    confirm. To change a channel, remove it and add it again.
+    confirm; in a mailbox, before you have answered yes. To change a channel, remove it and add it again. To answer by
+    mail too: hkoji mail on.
     """
     from hkoji.cli.player import notify
 

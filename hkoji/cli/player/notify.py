@@ -33,6 +33,13 @@ def add(client: Client, out: CommandOutput, kind: str, target: str, wish: Channe
     settings = _read_settings(wish)
     events = None if wish.events is None else _split(wish.events)
     made = _channels(client).add(kind, target, events, settings)
+    if made.certificate is not None:
+        out.result(
+            _channel_json(made),
+            lambda: _("The service has sent a letter to {address}. Answer it with: yes", address=made.target),
+            exact=True,
+        )
+        return
     out.result(
         _channel_json(made),
         lambda: _(
@@ -89,7 +96,12 @@ def _channels(client: Client) -> PlayerChannels:
 
 
 def _channel_json(channel: PlayerChannel) -> dict[str, Any]:  # Any: JSON
-    return {**channel._asdict(), "events": list(channel.events)}
+    shown = {**channel._asdict(), "events": list(channel.events)}
+    certificate = shown.pop("certificate")
+    if certificate is None:
+        del shown["orders"], shown["salt"]
+        return shown
+    return {**shown, "certificate": certificate.to_json()}
 
 
 def _line(channel: PlayerChannel) -> str:

@@ -44,7 +44,10 @@ class ChannelRequest(_ChannelBase):
         default=None, max_length=len(EVENTS), examples=[["turn", "over"]], description="All events if it is left out"
     )
     settings: dict[str, Any] = Field(examples=[_SETTINGS])  # Any: JSON, read by `ChannelSettings`
-    orders: bool = Field(default=False, description="Of mail: whether mails from there are orders")
+    orders: bool | None = Field(
+        default=None,
+        description="Of mail: whether mails from there are orders; by default no, and no change",
+    )
     lang: str = Field(default="en", max_length=8, description="Of mail: the language of its letters", examples=["en"])
 
 
@@ -124,7 +127,7 @@ def make_channels_router(players: Players, channels: Channels, mailboxes: OwnMai
 
         The owner of a mailbox answers `yes` to its first letter instead. A mailbox that the player has is changed.
         """
-        if request.kind == MAIL_KIND and mailboxes.exist:
+        if request.kind == MAIL_KIND:
             if request.events is not None:
                 raise MalformedError(
                     tell("list of events"),

@@ -25,15 +25,18 @@ from hkoji_server.service.held_players import UNCHANGED, HeldPlayers, verify_add
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.store.contract import RetiredKey, Store
 from hkoji_server.store.mail_values import SHUT, AskedMailbox, Mailbox
-from hkoji_server.store.notice_contract import MOST_CHANNELS
+from hkoji_server.store.notice_contract import MOST_CHANNELS, channel_exists
 
 
 class WishedMailbox(NamedTuple):
-    """What a player wants: letters to an address in a language, and `orders` from there or not. `settings` is JSON."""
+    """What a player wants: letters to an address in a language, and `orders` from there or not. `settings` is JSON.
+
+    With None for `orders` a new mailbox has none, and one that is in use is not changed.
+    """
 
     address: str
     lang: str
-    orders: bool
+    orders: bool | None
     settings: Mapping[str, JsonValue]
 
 
@@ -63,11 +66,6 @@ class OwnMailboxes:
         self._limits = limits
         self._own = own
 
-    @property
-    def exist(self) -> bool:
-        """Whether the service sends mail."""
-        return self._own is not None
-
     async def of(self, channel: str) -> KeptOwnMailbox | None:
         """Returns the mailbox of a channel; None for a channel of another kind."""
         box = await self._store.mailbox(channel)
@@ -81,10 +79,11 @@ class OwnMailboxes:
         """Makes the mailbox of a player, whose owner is asked by a letter, or changes it. Returns its channel.
 
         With `orders` a mailbox that is in use gets a fresh key: so a `delegate` can name it in place of an earlier one.
-        Raises `MalformedError`, `IllegalError`, `ForbiddenError`, `ExistsError` if the player uses another mailbox,
-        `TooManyChannelsError`, and what `MailStore.ask_mailbox` raises.
+        Raises `MalformedError`, `IllegalError`, `ForbiddenError`, `ExistsError` if the player uses another mailbox or
+        wants no change, `TooManyChannelsError`, and what `MailStore.ask_mailbox` raises.
         """
-        assert self._own is not None
+        if self._own is None:
+            raise IllegalError(tell("this service sends no mail, so nobody can play by mail"), hint=UNCHANGED)
         verify_address(wished.address, self._own)
         if wished.lang not in LANGUAGES:
             raise IllegalError(
@@ -103,6 +102,8 @@ class OwnMailboxes:
             raise ExistsError(
                 tell("mailbox of"), player, hint=tell("nothing was changed; remove that one first, or use its address")
             )
+        if wished.orders is None:
+            raise channel_exists(box.channel)
         if box.state in SHUT:
             raise ForbiddenError(
                 tell("your mailbox is locked"),
@@ -132,7 +133,7 @@ class OwnMailboxes:
             wished.lang,
             "asked",
             self._sources.at(),
-            orders=wished.orders,
+            orders=bool(wished.orders),
             confirm=confirmation(ConfirmWhat.ON, channel),
         )
         certificate = await self._players.certify(player, held.key, wished.address)
