@@ -12,6 +12,7 @@ from hkoji_server.service.mails_of_game import mails_of
 
 from hkoji.audit.log_audit import audit
 from hkoji.errors import NotFoundError
+from hkoji.game import entry_kinds
 from hkoji.game.held_keys import SeatGrade
 from hkoji.log.line import format_log
 from hkoji.mail.header import read_header
@@ -142,3 +143,29 @@ def test_mails_show_cards_so_whoever_wants_none_in_letters_gets_no_file(table: M
     answer = ask(table)
     assert attached(answer) == []
     assert "cards on" in answer.text
+
+
+def checked(table: MailTable, game: str) -> list[tuple[str, int, int]]:
+    """Of each player by mail in a game how many mails the log claims, and how many of bob's are checked."""
+    lines = table.world.run(table.world.store.lines(game))
+    data = table.world.run(mails_of(table.world.store, lines, "bob"))
+    result = audit_mails(audit(format_log(lines)), index_mails(parse_mails(data)))
+    assert result.audit.ok, result.audit.findings
+    return [(seat.name, seat.claimed, seat.checked) for seat in result.seats]
+
+
+def test_a_gift_and_a_rematch_by_mail_are_checked(table: MailTable) -> None:
+    world, alice = table.world, table.alice
+    before = checked(table, table.game)[0][1]
+    ask(table, "give 1d")
+    course = alice.course(table.game)
+    world.clock.pass_by(600)
+    assert alice.send(alice.make_move(course, course.state.legal_actions()[0])).status == 201
+    assert any(line.entry.kind == "credit" for line in alice.lines(table.game))
+    assert checked(table, table.game) == [("bob", before + 1, before + 1)]
+    assert alice.send(alice.entry(table.game, alice.head(table.game), entry_kinds.Resign())).status == 201
+    world.deliver(61)
+    ask(table, "rematch")
+    (game,) = [each for each in world.games_of("bob") if each != table.game]
+    assert checked(table, game) == [("bob", 1, 1)]
+    assert checked(table, table.game) == [("bob", before + 1, before + 1)]
