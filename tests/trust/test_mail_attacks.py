@@ -1,0 +1,80 @@
+"""The attacks with mails that docs/security.md lists, tested like those of `test_attacks`.
+
+The service has signed and committed to something else than the player has written; or the player has made mails and DNS
+records so that it looks so. The audit gets the player's mails.
+"""
+
+from __future__ import annotations
+
+import random
+
+from hkoji.audit.log_audit import AuditStep, audit
+from hkoji.game.held_keys import MailGrade
+from tests.support.adversary import attack
+from tests.support.mail.framed_mails import accused_by, framed
+from tests.support.mail.proved_table import MailAtHand, ProvedTable, proved_game
+from tests.trust import test_attacks
+
+SERVICE, PLAYER, NOBODY = test_attacks.SERVICE, test_attacks.PLAYER, test_attacks.NOBODY
+WITH_MAILS = "the audit, with the player's mails"
+
+
+def convicted(table: ProvedTable) -> None:
+    """Only the mails show it, and they name the service, for the player and not the player."""
+    assert audit(table.text, {"server": table.server.public}).ok
+    (finding,) = table.judged().audit.findings
+    assert (finding.step, finding.signer) == (AuditStep.MAILS, "the service, for bob")
+
+
+@attack(
+    "a move, an agreement or a resignation that the mail behind it does not say",
+    who=SERVICE,
+    found=WITH_MAILS,
+    named=SERVICE,
+)
+def test_an_entry_that_no_mail_has_ordered() -> None:
+    for number, line in ((0, "decline"), (1, "resign"), (2, "show"), (2, "thanks")):
+        convicted(
+            proved_game(9, lie=lambda mail, n=number, said=line: mail._replace(line=said) if mail.number == n else mail)
+        )
+
+
+@attack(
+    "an entry said to come by a mail that the mail provider has signed for this turn: without such a mail, with one of "
+    "another sender or turn, or with one that is behind another entry too",
+    who=SERVICE,
+    found=WITH_MAILS,
+    named=SERVICE,
+)
+def test_a_mail_that_does_not_prove_its_entry() -> None:
+    def lies(mail: MailAtHand) -> list[MailAtHand]:
+        of_another = mail.token._replace(seq=3, head="ab" * 32)
+        return [
+            mail._replace(signed=False, grade=MailGrade.DKIM),
+            mail._replace(dns=b"", grade=MailGrade.DKIM),
+            mail._replace(sender="eve@example.org", grade=MailGrade.DKIM),
+            mail._replace(token=of_another, grade=MailGrade.DKIM),
+            mail._replace(number=1),
+        ]
+
+    for which in range(5):
+        convicted(proved_game(9, lie=lambda mail, n=which: lies(mail)[n] if mail.number == 2 else mail))
+
+
+@attack(
+    "mails files, signatures and DNS records made so that an honest service looks guilty",
+    who=PLAYER,
+    found="the audit",
+    named=NOBODY,
+)
+def test_mails_that_frame_the_service() -> None:
+    for off, twice in ((0, 1), (1, 1), (-1, 1), (1, 2)):
+        table = proved_game(
+            5,
+            tags=lambda at, off=off: {"t": str(at), "x": str(at + off)},
+            records=lambda record, twice=twice: (record + b"\n",) * twice,
+        )
+        assert accused_by(table, None) == set()
+        rng = random.Random(off)
+        for _ in range(10):
+            assert accused_by(table, framed(rng, table)) == set()
