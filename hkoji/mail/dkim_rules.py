@@ -114,6 +114,18 @@ def decode_answers(data: bytes) -> DnsAnswers:
     return answers
 
 
+def load_dkimpy() -> Any:  # Any: it has no types
+    """Returns dkimpy. Raises `UsageError` if it is not installed."""
+    try:
+        import dkim  # it loads all of DNS, and is installed only where mail is played
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            tell("DKIM signatures are verified with the package {name}, which is not installed", name=error.name),
+            hint=tell("install it with: {command}", command=install_command("mail")),
+        ) from error
+    return dkim
+
+
 def key_names(raw: bytes) -> tuple[str, ...]:
     """Returns the names whose TXT records a verdict about a mail needs, each once; none if no signature could count."""
     return tuple(dict.fromkeys(each.key_name for each in signatures_of(raw)))
@@ -230,13 +242,7 @@ class _Signed:
 
     def _verify(self, signature: MailSignature, record: bytes) -> Text | None:
         """Returns why a signature does not hold by the key in a record; None if it does."""
-        try:
-            import dkim  # it loads all of DNS, and is installed only where mail is played
-        except ModuleNotFoundError as error:
-            raise UsageError(
-                tell("DKIM signatures are verified with the package {name}, which is not installed", name=error.name),
-                hint=tell("install it with: {command}", command=install_command("mail")),
-            ) from error
+        dkim = load_dkimpy()
         try:
             key, bits, kind, _ = dkim.evaluate_pk(signature.key_name.encode("ascii"), record)
             if kind == b"rsa" and not _is_sound(key, bits):

@@ -21,6 +21,7 @@ from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.signatures import use_fastest
 from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.dkim_rules import load_dkimpy
 from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces
@@ -208,6 +209,7 @@ def run_mail(settings: Settings) -> None:
     """
     configure_logging(settings.log_level, settings.log_format)
     use_fastest()
+    load_dkimpy()  # without it each signed mail would fail
     if asyncio.run(_serve(settings, ClockAndEntropy())) == signal.SIGINT:
         raise KeyboardInterrupt
 

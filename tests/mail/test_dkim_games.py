@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from structlog.testing import capture_logs
 
 from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
+from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.dkim_rules import decode_answers, judge_dkim
 from hkoji.mail.letters.facts import ConfirmWhat
 from hkoji.mail.mail_commitment import Purpose, TokenFields, mail_commitment, make_token
@@ -268,3 +270,13 @@ def test_a_mailbox_that_was_moved_to_is_certified_in_new_games_only(table: MailT
     (invited,) = (each for each in unread(carol) if each.id.startswith("<invited."))
     carol.answer(invited, "accept")
     assert grade_of(table.alice.lines(game)[-1]) == "dkim"
+
+
+def test_a_service_that_demands_a_signature_does_what_is_signed(tmp_path: Path) -> None:
+    with list_world(tmp_path / "data", mail="play@hkoji.example", require=MailGrade.DKIM) as world:
+        alice, bob = Player(world.service, "alice").register(), world.player(signing(world).address)
+        game = world.invite(alice, "bob", bob.mailbox.address)
+        world.deliver()
+        bob.answer(bob.next_letter(0), "accept")
+        assert json.loads(world.incoming().result)["answer"] == "welcome"
+        assert grade_of(alice.lines(game)[-1]) == "dkim"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from base64 import b64encode
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.errors import UnreadableMailError
+from hkoji.errors import UnreadableMailError, UsageError
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
 from hkoji.mail.dkim_rules import (
@@ -394,3 +395,11 @@ def test_no_mail_and_no_answer_raises(raw: bytes, record: bytes) -> None:
     judge(raw, dict.fromkeys(key_names(raw), (record,)))
     judge(sign(mail()), {NAME: (record,)})
     judge(b"DKIM-Signature: " + raw + b"\r\n" + mail())
+
+
+def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = sign(mail())
+    monkeypatch.setitem(sys.modules, "dkim", None)
+    with pytest.raises(UsageError, match="package dkim"):
+        judge(raw)
+    assert not judge(mail()).holds
