@@ -7,6 +7,8 @@ records so that it looks so. The audit gets the player's mails.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game.held_keys import MailGrade
@@ -26,6 +28,15 @@ def convicted(table: ProvedTable) -> None:
     assert (finding.step, finding.signer) == (AuditStep.MAILS, "the service, for bob")
 
 
+def _changed(mail: MailAtHand, **changes: Any) -> MailAtHand:  # Any: fields by name
+    return mail._replace(**changes)
+
+
+def at(number: int, change: Callable[..., MailAtHand], **changes: object) -> Callable[[MailAtHand], MailAtHand]:
+    """A lie about the mail with that number."""
+    return lambda mail: change(mail, **changes) if mail.number == number else mail
+
+
 @attack(
     "a move, an agreement or a resignation that the mail behind it does not say",
     who=SERVICE,
@@ -34,9 +45,7 @@ def convicted(table: ProvedTable) -> None:
 )
 def test_an_entry_that_no_mail_has_ordered() -> None:
     for number, line in ((0, "decline"), (1, "resign"), (2, "show"), (2, "thanks")):
-        convicted(
-            proved_game(9, lie=lambda mail, n=number, said=line: mail._replace(line=said) if mail.number == n else mail)
-        )
+        convicted(proved_game(9, lie=at(number, _changed, line=line)))
 
 
 @attack(
@@ -47,18 +56,18 @@ def test_an_entry_that_no_mail_has_ordered() -> None:
     named=SERVICE,
 )
 def test_a_mail_that_does_not_prove_its_entry() -> None:
-    def lies(mail: MailAtHand) -> list[MailAtHand]:
-        of_another = mail.token._replace(seq=3, head="ab" * 32)
-        return [
-            mail._replace(signed=False, grade=MailGrade.DKIM),
-            mail._replace(dns=b"", grade=MailGrade.DKIM),
-            mail._replace(sender="eve@example.org", grade=MailGrade.DKIM),
-            mail._replace(token=of_another, grade=MailGrade.DKIM),
-            mail._replace(number=1),
-        ]
+    def of_another_turn(mail: MailAtHand, **changes: object) -> MailAtHand:
+        return _changed(mail, token=mail.token._replace(seq=3, head="ab" * 32), **changes)
 
-    for which in range(5):
-        convicted(proved_game(9, lie=lambda mail, n=which: lies(mail)[n] if mail.number == 2 else mail))
+    claims: dict[str, object] = {"grade": MailGrade.DKIM}
+    for lie in (
+        at(2, _changed, signed=False, **claims),
+        at(2, _changed, dns=b"", **claims),
+        at(2, _changed, sender="eve@example.org", **claims),
+        at(2, of_another_turn, **claims),
+        at(2, _changed, number=1),
+    ):
+        convicted(proved_game(9, lie=lie))
 
 
 @attack(
