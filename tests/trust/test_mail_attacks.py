@@ -32,9 +32,9 @@ def _changed(mail: MailAtHand, **changes: Any) -> MailAtHand:  # Any: fields by 
     return mail._replace(**changes)
 
 
-def at(number: int, change: Callable[..., MailAtHand], **changes: object) -> Callable[[MailAtHand], MailAtHand]:
+def at(which: int, change: Callable[..., MailAtHand], /, **changes: object) -> Callable[[MailAtHand], MailAtHand]:
     """A lie about the mail with that number."""
-    return lambda mail: change(mail, **changes) if mail.number == number else mail
+    return lambda mail: change(mail, **changes) if mail.number == which else mail
 
 
 @attack(
