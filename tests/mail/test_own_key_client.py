@@ -196,15 +196,23 @@ def test_a_game_that_has_not_begun_is_named_and_nothing_changes(
     assert world.service.ask("GET", "/v1/players/bob").json["key"] == run("key", "--json", seat=new).json["key"]
 
 
-def test_a_service_that_gives_a_seat_of_his_to_a_key_that_it_says_it_holds_is_not_believed(
-    world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path
+@pytest.mark.parametrize("who", ["bob", "carol"])
+def test_a_held_key_that_is_none_of_his_earlier_ones_is_not_believed(
+    world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path, who: str
 ) -> None:
-    """Bob has a key of his own. A held key that is none of his earlier ones is not his, whatever a log says."""
+    """By bob himself, who has a key of his own here and has recovered none, or by carol, who knows that key."""
     game, letter = invited(world, alice, bob)
     bob.answer(letter, "accept")
     world.deliver(61)
-    stranger = arrived(alice.halls, "bobby", tmp_path / "stranger")
-    pins = stranger.client.service().pins
-    pins.pin_player("bob", pins.players["bobby"])
-    refused = run("show", game, "--json", seat=stranger)
-    assert (refused.code, refused.error["code"]) == (Exit.AUDIT, "trust")
+    player = HallPlayer(alice.halls, who, tmp_path / who)
+    create(Home(player.path), who, None, player.draw(32))
+    service = player.client.service(URL)
+    service.pins.pin_player("bob", player.client.identity.key)
+    service.pins.pin_origin(URL)
+    player.client.home.update_config(server=URL)
+    before = service.pins.every
+    refused = run("show", game, "--json", seat=player)
+    error = json.loads(refused.err.splitlines()[-1])["error"]
+    assert (refused.code, error["code"]) == (Exit.AUDIT, "trust")
+    assert "the service says that it signs for bob with the key" in error["message"]
+    assert player.client.service(URL).pins.every == before
