@@ -45,6 +45,7 @@ from tests.support.loops import run
 from tests.support.mail_contract import MailContract
 from tests.support.notice_contract import NoticeContract
 from tests.support.own_key_contract import OwnKeyContract
+from tests.support.own_mailbox_contract import OwnMailboxContract
 from tests.support.table import AT, Table
 from tests.support.talk_contract import TalkContract
 from tests.support.time_contract import TimeContract
@@ -116,6 +117,7 @@ class StoreContract(
     TalkContract,
     MailContract,
     OwnKeyContract,
+    OwnMailboxContract,
 ):
     """The promises of `hkoji_server.store.contract`."""
 

@@ -1,0 +1,95 @@
+"""The tests of mailboxes of players with a key of their own, that every store must pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hkoji_server.store.contract import Player, RetiredKey, Store
+from hkoji_server.store.mail_values import AskedMailbox, KeptCertificate, KeptHeldKey, Mailbox
+
+from hkoji.errors import ForbiddenError
+from tests.support.loops import run
+from tests.support.mail_contract import FAR, add_mailbox, key_text, outbox, token, with_mailbox
+from tests.support.time_contract import FIRST, SECOND
+
+ADDRESS = "Alice@phone.example"
+
+
+def asked(number: int = 90, address: str = ADDRESS, name: str = "alice") -> AskedMailbox:
+    """A mailbox that a player with a key of their own has named."""
+    key = key_text(number)
+    box = Mailbox(f"channel-{number}", name, address, key, "en", "asked", FIRST, confirm=f"on.{number}")
+    held = KeptHeldKey(key, name, f"private {number}")
+    certificate = KeptCertificate(f'{{"at":"{FIRST}","key":"{key}"}}', key, address.lower(), f"{number:064x}")
+    return AskedMailbox(box, "{}", name, held, certificate)
+
+
+def in_use(store: Store) -> Mailbox:
+    """The mailbox of alice, who has a key of her own, when its owner has confirmed it; bob has one and no key."""
+    with_mailbox(store)
+    box = run(store.ask_mailbox(asked()))
+    run(store.change_mailbox(replace(box, state="active")))
+    found = run(store.own_mailbox("alice"))
+    assert found is not None
+    return found
+
+
+class OwnMailboxContract:
+    """The promises of a store about mailboxes of players with a key of their own."""
+
+    def test_a_mailbox_is_its_players_while_its_owner_is_asked(self, store: Store) -> None:
+        with_mailbox(store)
+        assert run(store.own_mailbox("alice")) is None
+        box = run(store.ask_mailbox(asked()))
+        assert run(store.own_mailbox("alice")) == box
+        assert run(store.mailbox_of("alice", FIRST)) is None
+        assert [each[2] for each in outbox(store)].count("confirm") == 1
+
+    def test_the_mailbox_that_is_in_use_comes_before_one_whose_owner_is_asked(self, store: Store) -> None:
+        box = in_use(store)
+        run(store.ask_mailbox(asked(91, "other@phone.example")))
+        assert run(store.own_mailbox("alice")) == box
+
+    def test_the_keys_of_a_mailbox_are_those_of_its_player(self, store: Store) -> None:
+        box, more = in_use(store), asked(92)
+        assert more.held is not None
+        assert more.certificate is not None
+        run(store.add_held_key(more.held, more.certificate))
+        others = asked(93, name="bob")
+        assert others.held is not None
+        assert others.certificate is not None
+        run(store.add_held_key(others.held, others.certificate))
+        keys = run(store.held_keys("alice", ADDRESS.upper()))
+        assert sorted(keys) == sorted([box.held_key, more.held.key])
+        assert run(store.held_keys("alice", "bob@example.org")) == ()
+
+    def test_a_held_key_beside_an_own_one_is_revoked_without_the_channel(self, store: Store) -> None:
+        box = in_use(store)
+        run(store.add_token("digest", "alice", FAR, FIRST))
+        retired = RetiredKey(box.held_key, "alice", SECOND, revoked=True)
+        with pytest.raises(ForbiddenError):
+            run(store.revoke_key(replace(retired, name="bob")))
+        assert run(store.retired(box.held_key)) is None
+        run(store.revoke_key(retired))
+        assert run(store.retired(box.held_key)) == retired
+        assert run(store.own_mailbox("alice")) == box
+        assert run(store.token("digest", SECOND)) == "alice"
+
+    @pytest.mark.parametrize("revoked", [False, True])
+    def test_a_channel_that_is_removed_leaves_no_mailbox(self, store: Store, revoked: bool) -> None:
+        box, other = in_use(store), add_mailbox(store, "carol", 3)
+        run(store.add_reply(token(1, channel=box.channel)))
+        if revoked:
+            run(store.revoke_key(RetiredKey(key_text(200), "alice", SECOND, revoked=True)))
+        else:
+            assert run(store.remove_channel("alice", box.channel))
+        assert run(store.channels("alice")) == ()
+        assert run(store.own_mailbox("alice")) is None
+        assert run(store.mailbox_at(ADDRESS)) is None
+        assert run(store.reply(token(1).digest)) is None
+        assert run(store.mailbox(other.channel)) == other
+        # The address is free, and the key stays: logs have it.
+        assert run(store.held_key(box.held_key)) is not None
+        run(store.add_player(Player("dora", key_text(201), FIRST, "text", "sig")))
+        run(store.ask_mailbox(asked(94, name="dora")))
