@@ -211,7 +211,7 @@ def test_every_sentence_is_in_italian(ruleset: Ruleset) -> None:
     table = Table(ruleset, 3, agreement=AGREED).begin().play(5)
     facts = seat_of(table, table.course.actor or 0)
     for (kind, english), (_, italian) in zip(written(facts, b"", "en"), written(facts, b"", "it"), strict=True):
-        if kind.startswith(("unreadable", "not-yet")):
+        if kind.startswith(("unreadable",)):
             continue  # the reason is a sentence of the test's own
         both = {line for line in english.text.split("\n") if line} & {*italian.text.split("\n")}
         left = {line for line in both if not same.fullmatch(line) and re.search(r"[a-z]{3}", line)}

@@ -264,6 +264,20 @@ def test_a_letter_that_asks_for_a_move_again_has_not_asked_whether_to_resign(tab
     assert table.alice.lines(table.game)[before[0] + 1].entry.kind == "resign"
 
 
+def test_a_letter_that_asks_for_a_move_again_has_not_asked_whether_to_call_the_game_off(table: MailTable) -> None:
+    before = table.head()
+    assert table.send(table.line, sender="bob@example.net") == "asked back"
+    (asked,) = table.answers()
+    table.bob.answer(asked, "call off")
+    assert table.result()["answer"] == "asked back"
+    assert table.head() == before
+    assert table.world.service.ask("GET", f"/v1/games/{table.game}/clock").json["annul"] == []
+    (again,) = table.answers()
+    table.bob.answer(again, "call off")
+    assert table.result()["answer"] == "called off"
+    assert table.world.service.ask("GET", f"/v1/games/{table.game}/clock").json["annul"] == ["bob"]
+
+
 def test_both_players_call_a_game_off_the_mail_player_last(table: MailTable) -> None:
     from tests.support.timed_games import a_wish, state
 

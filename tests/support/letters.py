@@ -39,7 +39,6 @@ from hkoji.mail.letters.facts import (
     MovesFacts,
     NameTakenFacts,
     NotUnderstoodFacts,
-    NotYetFacts,
     OnRecordFacts,
     OverFacts,
     ReminderFacts,
@@ -126,7 +125,6 @@ def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]
     yield "annul-by-mail", AnnulFacts(facts, by_mail=True)
     yield "first-counts", FirstCountsFacts(facts)
     yield "unreadable", UnreadableFacts(tell("it has more than one From field"), facts)
-    yield "not-yet", NotYetFacts("rematch", tell("open a new game in the other program"), facts)
     played = [step for step in seen.replay.steps if step.entry.kind == "move"]
     if played:
         step, action = played[-1], action_of(played[-1])
@@ -177,7 +175,6 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "asked-accept", AskedBackFacts("accept", AskedWhy.SENDER, sender="x@y.example", until=now, now=now)
     yield "not-understood-without-game", NotUnderstoodFacts("hello there")
     yield "empty-mail", NotUnderstoodFacts("", tell("the mail has no text of its own"))
-    yield "not-yet-without-game", NotYetFacts("register carla")
     yield from _letters_of_mailboxes(name, facts)
     if facts.position.mine:
         yield "given-and-turn", ManyFacts((GivenFacts(facts, 86400), TurnFacts(facts)))

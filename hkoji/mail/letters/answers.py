@@ -13,7 +13,6 @@ from hkoji.mail.letters.facts import (
     GaveFacts,
     LastTodayFacts,
     NotUnderstoodFacts,
-    NotYetFacts,
     OnRecordFacts,
     SeatFacts,
     TurnFacts,
@@ -260,14 +259,6 @@ def unreadable(facts: UnreadableFacts, say: Speaker) -> LetterDraft:
     helps = say(tell("What helps: plain text in Unicode (UTF-8), not encrypted, and your address alone as its sender."))
     other = say(tell("If your mail program cannot do that, the web page of your provider may."))
     return draft._replace(blocks=(draft.blocks[0], paragraph(helps, other), *draft.blocks[1:]))
-
-
-def not_yet(facts: NotYetFacts, say: Speaker) -> LetterDraft:
-    """A command that this service does not know how to do by mail."""
-    first = say(tell("Nothing was done: this service cannot do that by mail yet."))
-    line = say(tell("Your line was    {line}", line=harmless(facts.command)))
-    draft = _plain((first,), facts.seat, _sentence(say(facts.instead)), say)
-    return draft._replace(blocks=(sentences(line), *draft.blocks, _help(say)))
 
 
 def last_today(facts: LastTodayFacts, say: Speaker) -> LetterDraft:  # noqa: ARG001

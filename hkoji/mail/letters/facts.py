@@ -329,14 +329,6 @@ class UnreadableFacts(NamedTuple):
     form: bool = True
 
 
-class NotYetFacts(NamedTuple):
-    """A command that this service does not know how to do by mail. `instead` is what to do (a `Text`), or empty."""
-
-    command: str
-    instead: str = ""
-    seat: SeatFacts | None = None
-
-
 class CodeFacts(NamedTuple):
     """A code with which the reader `name` gets a key of their own at `origin`, valid once and until `until`.
 
@@ -468,7 +460,6 @@ OneLetter: TypeAlias = (
     | StartedFacts
     | LockedFacts
     | UnreadableFacts
-    | NotYetFacts
     | CodeFacts
     | LastTodayFacts
     | CalledOffFacts

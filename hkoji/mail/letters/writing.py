@@ -30,7 +30,6 @@ WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: ea
     all_facts.TurnOverFacts: answers.turn_over,
     all_facts.FirstCountsFacts: answers.first_counts,
     all_facts.UnreadableFacts: answers.unreadable,
-    all_facts.NotYetFacts: answers.not_yet,
     all_facts.CodeFacts: own_keys.code,
     all_facts.LastTodayFacts: answers.last_today,
     all_facts.CalledOffFacts: answers.called_off,

@@ -30,7 +30,6 @@ from hkoji.mail.letters.facts import (
     LogFacts,
     MovesFacts,
     NotUnderstoodFacts,
-    NotYetFacts,
     OneLetter,
     OnRecordFacts,
     RulesFacts,
@@ -301,8 +300,6 @@ def _anywhere(asked: _Asked) -> OneLetter | None:
             return LockedFacts(mailbox.name, mailbox.state == "suspended")
         case AnswerKind.UNREADABLE:
             return UnreadableFacts(part.text("reason"), seat)
-        case AnswerKind.NOT_YET:
-            return NotYetFacts(part.text("command"), "", seat)
         case AnswerKind.OTHER_BYTES:
             return FirstCountsFacts(seat)
         case AnswerKind.SET_ASIDE:

@@ -43,9 +43,6 @@ class MailCommands:
         If that cannot be done, nothing is. Raises `StorageError` and `ClockError`, and whatever else means that the
         mail has to be processed again.
         """
-        unknown = [each for each in orders if each.kind not in self._steps and each.kind not in _INFORMS]
-        if unknown:
-            return MailOutcome([part(AnswerKind.NOT_YET, command=each.kind.value) for each in unknown])
         for order in orders:
             # What is decided comes first. So what could fail behind it is looked at before anything is done.
             try:

@@ -52,6 +52,8 @@ from hkoji_server.store.mail_values import NO_GAME, SHUT, IncomingMail, Mailbox,
 _OTHERS: Final = "others"
 _ODD: Final = "odd"
 _OVER: Final = "over"
+_ASKS: Final = "asks"
+"""What a token was sent for that asks back."""
 
 
 class MailOrders:
@@ -203,7 +205,7 @@ class MailOrders:
         for each in read:
             if (why_not := too_weak(each.kind, case, verdict.grade)) is not None:
                 return _refused(each, why_not)
-        if not all(counts(each.kind, case.fields) for each in read):
+        if not all(_counts(each.kind, case) for each in read):
             return await self._ask_back(case, read, AskedWhy.FINAL)
         return await self._do(case, read, verdict.grade)
 
@@ -239,7 +241,8 @@ class MailOrders:
             until=expires,
             about=fields.about if fields.purpose is Purpose.YES else None,
         )
-        return MailOutcome([said], replies=[kept_token(issued, case.mailbox, case.now, expires)])
+        kept = kept_token(issued, case.mailbox, case.now, expires)
+        return MailOutcome([said], replies=[replace(kept, answers=json.dumps({_ASKS: order.kind.value}))])
 
     def _over(self, case: MailCase) -> MailOutcome:
         """Says that a token is no longer good: once, or once a day while the player owes an entry."""
@@ -310,6 +313,15 @@ def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
         return TokenFields(Purpose.AGAIN, name, case.mail.game, about=about)
     place = case.game.place
     return TokenFields(Purpose.AGAIN, name, case.mail.game, place.seq, place.head, about)
+
+
+def _counts(kind: OrderKind, case: MailCase) -> bool:
+    """Tells whether a command is done, and not asked for again.
+
+    Whoever was asked for something else again has not been asked whether to call the game off.
+    """
+    asked = json.loads(case.reply.answers).get(_ASKS)
+    return counts(kind, case.fields) and (kind is not OrderKind.CALL_OFF or asked == kind.value)
 
 
 def _may_order(order: MailOrder, case: MailCase) -> bool:

@@ -51,7 +51,6 @@ class AnswerKind(StrEnum):
     """What a letter has asked is confirmed; `what` says which kind."""
     LOCKED = "locked"
     UNREADABLE = "unreadable"
-    NOT_YET = "not yet"
     CODE = "code"
     """A code for a key of the player's own, which no row has."""
     CURRENT = "current"
