@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -86,8 +88,13 @@ def number_anew(name: str) -> int:
     mails = _HOME / name / "mail"
     for each in (mails / ".hkoji-done").glob("[cn][ue][rw]/*"):
         each.rename(mails / "new" / each.name.partition(":")[0])
+    numbers = mails / "dovecot-uidlist"
+    validity = int(numbers.read_text().partition(" V")[2].split()[0])
     for each in mails.glob("dovecot*"):
         each.unlink()
+    # Without the file, a Dovecot that has the mailbox open goes on with the numbers that it knows.
+    numbers.write_text(f"3 V{validity + 1} N1 G{secrets.token_hex(16)}\n")
+    os.chown(numbers, _UID, _UID)
     return len([*mails.glob("[cn][ue][rw]/*")])
 
 
