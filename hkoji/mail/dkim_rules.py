@@ -115,9 +115,10 @@ def decode_answers(data: bytes) -> DnsAnswers:
 
 
 def load_dkimpy() -> Any:  # Any: it has no types
-    """Returns dkimpy. Raises `UsageError` if it is not installed."""
+    """Returns dkimpy. Raises `UsageError` if it, or what it verifies Ed25519 with, is not installed."""
     try:
         import dkim  # it loads all of DNS, and is installed only where mail is played
+        import nacl.signing  # noqa: F401 # without it dkimpy would say that good signatures do not hold
     except ModuleNotFoundError as error:
         raise UsageError(
             tell("DKIM signatures are verified with the package {name}, which is not installed", name=error.name),
@@ -254,6 +255,8 @@ class _Signed:
                 signature.field,
                 lambda *_, **__: record,
             )
+        except MemoryError:  # that says nothing about the signature
+            raise
         except Exception:  # it raises whatever its libraries raise; a signature that it cannot verify does not hold
             return _FALSE
         return None if held is True else _FALSE

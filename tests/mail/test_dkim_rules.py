@@ -397,9 +397,10 @@ def test_no_mail_and_no_answer_raises(raw: bytes, record: bytes) -> None:
     judge(b"DKIM-Signature: " + raw + b"\r\n" + mail())
 
 
-def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["dkim", "nacl.signing"])
+def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     raw = sign(mail())
-    monkeypatch.setitem(sys.modules, "dkim", None)
-    with pytest.raises(UsageError, match="package dkim"):
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UsageError, match=f"package {name}"):
         judge(raw)
     assert not judge(mail()).holds
