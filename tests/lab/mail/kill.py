@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from tests.lab.mail.kept import kept_rows, lost_or_doubled
 from tests.lab.mail.mail_world import MailWorld
 from tests.lab.mail.play import Correspondent, GameByMail, Transcript, WantedGame, faults_of
-from tests.lab.mail.real_post_office import GRADE, RealPostOffice
+from tests.lab.mail.real_post_office import RealPostOffice
 from tests.support.mail.post_office import Letter, letters
 
 PAIRS: Final = 6
@@ -59,14 +59,21 @@ def run_kills(world: MailWorld, office: RealPostOffice, kills: int, seed: int = 
     while any(row.state == "new" for row in kept_rows(world.data)) and time.monotonic() < end:
         time.sleep(_PAUSE)
     people = [each for game in (*over, *games) for each in game.by_mail.values()]
-    wrong = [f"game {game.done.game} of {game.host} got stuck at entry {len(game.done.lines) - 1}" for game in games]
+    wrong = [_stuck(game) for game in games]
     for game in over:
-        wrong += [f"{game.done.game}: {each}" for each in faults_of(game.done.lines, GRADE)]
+        wrong += [f"{game.done.game}: {each}" for each in faults_of(game.done.lines, game.done.grades)]
         counts["entries"] += len(game.done.lines)
     sent = [Letter(raw).id for each in people for raw in each.player.sent]
     wrong += lost_or_doubled(world.data, sent) + said.wrong + _letters(people, counts)
     counts.update(games=len(over), mails=len(sent), letters=said.letters)
     return KillResult(counts, wrong)
+
+
+def _stuck(game: GameByMail) -> str:
+    last = {name: (each.reader.asked[-5:], each.player.known) for name, each in game.by_mail.items()}
+    return (
+        f"game {game.done.game} got stuck at entry {len(game.done.lines) - 1}; written last, and letters read: {last}"
+    )
 
 
 def _next(rng: random.Random) -> float:

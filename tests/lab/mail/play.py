@@ -6,7 +6,7 @@ import json
 import random
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -67,6 +67,8 @@ class PlayedByMail:
     mails: int = 0
     seconds: float = 0.0
     audit: str = ""
+    grades: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """The grades that the mails of each player by mail may have."""
     wrong: list[str] = field(default_factory=list)
 
 
@@ -180,6 +182,12 @@ class GameByMail:
             for name, program, kind in zip(names, programs, sorted(wanted.seats), strict=True)
             if kind == "mail"
         }
+        # The provider does not sign Content-Type, so its signature does not prove what is read from HTML alone.
+        html = MAIL_PROGRAMS["html"]
+        self.done.grades = {
+            name: {"token", office.grade} if each.player.program is html else {office.grade}
+            for name, each in self.by_mail.items()
+        }
 
     def begin(self) -> None:
         """Opens the game, and so invites the guest. A host with a mailbox is added by the operator first."""
@@ -288,23 +296,24 @@ def play_by_mail(
     return done
 
 
-def judge(world: MailWorld, done: PlayedByMail, place: Path, grade: str) -> None:
-    """Writes the log to `place`, audits it, and notes what is wrong; all mails must have had that `grade`."""
+def judge(world: MailWorld, done: PlayedByMail, place: Path) -> None:
+    """Writes the log to `place`, audits it, and notes what is wrong."""
     place.write_bytes(done.log)
     key = world.folder / "server.pub"
     key.write_text(f"{world.service.ask('GET', '/v1/service').json['key']}\n")
     code, done.audit = world.audited(place, f"server={key}")
     if code:
         done.wrong.append(f"the audit ends with {code}")
-    _judge_mails(world, done, place, grade, key)
+    _judge_mails(world, done, place, key)
     if len({entry["by"] for entry in done.lines if "gateway" in entry["body"]}) == 2 and _WORD not in done.audit:
         done.wrong.append("the audit does not say that the deal is the service's word")
-    done.wrong += faults_of(done.lines, grade)
+    done.wrong += faults_of(done.lines, done.grades)
 
 
-def _judge_mails(world: MailWorld, done: PlayedByMail, place: Path, grade: str, key: Path) -> None:
+def _judge_mails(world: MailWorld, done: PlayedByMail, place: Path, key: Path) -> None:
     """Writes the mails of each player beside the log, as NAME.mails, and audits the log with them."""
-    options = ["--key", f"server={key}", *(["--require", "dkim"] if grade == "dkim" else [])]
+    signed = all(each == {"dkim"} for each in done.grades.values())
+    options = ["--key", f"server={key}", *(["--require", "dkim"] if signed else [])]
     for name in sorted({entry["by"] for entry in done.lines if "gateway" in entry["body"]}):
         file = place.with_name(f"{name}.mails")
         printed = world.hkoji("admin", "mail", "evidence", done.game, name, "--data", world.data)
@@ -317,8 +326,8 @@ def _judge_mails(world: MailWorld, done: PlayedByMail, place: Path, grade: str, 
         done.wrong.append(f"of {mails} mails not all are checked, and the audit ends with {tried.returncode}")
 
 
-def faults_of(lines: Sequence[Any], grade: str) -> list[str]:  # Any: JSON
-    """What is wrong with the entries of a game that was played to its end, some of its seats by mails of a `grade`."""
+def faults_of(lines: Sequence[Any], grades: Mapping[str, Collection[str]]) -> list[str]:  # Any: JSON
+    """What is wrong with the entries of a game that was played to its end, some of its seats by mails of `grades`."""
     wrong: list[str] = []
     if not lines or lines[-1]["kind"] != "end":
         wrong.append("the game has no end")
@@ -329,7 +338,9 @@ def faults_of(lines: Sequence[Any], grade: str) -> list[str]:  # Any: JSON
         where = f"entry {entry['seq']} ({entry['kind']} by {entry['by']})"
         if (mail is not None) != (entry["by"] in held):
             wrong.append(f"{where}: {'it has' if mail else 'it lacks'} the field mail")
-        elif mail is not None and mail["grade"] != ("none" if entry["kind"] == "seed" else grade):
+        elif mail is not None and mail["grade"] not in (
+            ("none",) if entry["kind"] == "seed" else grades.get(entry["by"], ())
+        ):
             wrong.append(f"{where}: the grade is {mail['grade']}")
         elif mail is not None and mail["commit"] is not None:
             commits.append(mail["commit"])

@@ -22,8 +22,6 @@ from tests.lab.mail.postfix import beside_the_service, of_the_players
 
 SERVICE: Final = "hkoji.example"
 PLAYERS: Final = "players.example"
-GRADE: Final = "dkim"
-"""The grade of a mail from the players' domain, which the provider signs."""
 UNSIGNED: Final = ("quiet.example", "evil.example")
 """Domains whose mails the provider does not sign."""
 DOOR: Final = ("127.0.0.1", 2424)
@@ -94,6 +92,8 @@ class Provider:
 
 class RealPostOffice(Provider):
     """All mail servers, from their start until the namespaces end."""
+
+    grade = "dkim"
 
     def __init__(self, local: str = "play") -> None:
         began = time.monotonic()

@@ -46,7 +46,7 @@ Other words:  show  rules
 
 
 def test_a_good_game_has_no_faults() -> None:
-    assert faults_of(ENTRIES, "token") == []
+    assert faults_of(ENTRIES, {"alice": {"token"}, "bob": {"token"}}) == []
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,15 @@ def test_a_good_game_has_no_faults() -> None:
 def test_a_wrong_entry_is_a_fault(seq: int, body: dict[str, Any], fault: str) -> None:  # Any: JSON
     changed = copy.deepcopy(ENTRIES)
     changed[seq]["body"] = body
-    assert any(fault in each for each in faults_of(changed, "token"))
+    assert any(fault in each for each in faults_of(changed, {"alice": {"token"}, "bob": {"token"}}))
 
 
 @pytest.mark.parametrize(("dropped", "fault"), [(7, "no end"), (6, "only {'bob'}")])
 def test_a_missing_entry_is_a_fault(dropped: int, fault: str) -> None:
-    assert any(fault in each for each in faults_of(ENTRIES[:dropped] + ENTRIES[dropped + 1 :], "token"))
+    assert any(
+        fault in each
+        for each in faults_of(ENTRIES[:dropped] + ENTRIES[dropped + 1 :], {"alice": {"token"}, "bob": {"token"}})
+    )
 
 
 def database(folder: Path, ids: list[tuple[str, str]], behind: list[str]) -> None:

@@ -41,6 +41,10 @@ class Mailbox(Protocol):
 class PostOffice(Protocol):
     """The players' provider."""
 
+    @property
+    def grade(self) -> str:
+        """The grade of a mail that it sends on: `dkim` if it signs them."""
+
     def open(self, name: str) -> Mailbox:
         """The mailbox of the provider with this local part; it is made if need be."""
 

@@ -20,6 +20,7 @@ ACCEPT: Final = {"en": "accept", "it": "accetto"}
 MOVES: Final = {"en": "moves", "it": "mosse"}
 _ASKS: Final = 0.2
 _SLIPS: Final = 0.1
+_MOST_IDLE: Final = 2
 _SLIP: Final = {"en": "thanks, that was quick", "it": "grazie, come sei veloce"}
 """A line that is no command."""
 
@@ -68,19 +69,24 @@ class LetterReader:
     slips: float = _SLIPS
     asked: list[str] = field(default_factory=list)
     """What it has written, in order."""
+    idle: int = 0
+    """How many mails in a row had no move: a letter that is answered too often without one gets no more answers."""
 
     def answer_to(self, letter: Letter) -> Sequence[str]:
         """The lines to answer with; none if the letter asks for nothing."""
         if is_invitation(letter, self.lang):
+            self.idle = 0
             return self._said(ACCEPT[self.lang])
         lines = offered(letter)
         if not lines:
             return ()
-        if self.rng.random() < self.slips:
+        may_wait, self.idle = self.idle < _MOST_IDLE, self.idle + 1
+        if self.rng.random() < self.slips and may_wait:
             return self._said(_SLIP[self.lang])
         many = self.asked[-1:] == [MOVES[self.lang]]
-        if not many and self.rng.random() < _ASKS:
+        if not many and self.rng.random() < _ASKS and may_wait:
             return self._said(MOVES[self.lang])
+        self.idle = 0
         return self._said(self.rng.choice(lines))
 
     def _said(self, line: str) -> Sequence[str]:
