@@ -107,9 +107,12 @@ def probe_checks(probes: Sequence[Probe], own: OwnAddress, seconds: float) -> It
 
 
 def _delimiter(probe: Probe, own: OwnAddress) -> DoctorCheck:
-    if not own.delimiter:
+    if not own.delimiter and probe.keeps_token(own):
         said = tell("none is used; tokens are found in the field In-Reply-To")
         return DoctorCheck("delimiter", "ok", said)
+    if not own.delimiter:
+        said = tell("the mail server replaces the Message-ID of letters, by which answers are known")
+        return DoctorCheck("delimiter", "fail", said, tell("use a delimiter, or another mail server"))
     if probe.keeps_token(own):
         said = tell("what is sent to {address} comes in with its token", address=_like(own))
         return DoctorCheck("delimiter", "ok", said)

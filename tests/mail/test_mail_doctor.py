@@ -214,6 +214,21 @@ def test_a_delimiter_that_is_lost(
     assert "delimiter" not in sound.verdicts()
 
 
+def test_a_message_id_that_is_replaced_where_there_is_no_delimiter(
+    sound: SetUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound.set(mail_delimiter="none")
+    assert sound.verdicts() == {}
+    give = Post._give
+
+    def replacing(post: Post, sender: str, recipient: str, raw: bytes) -> None:
+        give(post, sender, recipient, raw.replace(b"\r\nMessage-ID: <probe.0.", b"\r\nMessage-ID: <"))
+
+    monkeypatch.setattr(Post, "_give", replacing)
+    sound.post.signed = [each for each in sound.post.signed if each != b"message-id"]
+    assert sound.verdicts() == {"delimiter": "fail"}
+
+
 def test_mail_that_does_not_come_in(sound: SetUp) -> None:
     sound.patience, sound.post.recipient = 0.2, lambda _: None
     found = sound.found()
@@ -401,6 +416,6 @@ def test_records_are_asked_of_a_name_server(monkeypatch: pytest.MonkeyPatch) -> 
         found = run(tools_of().look_up(asked))
     finally:
         names.close()
-    assert found == {HOST: (b"v=spf1 mx -all", b"x" * 300)}
+    assert {name: {*records} for name, records in found.items()} == {HOST: {b"v=spf1 mx -all", b"x" * 300}}
     assert {name for name, _ in names.asked} == set(asked)
     assert spf_check(HOST, found).verdict == "ok"

@@ -68,7 +68,10 @@ class Probe:
         return self.came is not None or self.refused is not None
 
     def keeps_token(self, own: OwnAddress) -> bool:
-        """Whether the recipient with which it came in still has the token."""
+        """Whether an answer to a letter that came as this mail would be known by its token.
+
+        It is if the recipient with which the mail came in still has it, or without a delimiter the Message-ID.
+        """
         mail = self.arrived
         if mail is None:
             return False
@@ -76,8 +79,11 @@ class Probe:
             header = read_header(mail.raw)
         except UnreadableMailError:
             return False
-        recipients = (mail.recipient, header.delivered_to, header.x_original_to)
-        found = [own.find_in_address(each) for each in recipients if each is not None]
+        if not own.delimiter:
+            found = [own.find_in_id(header.message_id or "")]
+        else:
+            recipients = (mail.recipient, header.delivered_to, header.x_original_to)
+            found = [own.find_in_address(each) for each in recipients if each is not None]
         return any(each is not None and each.token == self.token for each in found)
 
 
