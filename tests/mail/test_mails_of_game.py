@@ -145,6 +145,15 @@ def test_mails_show_cards_so_whoever_wants_none_in_letters_gets_no_file(table: M
     assert "cards on" in answer.text
 
 
+def test_mails_that_are_too_long_for_a_letter_are_not_attached(
+    table: MailTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hkoji.mail.letters.shown._MOST_ATTACHED", 1000)
+    answer = ask(table)
+    assert attached(answer) == []
+    assert "too long for a letter" in " ".join(answer.text.split())
+
+
 def checked(table: MailTable, game: str) -> list[tuple[str, int, int]]:
     """Of each player by mail in a game how many mails the log claims, and how many of bob's are checked."""
     lines = table.world.run(table.world.store.lines(game))
