@@ -15,7 +15,7 @@ ALGORITHMS: Final = {b"rsa-sha256": b"rsa", b"ed25519-sha256": b"ed25519"}
 """The algorithms that count, and the type of key that each needs."""
 
 _TAG = re.compile(rb"[A-Za-z][A-Za-z0-9_]*")
-_VALUE = re.compile(rb"(?:[\t -~]+\r\n)+")
+_VALUE = re.compile(rb"(?:[\t -~]*\r\n)+")
 _FOLDED_TWICE = re.compile(rb"\r\n[ \t]*\r\n")
 _SPACE: Final = b" \t\r\n"
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]+={0,2}")

@@ -105,6 +105,13 @@ def test_a_parent_of_the_domain_of_from_may_sign() -> None:
     assert judge(sign(OF_CHILD)).holds
 
 
+def test_a_signature_may_begin_on_its_second_line() -> None:
+    raw = sign(mail())
+    assert judge(raw.replace(b"DKIM-Signature: v=1", b"DKIM-Signature:\r\n v=1")).holds
+    assert judge(raw.replace(b"DKIM-Signature: v=1", b"dkim-signature: \r\n\tv=1")).holds
+    assert judge(raw.replace(b"DKIM-Signature: v=1", b"DKIM-Signature:v=1")).holds
+
+
 def test_line_ends_and_trace_fields_change_nothing() -> None:
     raw = sign(mail())
     assert judge(raw.replace(b"\r\n", b"\n")).holds
