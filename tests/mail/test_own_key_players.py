@@ -475,6 +475,16 @@ def test_a_mailbox_for_notices_is_a_channel_like_others(table: Table) -> None:
     assert table.course.head == before
 
 
+def test_what_is_asked_for_last_is_confirmed(table: Table) -> None:
+    assert table.alice("notify", "add", "mail", ADDRESS).code == 0
+    assert table.alice("mail", "on", ADDRESS, "--json").json["orders"] is True
+    (letter,) = table.letters(0)
+    assert "play by mail" in " ".join(letter.lines)
+    table.phone.answer(letter, "yes")
+    table.begin()
+    assert table.kinds == ["open", "delegate", "seed"]
+
+
 def test_another_home_of_the_player_ends_it_and_this_one_follows(table: Table) -> None:
     delegated(table)
     other = TimedPlayer(table.timed, "alice", table.folder / "laptop")

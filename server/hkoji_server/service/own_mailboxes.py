@@ -137,7 +137,10 @@ class OwnMailboxes:
             confirm=confirmation(ConfirmWhat.ON, channel),
         )
         certificate = await self._players.certify(player, held.key, wished.address)
-        return (await self._store.ask_mailbox(AskedMailbox(box, settings.text, player, held, certificate))).channel
+        asked = await self._store.ask_mailbox(AskedMailbox(box, settings.text, player, held, certificate))
+        if wished.orders not in (None, asked.orders):  # the owner was asked before, for something else
+            await self._store.change_mailbox(replace(asked, orders=bool(wished.orders)), asked)
+        return asked.channel
 
     async def _renew(self, box: Mailbox, lang: str) -> None:
         """Gives a mailbox a fresh key, and takes orders from it."""
