@@ -46,7 +46,7 @@ def move(
 ) -> dict[str, Any]:  # Any: JSON
     """Asks the owner of another mailbox, by a letter, if it is to be that of a player from now on.
 
-    Nothing changes before the answer `yes`. Returns what `show` returns, and the new address under `to`. Raises what
+    Nothing changes before the answer `yes`. Returns what `show` returns. Raises what
     `HeldPlayers.ask` raises, `ForbiddenError` for a player who has not accepted, `IllegalError` for the same mailbox,
     `NotFoundError`, `StorageError`.
     """
@@ -60,7 +60,7 @@ def move(
                 tell("that is the mailbox of {name} already", name=name), hint=tell("nothing was changed")
             )
         await (await _players(store, settings)).ask(ConfirmWhat.MOVE, name, address, box.lang, None)
-        return {**_shown(box), "to": address}
+        return _shown(box)
 
     return _on_store(data, database, config, work)
 

@@ -48,7 +48,7 @@ def move(
         asked,
         lambda: _(
             "{address} gets a letter. Once it is answered with the word yes, letters to {name} go there.",
-            address=asked["to"],
+            address=address,
             name=name,
         ),
     )
