@@ -96,7 +96,7 @@ def _world(folder: Path, office: RealPostOffice, given: argparse.Namespace) -> M
     office.open(name)
     settings = {
         **UNHURRIED,
-        "mail": given.address,
+        "mail": f"{name}@{PLAYERS_DOMAIN}",
         "mail_delimiter": given.delimiter,
         "mail_imap": dovecot.read_by_imap(name),
         "mail_imap_password_file": str(password),
@@ -197,7 +197,11 @@ def _parser() -> argparse.ArgumentParser:
     play.add_argument("--seats", choices=tuple(SEATS), default="mail,cli", help="of one of each, the cli is the host")
     play.add_argument("--in-process", action="store_true", help="with mailboxes in memory")
     play.add_argument("--receive", choices=("lmtp", "imap"), default="lmtp", help="how mail comes to the service")
-    play.add_argument("--address", default=f"play@{PLAYERS_DOMAIN}", help="of the service, with --receive imap")
+    play.add_argument(
+        "--address",
+        default=f"play@{PLAYERS_DOMAIN}",
+        help="of the service, with --receive imap; its domain is that of the provider",
+    )
     play.add_argument("--delimiter", choices=("+", "none"), default="+", help="with --receive imap")
     play.add_argument("--seed", type=int, default=1)
     play.add_argument("--output", type=Path, default=Path("g.jsonl"), help="where the log is written")
