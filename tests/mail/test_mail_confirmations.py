@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hkoji_server.service.confirmations import SILENT_DAYS
@@ -14,6 +15,7 @@ from hkoji_server.store.mail_values import Mailbox
 from hkoji.errors import ForbiddenError
 from hkoji.game.time_control import DAY
 from hkoji.mail.letters.facts import ConfirmWhat
+from tests.support.mail.dkim_signer import Signer
 from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mail_table import MailTable
 from tests.support.mail.mailbox_player import MailboxPlayer
@@ -182,6 +184,61 @@ def test_after_yes_from_the_new_mailbox_letters_and_orders_are_there(world: List
     world.deliver(1)
     assert (len(unread(carol)), unread(bob)) == (1, [])
     assert alice.lines(game)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_move_that_is_killed_at_its_end_is_done_once(world: ListWorld, after: bool) -> None:
+    joined(world)
+    key = world.box("bob").held_key
+    carol, letter = ask(world, ConfirmWhat.MOVE, "bob", "carol@example.com")
+    world.processes = False
+    carol.answer(letter, "yes")
+    store, close = world.store, world.store.close_incoming
+
+    class Killed(BaseException):
+        pass
+
+    async def killed(*given: Any, **named: Any) -> bool:  # Any: those of the method
+        if after:
+            await close(*given, **named)
+        raise Killed
+
+    store.close_incoming = killed  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        world.run(world.parts.orders.process(world.taken[-1]))
+    store.close_incoming = close  # type: ignore[method-assign]
+    assert (world.box("bob").address == "carol@example.com") == after
+    assert len(world.run(store.certificates(key))) == 1 + after
+    world.process()
+    assert world.box("bob").address == "carol@example.com"
+    assert len(world.run(store.certificates(key))) == 2
+    assert sorted(world.deliver(1)) == ["answer", "answer"]
+
+
+def test_games_before_a_move_keep_the_mailbox_that_their_log_names(world: ListWorld) -> None:
+    """Mails from the new one are of the lower grade there, whatever its provider signs; in new games they are not."""
+    table = MailTable(world)
+    signer = Signer("example.com", "s1")
+    world.dns.records[signer.name] = (signer.record.encode(),)
+    carol, letter = ask(world, ConfirmWhat.MOVE, "bob", "carol@example.com")
+    carol.answer(letter, "yes")
+    world.deliver(1)
+
+    def send(number: int, to: str, line: str) -> None:
+        head = (f"From: carol@example.com\r\nTo: {to}\r\nSubject: a\r\nMessage-ID: <{number}@example.com>\r\n"
+                "Date: Fri, 20 Nov 2026 12:00:00 +0000\r\n")  # fmt: skip
+        world.take(signer.sign(f"{head}\r\n{line}\r\n".encode()), to)
+
+    seq, _ = table.head()
+    send(1, table.to, table.line)
+    move = table.alice.lines(table.game)[seq + 1].entry
+    assert (move.kind, move.body["mail"]["grade"]) == ("move", "token")  # type: ignore[index, call-overload] # JSON
+    game = world.invite(table.alice, "bob", "carol@example.com")
+    world.deliver(61)
+    (invited,) = [each for each in unread(carol) if each.id.startswith("<invited.")]
+    send(2, invited.answered_to, "accept")
+    join = table.alice.lines(game)[2].entry
+    assert (join.kind, join.body["mail"]["grade"]) == ("join", "dkim")  # type: ignore[index, call-overload] # JSON
 
 
 def test_the_mailbox_of_a_player_cannot_be_taken(world: ListWorld) -> None:

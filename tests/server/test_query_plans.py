@@ -272,7 +272,6 @@ async def every_method_of_mail(store: Store) -> None:
     for digest in ("b1", "b2", "b2"):
         await store.note_bounce(box.channel, digest, AT, since=AT, enough=2)
     await store.reopen_mail(2, AT)
-    await store.ask_to_confirm(box.channel, AT)
     await store.drop_waiting("", "answer", box.channel)
     await store.count_letter(box.channel, AT, per_day=2, per_hour=2)
     await store.add_draft(MailDraft(table.game, "cd", "erin", "{}"), evidence(1))

@@ -24,6 +24,7 @@ from hkoji_server.store.mail_values import (
     RESERVED_SECONDS,
     SET_ASIDE,
     UNASKED_DAYS,
+    AskedMailbox,
     ClosedMailError,
     HeldRegistration,
     ImapPlace,
@@ -641,11 +642,31 @@ class MailContract:
 
     # --- letters --------------------------------------------------------------------------------------------------
 
-    def test_a_letter_that_asks_to_confirm_is_in_the_outbox_once(self, store: Store) -> None:
-        box = with_mailbox(store)
-        for _ in range(2):
-            run(store.ask_to_confirm(box.channel, FIRST))
-        assert outbox(store) == [("", 0, "confirm", box.channel)]
+    def test_the_owner_of_a_mailbox_is_asked_the_same_once(self, store: Store) -> None:
+        with_mailbox(store)
+        new = Mailbox("asked", "alice", "Alice@Example.org", "", "en", "asked", FIRST, confirm="on.1")
+        for channel in ("asked", "again"):
+            asked = run(store.ask_mailbox(AskedMailbox(replace(new, channel=channel), "{}", "alice")))
+            assert asked == new
+        assert outbox(store) == [("", 0, "confirm", "asked")]
+        # Another address of the player takes its place. That of somebody who plays here cannot be asked.
+        other = replace(new, channel="other", address="alice@example.net")
+        assert run(store.ask_mailbox(AskedMailbox(other, "{}", "alice"))) == other
+        assert run(store.mailbox("asked")) is None
+        with pytest.raises(ForbiddenError):
+            run(store.ask_mailbox(AskedMailbox(replace(new, address="bob@example.org"), "{}", "alice")))
+        assert outbox(store) == [("", 0, "confirm", "other")]
+
+    def test_a_name_that_is_asked_for_is_reserved_for_a_day(self, store: Store) -> None:
+        with_mailbox(store)
+        new = Mailbox("asked", "carol", "carol@example.org", key_text(301), "en", "asked", FIRST, confirm="register.1")
+        run(store.ask_mailbox(AskedMailbox(new, "{}", "carol@example.org")))
+        for name in ("carol", "alice"):
+            taken = replace(new, channel="other", name=name, address="dave@example.org", held_key=key_text(302))
+            with pytest.raises(ExistsError):
+                run(store.ask_mailbox(AskedMailbox(taken, "{}", "dave@example.org")))
+        assert run(store.mailbox_of("carol", add_seconds(FIRST, DAY - 1))) == new
+        assert run(store.mailbox_of("carol", add_seconds(FIRST, DAY))) is None
 
     def test_a_waiting_notice_is_dropped(self, store: Store) -> None:
         box = with_mailbox(store)

@@ -219,9 +219,6 @@ class MailStore(ArrivalStore, Protocol):
 
     # --- letters --------------------------------------------------------------------------------------------------
 
-    async def ask_to_confirm(self, channel: str, not_before: str) -> None:
-        """Writes a row `confirm` for a mailbox into the outbox."""
-
     async def drop_waiting(self, game: str, event: str, channel: str) -> int:
         """Deletes the notices of one event of a game to a channel that were not sent. Returns how many there were."""
 

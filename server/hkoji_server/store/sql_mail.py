@@ -22,8 +22,6 @@ from hkoji_server.store.contract import OperatorCode
 from hkoji_server.store.mail_contract import MailStore
 from hkoji_server.store.mail_reads import MailReads, reserved_values
 from hkoji_server.store.mail_values import (
-    CONFIRM_EVENT,
-    NO_GAME,
     PROBE_SECONDS,
     SET_ASIDE,
     AskedMailbox,
@@ -213,11 +211,6 @@ class SqlMailStore(SqlSteps, MailStore):
         return tuple(map(WaitingMail._make, await self._rows(self._mail.failed, {})))
 
     # --- letters --------------------------------------------------------------------------------------------------
-
-    async def ask_to_confirm(self, channel: str, not_before: str) -> None:
-        await self._holding(
-            lambda connection: mailboxes.add_letter(connection, NO_GAME, 0, CONFIRM_EVENT, channel, not_before)
-        )
 
     async def drop_waiting(self, game: str, event: str, channel: str) -> int:
         return await self._holding(lambda connection: mail.drop_waiting(connection, game, event, channel))
