@@ -659,10 +659,10 @@ class MailContract:
 
     def test_a_name_that_is_asked_for_is_reserved_for_a_day(self, store: Store) -> None:
         with_mailbox(store)
-        new = Mailbox("asked", "carol", "carol@example.org", key_text(301), "en", "asked", FIRST, confirm="register.1")
+        new = Mailbox("asked", "carol", "carol@example.org", key_text(231), "en", "asked", FIRST, confirm="register.1")
         run(store.ask_mailbox(AskedMailbox(new, "{}", "carol@example.org")))
         for name in ("carol", "alice"):
-            taken = replace(new, channel="other", name=name, address="dave@example.org", held_key=key_text(302))
+            taken = replace(new, channel="other", name=name, address="dave@example.org", held_key=key_text(232))
             with pytest.raises(ExistsError):
                 run(store.ask_mailbox(AskedMailbox(taken, "{}", "dave@example.org")))
         assert run(store.mailbox_of("carol", add_seconds(FIRST, DAY - 1))) == new
