@@ -118,8 +118,11 @@ def _round(service: Service, fire: Fire, plans: Sequence[Sequence[Prepared]], fo
     found.latencies.extend(fired.latencies)
 
 
-def run(pairs: int = 8, games: int = 6, connections: int = 16, held: int = 1000) -> float:
-    """Prints moves a second of both services and their ratio, and returns it. Each connection plays `games` a round."""
+def run(pairs: int = 8, games: int = 6, connections: int = 16, held: int = 1000, *, control: bool = False) -> float:
+    """Prints moves a second of both services and their ratio, and returns it. Each connection plays `games` a round.
+
+    As a `control` no mail process runs.
+    """
     print(f"\nSigned durable moves over HTTP, beside a mail process and {held:,} held seats")
     prepared = prepare((pairs + 1) * connections * games, KEY)
     owed = prepare(held, KEY, first=len(prepared), agreement=_DAYS, held=True)
@@ -143,8 +146,9 @@ def run(pairs: int = 8, games: int = 6, connections: int = 16, held: int = 1000)
             _round(service, fire, rounds[0], Turns())
         for number, plans in enumerate(rounds[1:]):
             for name in sorted(services, reverse=bool(number % 2)):
-                if name == "without":
-                    _round(services[name], fire, plans, without)
+                if name == "without" or control:
+                    time.sleep(_SETTLED)  # as long as the other stands idle before its round
+                    _round(services[name], fire, plans, without if name == "without" else beside)
                     continue
                 with _mail_process(places[name]) as process:
                     began = processor_seconds(process.pid)
@@ -158,7 +162,7 @@ def run(pairs: int = 8, games: int = 6, connections: int = 16, held: int = 1000)
     processor = median(beside.processor) / median(without.processor)
     print(
         f"  ratio {median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f} in {len(ratios)} pairs); processor time a"
-        f" move {processor:.3f} of that without; the mail process takes {mail_seconds / seconds:.1%} of a core",
+        f" move {processor:.3f} of that without; the mail process takes {mail_seconds / (seconds or 1):.1%} of a core",
         flush=True,
     )
     return median(ratios)
@@ -170,8 +174,9 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--games", type=int, default=6, help="games a connection in each round, of twelve moves each")
     parser.add_argument("--held", type=int, default=1000, help="held seats")
+    parser.add_argument("--control", action="store_true", help="no mail process runs: how far the two differ by chance")
     given = parser.parse_args()
-    run(given.pairs, given.games, held=given.held)
+    run(given.pairs, given.games, held=given.held, control=given.control)
 
 
 if __name__ == "__main__":
