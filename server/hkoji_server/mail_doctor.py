@@ -20,7 +20,7 @@ from hkoji.mail.dkim_rules import DnsAnswers, signatures_of
 from hkoji.messages.text import Text, quoted, tell
 from hkoji_server.mail.password_file import read_password
 from hkoji_server.mail.probe import Probe, send_probes
-from hkoji_server.mail.submission import LoginError, NoTlsError, SmtpRefusal, SmtpSubmission
+from hkoji_server.mail.submission import NoTlsError, RefusedLoginError, SmtpRefusal, SmtpSubmission
 from hkoji_server.mail_checks import (
     dkim_check,
     dmarc_check,
@@ -158,7 +158,7 @@ async def _submission(
         password = read_password(settings.mail_smtp_password_file, "mail_smtp")
         submission = SmtpSubmission(server, password, greeting=own.host, context=tools.context)
         protocol = await submission.look()
-    except (HkojiError, NoTlsError, LoginError, OSError) as error:
+    except (HkojiError, NoTlsError, RefusedLoginError, OSError) as error:
         return None, DoctorCheck("mail tls", "fail", *_why_not(error, server, where))
     if protocol is None:
         return submission, DoctorCheck("mail tls", "ok", tell("letters go to {where}, on this machine", where=where))
@@ -175,7 +175,7 @@ def _why_not(error: Exception, server: SmtpServer, where: str) -> tuple[str, str
             "the certificate of {where} is not trusted: {reason}", where=where, reason=quoted(error.verify_message)
         )
         return said, tell("name the host in mail_smtp as its certificate does, or renew the certificate")
-    if isinstance(error, LoginError):
+    if isinstance(error, RefusedLoginError):
         said = tell("{where} does not take the user and the password", where=where)
         return said, tell("set the user in mail_smtp, and the password in the file of mail_smtp_password_file")
     if isinstance(error, HkojiError):

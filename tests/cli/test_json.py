@@ -19,9 +19,12 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.output import error_json, out, versioned
 from hkoji.errors import TooManyError
 from hkoji.log.line import format_log
+from hkoji.mail.mails_file import format_mails
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.forgery import changed_body, entry_number, rewrite
 from tests.support.json_page import JsonPage, read_json_page
+from tests.support.mail.name_server import name_server
+from tests.support.mail.proved_table import proved_game
 from tests.support.receiver import receiver
 from tests.support.service import Service, serving
 from tests.support.shell import Done, run
@@ -85,15 +88,19 @@ COMMANDS: Final = frozenset(_commands(root_command(app)))
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Outputs:
     folder = tmp_path_factory.mktemp("json")
-    with serving(folder / "data", forked=True, settings={"webhook_private": "true"}) as service:
+    with serving(
+        folder / "data", forked=True, settings={"webhook_private": "true", "mail": "play@hkoji.example"}
+    ) as service:
         record = Recorder(folder, service)
         identities(record)
         channels(record)
+        mailboxes(record)
         game = games(record)
         studies(record, game)
         keys(record)
         operators(record)
     offline(record, game)
+    mails(record)
     record.outputs["Errors"].append(versioned({"error": error_json(TooManyError(7))}))  # a service at its limit
     # No player of the games above plays by mail.
     grades = {name: grade.value for name, grade in held_game(1).course.setup.by_mail.items()}
@@ -303,6 +310,24 @@ def keys(record: Recorder) -> None:
     record("dave", "recover", "dave", "--yes", "--server", record.service.url, stdin=made["code"])
     fingerprint = record("alice", "key")["fingerprint"]
     record("bob", "trust", "alice", fingerprint)
+
+
+def mailboxes(record: Recorder) -> None:
+    record("alice", "mail", "on", "alice@example.org")
+    shown = record("alice", "mail", "show")
+    record("alice", "mail", "off")
+    # No game of alice's runs in which the service signs for her too.
+    game = {"game": "85" * 32, "opponent": "bob", "grade": "token"}
+    record.outputs["mail show"].append({**shown, "games": [game]})
+
+
+def mails(record: Recorder) -> None:
+    table = proved_game(5)
+    log, kept = record.folder / "mailed.jsonl", record.folder / "bob.mails"
+    log.write_text(table.text)
+    kept.write_bytes(format_mails([table.mailbox()]))
+    with pytest.MonkeyPatch.context() as patched, name_server({}, patched):
+        record("bob", "audit", str(log), "--mails", str(kept), "--dns", code=None)
 
 
 def operators(record: Recorder) -> None:

@@ -176,7 +176,7 @@ def test_where_the_address_has_no_token_the_mail_that_stops_letters_answers_an_i
 def test_no_value_of_a_header_begins_another_field(field: str, bad: str) -> None:
     good = HEADERS._replace(stop_id="<stop.0.x@hkoji.example>")
     with pytest.raises(ValueError, match=field):
-        compose(TEXT, good._replace(**{field: getattr(good, field) + bad}))
+        compose(TEXT, LetterHeaders(**{**good._asdict(), field: getattr(good, field) + bad}))
 
 
 @pytest.mark.parametrize("subject", ["", "a\nb", "a\r\nBcc: x", "\xe8", "x" * 201, "=?utf-8?q?x?="])

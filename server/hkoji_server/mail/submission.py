@@ -45,7 +45,7 @@ class NoTlsError(Exception):
     """The server does not offer STARTTLS, and the connection leaves this machine."""
 
 
-class LoginError(Exception):
+class RefusedLoginError(Exception):
     """The server does not take the user with the password."""
 
 
@@ -74,7 +74,7 @@ class SmtpSubmission:
     async def look(self) -> str | None:
         """Connects and logs in. Returns by which protocol the connection is encrypted, such as `TLSv1.3`, or None.
 
-        Raises `NoTlsError`, `LoginError` or `OSError`, of which the errors of smtplib and of TLS are kinds.
+        Raises `NoTlsError`, `RefusedLoginError` or `OSError`, of which the errors of smtplib and of TLS are kinds.
         """
         return await asyncio.to_thread(self._look)
 
@@ -87,7 +87,7 @@ class SmtpSubmission:
             with contextlib.suppress(OSError):
                 smtp.quit()
         except smtplib.SMTPAuthenticationError as error:
-            raise LoginError from error
+            raise RefusedLoginError from error
         finally:
             smtp.close()
         return protocol

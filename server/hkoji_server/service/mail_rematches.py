@@ -41,7 +41,7 @@ _APART: Final = 120
 """How many seconds the clocks of a service's processes may be apart, at most."""
 
 
-class _Wanted(NamedTuple):
+class _MailRematch(NamedTuple):
     """The game before, the player's seat in it, and the place of the rematch in its series."""
 
     course: Course
@@ -101,7 +101,7 @@ class RematchCommands:
         work.outcome.games = [game]
         return on_record(entered)
 
-    async def _want(self, work: OrderWork) -> _Wanted:
+    async def _want(self, work: OrderWork) -> _MailRematch:
         game = work.case.game
         assert game is not None  # the token is of one
         course, short = game.course, game.course.setup.game[:8]
@@ -115,7 +115,7 @@ class RematchCommands:
         async for known in self._before(course):
             before[known[0].setup.game] = known
         series, _ = next_in_series((course, ended), before.__getitem__)
-        return _Wanted(course, game.seat, series, add_seconds(ended, -_APART))
+        return _MailRematch(course, game.seat, series, add_seconds(ended, -_APART))
 
     async def _before(self, course: Course) -> AsyncIterator[Known]:
         """Yields the games before one in its series."""
@@ -129,19 +129,22 @@ class RematchCommands:
 
     # --- what there is --------------------------------------------------------------------------------------------
 
-    async def _look(self, wanted: _Wanted) -> tuple[list[str], list[str], list[str]]:
+    async def _look(self, wanted: _MailRematch) -> tuple[list[str], list[str], list[str]]:
         """Returns the rematches of a game: mine that are open, the opponent's, and those that were joined."""
-        mine, theirs, joined = [], [], []
+        mine: list[str] = []
+        theirs: list[str] = []
+        joined: list[str] = []
         players = {wanted.name, wanted.opponent}
         for status in ("open", "playing", "finished"):
             async for each in self._listed(wanted, status):
                 agreement = decode(each.agreement, tell("agreement"))
+                assert isinstance(agreement, dict)  # it is the service's own text
                 if agreement.get("rematch") != wanted.game or {each.host, each.guest or each.invite} != players:
                     continue
                 (joined if status != "open" else mine if each.host == wanted.name else theirs).append(each.game)
         return sorted(mine), sorted(theirs), sorted(joined)
 
-    async def _listed(self, wanted: _Wanted, status: str) -> AsyncIterator[GameSummary]:
+    async def _listed(self, wanted: _MailRematch, status: str) -> AsyncIterator[GameSummary]:
         """Yields the player's games since the game before has ended."""
         query = Query(player=wanted.name, own=True, status=status, limit=_PAGE)
         while page := await self._store.games(query):
@@ -152,7 +155,7 @@ class RematchCommands:
                 return
             query = Query(player=wanted.name, own=True, status=status, limit=_PAGE, after=cursor_of(query, page[-1]))
 
-    async def _found(self, work: OrderWork, wanted: _Wanted, game: str) -> AnswerPart:
+    async def _found(self, work: OrderWork, wanted: _MailRematch, game: str) -> AnswerPart:
         if (await self._held.read(game)).refereed.course.finished:
             raise NotDoneError(
                 tell(
@@ -164,7 +167,7 @@ class RematchCommands:
         work.outcome.games = [game]
         return part(AnswerKind.CURRENT)
 
-    async def _new_id(self, wanted: _Wanted) -> str:
+    async def _new_id(self, wanted: _MailRematch) -> str:
         """Returns the id of the rematch that either player opens by mail, if the ones before it came to nothing."""
         number = 0
         while True:
@@ -175,7 +178,7 @@ class RematchCommands:
 
     # --- the one entry --------------------------------------------------------------------------------------------
 
-    async def _draft(self, work: OrderWork, wanted: _Wanted, game: str) -> DraftText:
+    async def _draft(self, work: OrderWork, wanted: _MailRematch, game: str) -> DraftText:
         """Keeps the entry that opens the rematch, or that joins the opponent's."""
         if await self._host_of(game) is None:
             agreement = rematch_agreement(wanted.course, wanted.series)._replace(
@@ -215,7 +218,7 @@ class RematchCommands:
             await asyncio.sleep(_PAUSE)
         raise NotDoneError(tell("the rematch changed while it was arranged"))
 
-    async def _key_of(self, wanted: _Wanted) -> str:
+    async def _key_of(self, wanted: _MailRematch) -> str:
         """Returns the opponent's registered key, or else the last one in the game."""
         player = await self._store.player(wanted.opponent)
         if player is not None:
