@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Delegate, Invite, Move, Resign
 from hkoji.game.held_keys import Gateway, MailGrade, certify
 from hkoji.game.position import action_of
-from hkoji.game.submission import Submission, draft_entry
+from hkoji.game.submission import Submission, draft_entry, draft_move
 from hkoji.log import sshsig
 from hkoji.log.line import format_log
 from hkoji.log.mail_claim import MailClaim
@@ -36,6 +37,7 @@ from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
+from tests.support.mail.signing import SigningProvider
 from tests.support.timed_players import URL, TimedPlayer, TimedWorld, timed_game, timed_player
 
 A_DAY = 86400
@@ -512,3 +514,44 @@ def test_addresses_that_cannot_be_used_are_refused_plainly(table: Table) -> None
     table.on()
     assert table.alice("mail", "on", "other@phone.example").code != 0
     assert table.alice("mail", "show", "--json").json["address"] == ADDRESS
+
+
+def test_a_mail_for_a_turn_that_ends_while_dns_is_asked_does_nothing(table: Table) -> None:
+    """Who moves on the command line meanwhile does not find the order played on their next turn."""
+    world = table.world
+    world.mailbox(ADDRESS).signs = SigningProvider(world.dns.records)
+    table.on()
+    table.begin()
+    if table.course.actor != 0:
+        table.bob.move(table.game, _action(table.bob.position(table.game).legal, "1"))
+    letter = next(each for each in table.letters() if offered(each))
+    legal = table.alice.position(table.game).legal
+    other = _action(legal, "2")
+    order = next(each for each in legal if each[0] == "1" and each[1:] not in other)
+    players = (table.alice.client.identity, table.bob.client.identity)
+    orders, heads = world.parts.orders, []
+    games = orders._entries._games
+
+    async def slow(names: Sequence[str]) -> dict[str, tuple[bytes, ...]]:
+        for sign in ("2", "1"):
+            held = await world.held.read(table.game)
+            course, at = held.refereed.course, await world.time.now()
+            seat = course.actor
+            assert seat is not None
+            action = other if sign == "2" else _action(course.state.legal_actions(), sign)
+            by = ("alice", "bob")[seat]
+            draft = draft_move(course, action, os.urandom, by=by, at=at, seen=held.refereed.at)
+            await games.submit(table.game, draft.sign(players[seat].signer))
+        heads.append((await world.held.read(table.game)).refereed.course.head)
+        return await world.dns.look_up(names)
+
+    orders._look_up = slow
+    said = table.by_mail(letter, order)
+    assert said == "turn over", table.world.incoming().result
+    assert heads == [table.course.head]
+    assert table.course.actor == 0
+    table.holds()
+
+
+def _action(legal: Sequence[str], sign: str) -> str:
+    return next(each for each in legal if each[0] == sign)

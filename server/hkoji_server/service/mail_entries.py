@@ -35,6 +35,7 @@ from hkoji_server.service.games import Games, MailArrival
 from hkoji_server.service.held_games import HeldGame, HeldGames
 from hkoji_server.service.mail_cases import DraftText, MailCase, read_draft
 from hkoji_server.service.mail_signatures import has_dkim
+from hkoji_server.service.mail_tokens import answered_by
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailDraft, MailEvidence
 
@@ -145,6 +146,7 @@ class MailEntries:
         self, case: MailCase, orders: tuple[MailOrder, ...], order: MailOrder, grade: MailGrade
     ) -> DraftText:
         held = await self._held.read(case.mail.game)
+        await self._verify_turn(case, held)
         course = held.refereed.course
         seat = course.setup.require_seat(case.mailbox.name)
 
@@ -231,6 +233,7 @@ class MailEntries:
         if draft is not None:
             return draft
         held = await self._held.read(game)
+        await self._verify_turn(case, held)
         course = held.refereed.course
         gateway = _gateway(course, course.setup.require_seat(case.mailbox.name))
         grade = await self._grade(case, grade, held, gateway)
@@ -242,6 +245,16 @@ class MailEntries:
         return await self.keep(game, case, made)
 
     # --- what both need -------------------------------------------------------------------------------------------
+
+    async def _verify_turn(self, case: MailCase, held: HeldGame) -> None:
+        """Checks that the turn still goes on for which the token of a mail was made, if it names one.
+
+        DNS may have been asked since the game was read. Whoever has a key of their own, and another mail process, may
+        have ended the turn meanwhile; what the mail orders could be done on a later one too. Raises `ConflictError`.
+        """
+        seq, course = case.fields.seq, held.refereed.course
+        if seq is not None and answered_by(await self._store.lines(case.fields.game, seq), seq) is not None:
+            raise ConflictError(course.setup.game, seq=course.seq, head=course.head)
 
     async def signer(self, key: str) -> PrivateKey:
         """Returns a held key."""
