@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.audit.log_audit import audit
+from hkoji.game.held_keys import SeatGrade
 from hkoji.game.time_control import DAY
 from hkoji.log.line import format_log
 from tests.support.mail.list_world import list_world, unread
@@ -63,6 +64,9 @@ def test_a_gift_by_mail_is_signed_with_its_mail_and_goes_into_the_log(table: Mai
     assert str(gift["mail"]["commit"]) in {each.commit for each in kept}  # type: ignore[index, call-overload] # JSON
     report = audit(format_log(table.alice.lines(table.game)))
     assert not report.findings
+    # The mail is bob's: it says nothing of alice, who has her own key.
+    assert report.grades == {"alice": SeatGrade.OWN, "bob": SeatGrade.WORD}
+    assert set(table.alice.course(table.game).setup.by_mail) == {"bob"}
 
 
 def test_the_same_gift_processed_again_is_one_gift_also_after_it_was_used(table: MailTable) -> None:

@@ -158,7 +158,7 @@ class Credit(_CreditFields, EntryBody):
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Changes nothing but the clock, and what is known of who has given the time."""
-        played = course.clock.pace.seat if course.clock else None
+        played = course.clock.seat if course.clock else None
         if self.gift is None or self.gift.mail is None or played is None:
             return course, ()
         return course._replace(setup=course.setup.weaken(1 - played, self.gift.mail)), ()
