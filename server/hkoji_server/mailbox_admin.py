@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from hkoji.errors import ForbiddenError, IllegalError, NotFoundError
 from hkoji.log.private_key import PrivateKey
-from hkoji.mail.letters.facts import ConfirmWhat
+from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.held_players import HeldPlayers

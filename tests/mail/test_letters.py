@@ -38,12 +38,12 @@ from hkoji.mail.letters.facts import (
     NotUnderstoodFacts,
     OnRecordFacts,
     OverFacts,
-    SeatFacts,
     SettingFacts,
     ShowFacts,
     TurnFacts,
     TurnOverFacts,
 )
+from hkoji.mail.letters.game_facts import SeatFacts
 from hkoji.mail.letters.page import RULE, TIE, WIDTH, fold, harmless, wrapped
 from hkoji.mail.letters.writing import WRITERS
 from hkoji.mail.order_types import OrderFault, OrderKind

@@ -11,20 +11,17 @@ from hkoji.game.position import Position, action_of, read_position
 from hkoji.game.replay import replay
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters import LetterHeaders
+from hkoji.mail.letters.confirmation_facts import ConfirmedFacts, ConfirmFacts, ConfirmWhat, LeftFacts, NameTakenFacts
 from hkoji.mail.letters.facts import (
     AnnulFacts,
     AskedBackFacts,
     AskedWhy,
     CalledOffFacts,
     CodeFacts,
-    ConfirmedFacts,
-    ConfirmFacts,
-    ConfirmWhat,
     DeclinedFacts,
     EvidenceFacts,
     Facts,
     FirstCountsFacts,
-    GameRow,
     GamesFacts,
     GaveFacts,
     GivenFacts,
@@ -32,18 +29,15 @@ from hkoji.mail.letters.facts import (
     InvitationFacts,
     JoinedFacts,
     LastTodayFacts,
-    LeftFacts,
     LockedFacts,
     LogFacts,
     ManyFacts,
     MovesFacts,
-    NameTakenFacts,
     NotUnderstoodFacts,
     OnRecordFacts,
     OverFacts,
     ReminderFacts,
     RulesFacts,
-    SeatFacts,
     SettingFacts,
     ShowFacts,
     StartedFacts,
@@ -53,6 +47,7 @@ from hkoji.mail.letters.facts import (
     UnreadableFacts,
     WelcomeFacts,
 )
+from hkoji.mail.letters.game_facts import GameRow, SeatFacts
 from hkoji.mail.order_types import OrderFault
 from hkoji.mail.orders import read_orders
 from hkoji.manual.rules_pages import page

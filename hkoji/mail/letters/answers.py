@@ -14,12 +14,12 @@ from hkoji.mail.letters.facts import (
     LastTodayFacts,
     NotUnderstoodFacts,
     OnRecordFacts,
-    SeatFacts,
     TurnFacts,
     TurnOverFacts,
     UnreadableFacts,
     WelcomeFacts,
 )
+from hkoji.mail.letters.game_facts import SeatFacts
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import Block, LetterDraft, command, harmless, paragraph, sentences, typed
 from hkoji.mail.letters.times import length, moment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hkoji.mail.letters.facts import ConfirmedFacts, ConfirmFacts, ConfirmWhat, LeftFacts, NameTakenFacts
+from hkoji.mail.letters.confirmation_facts import ConfirmedFacts, ConfirmFacts, ConfirmWhat, LeftFacts, NameTakenFacts
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import Block, LetterDraft, command, paragraph, sentences, typed
 from hkoji.mail.letters.shown import listed, show_again

@@ -14,9 +14,9 @@ from hkoji.mail.letters.facts import (
     InvitationFacts,
     JoinedFacts,
     OverFacts,
-    SeatFacts,
     TurnFacts,
 )
+from hkoji.mail.letters.game_facts import SeatFacts
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.letter import Attachment
 from hkoji.mail.letters.page import Block, LetterDraft, command, items, paragraph, sentences, typed

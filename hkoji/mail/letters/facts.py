@@ -1,4 +1,4 @@
-"""What letters say, as values: a class for each kind of letter.
+"""What letters say, as values: a class for each kind of letter. Those of confirmations are in `confirmation_facts`.
 
 The caller has read everything from the log, the mailbox and the clock; the time now is a fact too. Positions are those
 of the reader's seat, so a letter cannot show what its reader does not know. Times are texts of the log, and lengths
@@ -11,33 +11,9 @@ from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock_reading import ClockReading
-from hkoji.game.position import Position
+from hkoji.mail.letters.confirmation_facts import ConfirmedFacts, ConfirmFacts, LeftFacts, NameTakenFacts
+from hkoji.mail.letters.game_facts import GameRow, SeatFacts
 from hkoji.rules.protocol import Ruleset
-
-
-class SeatFacts(NamedTuple):
-    """A game as the reader knows it, now.
-
-    `position` is that of the reader's seat (`read_position`), and `clock` that of the game's last entry (`read_clock`).
-    With `cards` False the letter shows no cards. `held` says that the service signs for the reader, `opponent_held`
-    that it signs for the other seat. `silent` and `opponent_silent` are the times since which letters to the reader
-    and to the other player do not arrive, None if they do. With `signs` False the service can sign nothing for the
-    reader's seat: the key that it holds is revoked if `held`, or else the reader's own key is the only one. `own` says
-    that the reader has a key of their own now, which is to take the place of that one.
-    """
-
-    position: Position
-    clock: ClockReading
-    now: str
-    cards: bool = True
-    held: bool = True
-    opponent_held: bool = False
-    silent: str | None = None
-    opponent_silent: str | None = None
-    signs: bool = True
-    own: bool = False
-
 
 # --- events -----------------------------------------------------------------------------------------------------------
 
@@ -241,19 +217,6 @@ class RulesFacts(NamedTuple):
     seat: SeatFacts | None = None
 
 
-class GameRow(NamedTuple):
-    """A game in a list: its id, the opponent (None while there is none), the ruleset's name, and until when.
-
-    `mine` says that the reader owes the next entry; `deadline` is that of whoever owes it.
-    """
-
-    game: str
-    opponent: str | None
-    ruleset: str
-    mine: bool
-    deadline: str | None = None
-
-
 class GamesFacts(NamedTuple):
     """The reader's running games, for `games`."""
 
@@ -358,73 +321,6 @@ class GaveFacts(NamedTuple):
 
     seat: SeatFacts
     seconds: int
-
-
-class ConfirmWhat(StrEnum):
-    """What the owner of a mailbox confirms with `yes`. None of it enters anything into a log."""
-
-    ON = "on"
-    """Letters, and perhaps orders, of a player with a key of their own come and go by the mailbox."""
-    REGISTER = "register"
-    """The owner gets the name that they have asked for."""
-    MOVE = "move"
-    """The mailbox becomes that of a player who has played by mail from another one."""
-    SILENCE = "silence"
-    """The owner is still there, after a long time without a mail."""
-    UNLOCK = "unlock"
-    """The mailbox is unlocked, which its owner has locked."""
-
-
-class ConfirmFacts(NamedTuple):
-    """Something is done once the reader answers `yes`, until `until`.
-
-    `orders` says for `ConfirmWhat.ON` whether mails are orders too. `seat` is the game about whose turn the reader
-    would have got a letter, for `ConfirmWhat.SILENCE` only; its cards are not shown.
-    """
-
-    what: ConfirmWhat
-    name: str
-    origin: str
-    until: str
-    now: str
-    orders: bool = False
-    seat: SeatFacts | None = None
-
-
-class ConfirmedFacts(NamedTuple):
-    """The reader has confirmed something.
-
-    `commands` is the reader's command address, and `salt` that of the certificate for `mailbox`, if that is new.
-    `rows` are the reader's running games.
-    """
-
-    what: ConfirmWhat
-    name: str
-    origin: str
-    now: str
-    mailbox: str = ""
-    commands: str = ""
-    salt: str = ""
-    rows: tuple[GameRow, ...] = ()
-    orders: bool = False
-
-
-class NameTakenFacts(NamedTuple):
-    """The name for which the owner of a mailbox has asked is somebody else's. `address` is where to ask again.
-
-    An empty name stands for one that nobody could have.
-    """
-
-    name: str
-    origin: str
-    address: str
-
-
-class LeftFacts(NamedTuple):
-    """The last letter to a mailbox that `name` has left for another one."""
-
-    name: str
-    origin: str
 
 
 class ManyFacts(NamedTuple):

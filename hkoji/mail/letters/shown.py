@@ -8,19 +8,18 @@ from typing import Final
 from hkoji.mail.letters.events import how_to_check, log_attachment
 from hkoji.mail.letters.facts import (
     EvidenceFacts,
-    GameRow,
     GamesFacts,
     HelpFacts,
     LockedFacts,
     LogFacts,
     MovesFacts,
     RulesFacts,
-    SeatFacts,
     SettingFacts,
     ShowFacts,
     StartedFacts,
     StoppedFacts,
 )
+from hkoji.mail.letters.game_facts import GameRow, SeatFacts
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.letter import Attachment
 from hkoji.mail.letters.page import Block, LetterDraft, command, items, paragraph, rows, sentences, typed, words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from hkoji.mail.letters import answers, confirmations, events, own_keys, shown, turn_words
+from hkoji.mail.letters import answers, confirmation_facts, confirmations, events, own_keys, shown, turn_words
 from hkoji.mail.letters import facts as all_facts
 from hkoji.mail.letters.facts import Facts, ManyFacts, OneLetter
 from hkoji.mail.letters.game_words import GameWords
@@ -45,10 +45,10 @@ WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: ea
     all_facts.StoppedFacts: shown.stopped,
     all_facts.StartedFacts: shown.started,
     all_facts.LockedFacts: shown.locked,
-    all_facts.ConfirmFacts: confirmations.confirm,
-    all_facts.ConfirmedFacts: confirmations.confirmed,
-    all_facts.NameTakenFacts: confirmations.name_taken,
-    all_facts.LeftFacts: confirmations.left,
+    confirmation_facts.ConfirmFacts: confirmations.confirm,
+    confirmation_facts.ConfirmedFacts: confirmations.confirmed,
+    confirmation_facts.NameTakenFacts: confirmations.name_taken,
+    confirmation_facts.LeftFacts: confirmations.left,
 }
 """What writes each kind of letter, by the class of its facts."""
 

@@ -11,21 +11,18 @@ from hkoji.game.entry_kinds import parse_body
 from hkoji.game.position import action_of
 from hkoji.log.line import format_log
 from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.letters.confirmation_facts import ConfirmedFacts, ConfirmWhat, LeftFacts
 from hkoji.mail.letters.facts import (
     AskedBackFacts,
     AskedWhy,
     CalledOffFacts,
     CodeFacts,
-    ConfirmedFacts,
-    ConfirmWhat,
     EvidenceFacts,
     FirstCountsFacts,
-    GameRow,
     GamesFacts,
     GaveFacts,
     HelpFacts,
     InvitationFacts,
-    LeftFacts,
     LockedFacts,
     LogFacts,
     MovesFacts,
@@ -33,7 +30,6 @@ from hkoji.mail.letters.facts import (
     OneLetter,
     OnRecordFacts,
     RulesFacts,
-    SeatFacts,
     SettingFacts,
     ShowFacts,
     StartedFacts,
@@ -43,6 +39,7 @@ from hkoji.mail.letters.facts import (
     UnreadableFacts,
     WelcomeFacts,
 )
+from hkoji.mail.letters.game_facts import GameRow, SeatFacts
 from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell

@@ -16,10 +16,9 @@ from hkoji.game.entry_kinds import Lapse, parse_body
 from hkoji.game.time_control import DAY
 from hkoji.log.line import format_log
 from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.letters.confirmation_facts import ConfirmFacts, ConfirmWhat, NameTakenFacts
 from hkoji.mail.letters.facts import (
     AnnulFacts,
-    ConfirmFacts,
-    ConfirmWhat,
     DeclinedFacts,
     Facts,
     GivenFacts,
@@ -27,7 +26,6 @@ from hkoji.mail.letters.facts import (
     JoinedFacts,
     LastTodayFacts,
     ManyFacts,
-    NameTakenFacts,
     OneLetter,
     OverFacts,
     ReminderFacts,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from hkoji.mail.letters.facts import ConfirmWhat
+from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.mail.order_types import OrderKind
 from hkoji.messages.text import tell
 from hkoji_server.service.confirmations import is_silent, what_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from hkoji.mail.letters.facts import GameRow, SeatFacts
+from hkoji.mail.letters.game_facts import GameRow, SeatFacts
 from hkoji_server.service.seat_games import SeatGame
 from hkoji_server.store.contract import GameSummary, Query, Store
 from hkoji_server.store.mail_values import Mailbox

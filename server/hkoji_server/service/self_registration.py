@@ -12,7 +12,7 @@ from typing import Final
 from hkoji.errors import ExistsError, ForbiddenError, IllegalError, MalformedError, TooManyError, UnreadableMailError
 from hkoji.log.canonical import is_name
 from hkoji.mail.dkim_rules import judge_dkim, key_names
-from hkoji.mail.letters.facts import ConfirmWhat
+from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
 from hkoji.mail.order_types import OrderFault, OrderKind

@@ -9,7 +9,8 @@ import pytest
 
 from hkoji.game.course import Stage
 from hkoji.mail.letters import LetterHeaders, compose, write_letter
-from hkoji.mail.letters.facts import Facts, MovesFacts, SeatFacts, TurnFacts
+from hkoji.mail.letters.facts import Facts, MovesFacts, TurnFacts
+from hkoji.mail.letters.game_facts import SeatFacts
 from hkoji.mail.message import read_text
 from hkoji.mail.order_types import OrderFault, OrderKind
 from hkoji.mail.orders import read_orders
