@@ -16,32 +16,28 @@ from hkoji.client.held_seats import verify_host
 from hkoji.client.identity import Identity
 from hkoji.client.invite_link import own_code, refuse_without_link, verify_link
 from hkoji.client.kept_game import KeptGame, read_kept
+from hkoji.client.seat_key import SeatKey
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
     ConflictError,
-    ForbiddenError,
     GameOverError,
     IllegalError,
     NetworkError,
-    RevokedError,
     StorageError,
     TrustError,
 )
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import SERVER_V1
-from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import Position, action_of
 from hkoji.game.submission import Submission, draft_move
 from hkoji.game.summary import time_of_record
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.log.link_key import link_key
-from hkoji.log.public_key import PublicKey
-from hkoji.log.statement import proof_message
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 
@@ -81,6 +77,7 @@ class ClientGame:
         self._say = say
         self.record: Final = VerifiedLog(vault, service, identity, say)
         self._sender: Final = EntrySender(vault, service, identity, self.record, say)
+        self._seat_key: Final = SeatKey(vault, service, identity, self.record, self._sender, say)
         self._delegation: Final = Delegation(vault, service, identity, self._sender, say)
         self.time: Final = TimeKeeper(self.record, service, self._sender, say)
 
@@ -161,7 +158,9 @@ class ClientGame:
         return position
 
     def _settled(self) -> Position:
-        known = self._bring_key(self.record.refresh())
+        known = self.record.refresh()
+        if self._seat_key.bring(known):
+            known = self._fresh()
         if self._delegation.bring(known):
             known = self._fresh()
         course, seat = known.position.course, known.seat
@@ -179,56 +178,6 @@ class ClientGame:
             return known.position
         self._sender.post(course, entry_kinds.Seed(entropy))
         return self._fresh().position
-
-    def _bring_key(self, known: KnownGame) -> KnownGame:
-        """Replaces an earlier or lost key of the player by the new one, if the player owes the next entry."""
-        position, course, seat = known.position, known.position.course, known.seat
-        if self._identity is None or seat is None or course.actor != seat:
-            return known
-        old, new = course.setup.keys[seat], self._sender.my_key()
-        if old is None or old == new:
-            return known
-        here, signed = self._identity.signs_for(old), bool(self.vault.signed(course.seq + 1))
-        # Directly after a rekey no other one may follow, only the service's revoke.
-        signs = here and not signed and not course.rekeyed
-        if not signs and not self._is_revoked(old):
-            if signed or not here:
-                self._say(_why_kept(position.short, old, here=here))
-            return known
-        from hkoji.log import sshsig
-
-        message = proof_message(
-            game=course.setup.game,
-            key=new,
-            name=self._identity.name,
-            old=old,
-            prev=course.head,
-            seq=course.seq + 1,
-        )
-        proof = self._identity.signer_of(new).sign(sshsig.REKEY, message)
-        if signs:
-            try:
-                self._sender.post(course, Rekey(new, old, proof))
-            except ForbiddenError as error:
-                if error.code != RevokedError.code:
-                    raise
-                self._recover_seat(known, proof)
-        else:
-            self._recover_seat(known, proof)
-        self._say(tell("game {short} has your new key now: {key}", short=position.short, key=new.fingerprint))
-        return self._fresh()
-
-    def _is_revoked(self, key: PublicKey) -> bool:
-        """Returns whether the service has revoked an earlier key of the player: then nothing that it signed counts."""
-        found = self.service.player(self._sender.player().name)
-        return any(each.key == key and each.revoked for each in found.earlier)
-
-    def _recover_seat(self, known: KnownGame, proof: bytes) -> None:
-        lines = self.service.recover_seat(self.vault.game, proof)
-        last = known.lines[-1].entry.seq
-        new = tuple(line for line in lines if line.entry.seq > last)
-        with self.record.refusals.kept_if_refused(known.lines, lines):
-            self.record.accept(known, new, None)
 
     # --- own entries ----------------------------------------------------------------------------------------------
 
@@ -453,21 +402,6 @@ class ClientGame:
 def _choose(position: Position, notation: str) -> str:
     short = position.short
     return position.choose(notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}", join=f"hkoji join {short}")
-
-
-def _why_kept(short: str, old: PublicKey, *, here: bool) -> str:
-    """Returns why a game keeps an earlier key, although its player could change it now."""
-    if here:
-        return tell(
-            "game {short} keeps your earlier key for now: a new one would invalidate your signed move there",
-            short=short,
-        )
-    return tell(
-        "game {short} still names your earlier key {key}, which is not here: look at the game once on the machine "
-        "that has it",
-        short=short,
-        key=old.fingerprint,
-    )
 
 
 def refuse_chosen_cards(course: Course) -> None:
