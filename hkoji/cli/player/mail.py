@@ -98,10 +98,6 @@ def _in_use(channel: PlayerChannel) -> str:
     )
 
 
-def _ids(games: list[_Delegated]) -> str:
-    return ", ".join(each.game[:8] for each in games)
-
-
 def _mailbox(client: Client) -> OwnMailbox:
     return OwnMailbox(client.service(), client.identity.name)
 

@@ -16,6 +16,8 @@ from hkoji.mail.mail_commitment import Purpose, token_digest
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox, ReplyToken
 
+_LETTERS: Final = "letters"
+"""What marks the row of a game's letters among the rows of tokens."""
 _REMEMBERED: Final = 20
 """How many letters of a game to a mailbox are remembered."""
 
@@ -33,11 +35,6 @@ def thread_id(game: str, own: OwnAddress) -> str | None:
     return f"<hkoji.{game}@{own.host}>" if game else None
 
 
-def last_mail(mailbox: Mailbox, game: str, message_id: str, now: str) -> ReplyToken:
-    """Returns what is kept of the last mail of a player in a game."""
-    return _kept("mail", mailbox, game, now, {"id": message_id})
-
-
 class LetterThreads:
     """Finds the ids of letters. `own` is the service's address."""
 
@@ -47,53 +44,48 @@ class LetterThreads:
 
     async def knows(self, mailbox: Mailbox, game: str, event: str, seq: int) -> bool:
         """Returns whether the letter of an outbox row has been rendered before."""
-        return f"{event}.{seq}" in (await self._read("letters", mailbox, game)).get("sent", {})
+        row = await self._store.reply(_digest(mailbox, game))
+        return row is not None and f"{event}.{seq}" in json.loads(row.answers).get("sent", {})
 
     async def ids(
         self, mailbox: Mailbox, game: str, event: str, seq: int, token: str, now: str, *, answers: str | None
     ) -> LetterIds:
         """Returns the ids of the letter of an outbox row, always the same.
 
-        `answers` is the id of the mail that it answers. A letter that answers no mail stands behind the player's last
-        mail in the game, or else our last letter.
+        `answers` is the id of the mail that it answers. A letter that answers no mail stands behind our last letter.
         """
         key, message_id = f"{event}.{seq}", self._own.message_id(event, seq, token)
-        previous = answers or (await self._read("mail", mailbox, game)).get("id")
-        await self._store.add_reply(_kept("letters", mailbox, game, now, {}))
+        await self._store.add_reply(_kept(mailbox, game, now, {}))
         while True:
-            row = await self._store.reply(_digest("letters", mailbox, game))
+            row = await self._store.reply(_digest(mailbox, game))
             if row is None:  # the mailbox has been erased
-                return LetterIds(message_id, now, previous or None)
+                return LetterIds(message_id, now, answers or None)
             kept: dict[str, Any] = json.loads(row.answers)  # Any: JSON
             sent: dict[str, list[str]] = kept.get("sent", {})
             if key in sent:
                 message_id, at, before = sent[key]
                 return LetterIds(message_id, at, before or None)
-            before = previous or kept.get("last", "")
+            before = answers or kept.get("last", "")
             sent = dict([*sent.items(), (key, [message_id, now, before])][-_REMEMBERED:])
-            new = _kept("letters", mailbox, game, now, {"sent": sent, "last": message_id})
+            new = _kept(mailbox, game, now, {"sent": sent, "last": message_id})
             # Another process may render the same letter, or another one of this game. The first one counts.
             if await self._store.change_reply(replace(row, answers=new.answers), row.answers):
                 return LetterIds(message_id, now, before or None)
 
-    async def _read(self, what: str, mailbox: Mailbox, game: str) -> dict[str, Any]:  # Any: JSON
-        kept = await self._store.reply(_digest(what, mailbox, game))
-        return {} if kept is None else json.loads(kept.answers)
+
+def _digest(mailbox: Mailbox, game: str) -> str:
+    return token_digest(f"{_LETTERS} {mailbox.channel} {game}")
 
 
-def _digest(what: str, mailbox: Mailbox, game: str) -> str:
-    return token_digest(f"{what} {mailbox.channel} {game}")
-
-
-def _kept(what: str, mailbox: Mailbox, game: str, now: str, value: dict[str, Any]) -> ReplyToken:  # Any: JSON
+def _kept(mailbox: Mailbox, game: str, now: str, value: dict[str, Any]) -> ReplyToken:  # Any: JSON
     made = ReplyToken(
-        digest=_digest(what, mailbox, game),
+        digest=_digest(mailbox, game),
         channel=mailbox.channel,
         name=mailbox.name,
         game=game,
         seq="",
         purpose=Purpose.GAME.value,
-        about=what,
+        about=_LETTERS,
         made=now,
     )
     # JSON keeps the order of the letters, so the keys are not sorted.

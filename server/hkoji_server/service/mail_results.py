@@ -29,7 +29,6 @@ class AnswerKind(StrEnum):
     ON_RECORD = "on record"
     WELCOME = "welcome"
     DECLINED = "declined"
-    OPENED = "opened"
     CALLED_OFF = "called off"
     GAVE = "gave"
     """The player has given the opponent time, `seconds`."""
