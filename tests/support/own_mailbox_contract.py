@@ -93,3 +93,22 @@ class OwnMailboxContract:
         assert run(store.held_key(box.held_key)) is not None
         run(store.add_player(Player("dora", key_text(201), FIRST, "text", "sig")))
         run(store.ask_mailbox(asked(94, name="dora")))
+
+    @pytest.mark.parametrize("revoked", [False, True])
+    def test_whoever_wants_no_letters_is_not_asked_again_when_the_channel_is_removed(
+        self, store: Store, revoked: bool
+    ) -> None:
+        with_mailbox(store)
+        box = run(store.ask_mailbox(asked()))
+        run(store.change_mailbox(replace(box, state="blocked")))
+        if revoked:
+            run(store.revoke_key(RetiredKey(key_text(200), "alice", SECOND, revoked=True)))
+        else:
+            assert run(store.remove_channel("alice", box.channel))
+        assert run(store.channels("alice")) == ()
+        letters = len(outbox(store))
+        run(store.add_player(Player("dora", key_text(201), FIRST, "text", "sig")))
+        for again in (asked(94), asked(95, name="dora")):
+            with pytest.raises(ForbiddenError):
+                run(store.ask_mailbox(again))
+        assert len(outbox(store)) == letters

@@ -94,7 +94,7 @@ def make_channels_router(players: Players, channels: Channels, mailboxes: OwnMai
         box = own.mailbox
         return {
             **plain(channel, box.address),
-            "confirmed": None if box.state == "asked" else box.since,
+            "confirmed": None if box.state in ("asked", "blocked") else box.since,
             "off": box.paused,
             "orders": box.orders,
             "certificate": own.certificate.to_json(),

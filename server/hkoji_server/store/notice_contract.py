@@ -123,7 +123,10 @@ class NoticeStore(Protocol):
         """Replaces the settings of a channel. Returns False if there is none."""
 
     async def remove_channel(self, player: str, channel: str) -> bool:
-        """Removes a channel of the player and what was to be sent to it. Returns False if there is none."""
+        """Removes a channel of the player and what was to be sent to it. Returns False if there is none.
+
+        A mailbox whose owner wants no letters stays blocked.
+        """
 
     # --- the outbox -----------------------------------------------------------------------------------------------
 

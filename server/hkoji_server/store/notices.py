@@ -34,6 +34,8 @@ KEY: Final = ("game", "seq", "event", "channel")
 """The key of the outbox."""
 RENEWED: Final = ("kind", "due", "not_before", "tries")
 """The columns that a notice takes over that is written anew."""
+_WANTS_NONE: Final = "blocked"
+"""The state of a mailbox whose owner was asked, and wants no letters."""
 
 
 # --- channels ---------------------------------------------------------------------------------------------------------
@@ -99,9 +101,13 @@ def remove_channels(connection: Connection, player: str) -> None:
 
 
 def _remove_rest(connection: Connection, channel: str) -> None:
-    """Removes what was to be sent to a channel that is removed; of a mailbox also what makes it one."""
-    for table in (OUTBOX, MAILBOX, REPLY, BOUNCE):
+    """Removes what was to be sent to a channel that is removed; of a mailbox also what makes it one.
+
+    That its owner wants no letters stays: whoever has named it could else remove it, and have them asked again.
+    """
+    for table in (OUTBOX, REPLY, BOUNCE):
         connection.execute(delete(table).where(table.c.channel == channel))
+    connection.execute(delete(MAILBOX).where(MAILBOX.c.channel == channel, MAILBOX.c.state != _WANTS_NONE))
 
 
 def _own(player: str, channel: str) -> tuple[ColumnElement[bool], ...]:
