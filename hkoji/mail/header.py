@@ -158,7 +158,10 @@ def _addresses_in(fields: Iterable[MailField], name: str) -> Iterator[str]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
-    """Yields kind and text of what a list of addresses consists of, without spaces and comments."""
+    """Yields kind and text of what a list of addresses consists of, without spaces and comments.
+
+    A comment that is not closed is yielded at the end as one bracket.
+    """
     depth = 0
     place = 0
     while place < len(text):
@@ -173,3 +176,5 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         place = token.end()
         if token.lastgroup != "space":
             yield token.lastgroup, token[0]
+    if depth:
+        yield "other", "("

@@ -111,6 +111,12 @@ def test_no_display_name_makes_another_sender(before: str, after: str) -> None:
     assert sender in (None, "eve@evil.example")
 
 
+@pytest.mark.parametrize("opened", ["(eve@evil.example", "(eve@evil.example\\)", "((eve) @evil.example", "(eve\\"])
+def test_a_comment_that_is_not_closed_leaves_no_sender(opened: str) -> None:
+    for sender in (f"bob@example.org {opened}", f"Bob <bob@example.org> {opened}", f"bob@example.org (x) {opened}"):
+        assert read_header(plain("2bc\n", sender=sender)).sender is None
+
+
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters='"\\'), max_size=30))
 def test_every_quoted_name_leaves_the_address(name: str) -> None:
     assert read_header(plain("2bc\n", sender=f'"{name}" <bob@example.org>')).sender == BOB

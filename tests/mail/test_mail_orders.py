@@ -78,6 +78,28 @@ def test_another_address_is_asked_back_at_the_registered_one_at_most_twice(table
 
 
 @pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("your prize waits", ()),
+        ("new hanamikoji prize prize@evil.example", ()),
+        ("accept", ()),
+        ("2bc", ("Content-Type: text/plain; charset=prize",)),
+    ],
+)
+def test_words_of_another_address_that_can_be_no_order_stand_in_no_letter(
+    table: MailTable, words: str, fields: tuple[str, ...]
+) -> None:
+    before = table.head()
+    assert table.send(words, sender="prize@evil.example", fields=fields) == "unreadable"
+    (letter,) = table.answers()
+    assert letter.field("To") == "bob@example.org"
+    assert "It came from another address than yours." in letter.text
+    assert "prize" not in letter.text
+    assert words not in letter.text
+    assert table.head() == before
+
+
+@pytest.mark.parametrize(
     "fields",
     [
         ("From: eve@evil.example",),
@@ -221,7 +243,7 @@ def test_no_letter_has_a_link_that_somebody_has_put_into_a_mail(table: MailTable
     table.world.take(b"\r\n".join(fields) + b"\r\n\r\n" + text, table.to)
     assert table.result()["answer"] == "unreadable"
     (letter,) = table.answers()
-    assert "evil?com" in letter.text
+    assert ("evil?com" in letter.text) is (sender != EVE)
     assert "evil.com" not in letter.text
     assert "://" not in letter.text
 

@@ -147,6 +147,9 @@ class MailOrders:
             return MailOutcome([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT)
         outcome = await self._obey(case, sender)
         if sender is MailSender.OTHER:
+            if any(each.kind is AnswerKind.NOT_DONE or each.kind is AnswerKind.UNREADABLE for each in outcome.parts):
+                # The player has not written that, and a letter of the service would bring them a stranger's words.
+                outcome.parts = [part(AnswerKind.UNREADABLE, reason=_ANOTHER_ADDRESS)]
             outcome.counts[_OTHERS] = said.get(_OTHERS, 0) + 1
         return outcome
 
@@ -299,6 +302,7 @@ _OF_ASKED: Final = (OrderKind.YES, OrderKind.STOP, OrderKind.NOT_ME, OrderKind.H
 _ONLY_YES: Final = tell("this letter is answered with yes, or stop")
 _WRONG_LETTER: Final = tell("this cannot be ordered in answer to that letter")
 _COMMANDS_ONLY: Final = tell("games are begun at your command address; to get another one, write: new address")
+_ANOTHER_ADDRESS: Final = tell("it came from another address than yours")
 _NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
 
 
