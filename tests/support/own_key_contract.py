@@ -160,6 +160,23 @@ class OwnKeyContract:
             run(store.recover(own(), "code", SECOND))
         assert run(store.retired(box.held_key)) is None
 
+    def test_what_is_erased_leaves_nothing_of_a_mailbox_that_was_moved_from(self, store: Store) -> None:
+        box = with_mailbox(store)
+        new = Mailbox("channel-9", "bob", "bob@example.net", "", "en", "asked", FIRST, confirm="move.9")
+        asked = run(store.ask_mailbox(AskedMailbox(new, "{}", None)))
+        number = run(store.add_incoming(mail(asked, 1))).number
+        assert number is not None
+        certificate = KeptCertificate(f'{{"at":"{SECOND}"}}', box.held_key, new.address, "5a")
+        assert run(
+            store.close_incoming(number, "{}", move=MailboxMove(box.channel, asked.channel, certificate, SECOND))
+        )
+        assert run(store.erase_mailbox(box.channel))
+        assert [(each.mailbox, each.salt) for each in run(store.certificates(box.held_key))] == [("", "")] * 2
+        assert [run(store.mailbox_at(each)) for each in ("bob@example.org", "bob@example.net")] == [None, None]
+        left = run(store.incoming(number))
+        assert left is not None
+        assert (left.name, left.message_id) == ("", "")
+
     def test_a_locked_mailbox_leaves_the_operators_code(self, store: Store) -> None:
         box = with_mailbox(store)
         run(store.revoke_key(RetiredKey(box.held_key, "bob", SECOND, revoked=True)))

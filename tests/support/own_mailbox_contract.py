@@ -9,6 +9,8 @@ from hkoji_server.store.contract import Player, RetiredKey, Store
 from hkoji_server.store.mail_values import AskedMailbox, KeptCertificate, KeptHeldKey, Mailbox
 
 from hkoji.errors import ForbiddenError
+from hkoji.game.clock import add_seconds
+from hkoji.game.time_control import DAY
 from tests.support.loops import run
 from tests.support.mail_contract import FAR, add_mailbox, key_text, outbox, token, with_mailbox
 from tests.support.time_contract import FIRST, SECOND
@@ -112,3 +114,17 @@ class OwnMailboxContract:
             with pytest.raises(ForbiddenError):
                 run(store.ask_mailbox(again))
         assert len(outbox(store)) == letters
+
+    def test_a_mailbox_whose_owner_has_not_answered_is_removed_when_that_counts_no_more(self, store: Store) -> None:
+        with_mailbox(store)
+        box = run(store.ask_mailbox(asked()))
+        registers = asked(91, "carol@example.org", "carol")
+        carol = replace(registers.mailbox, confirm="register.91")
+        registers = replace(registers, by="carol@example.org", mailbox=carol)
+        run(store.ask_mailbox(registers))
+        for days, there in ((364, True), (366, False)):
+            now = add_seconds(FIRST, days * DAY)
+            run(store.remove_old_mail(now, spent_before=FIRST, ended_before=FIRST, most=100))
+            for channel in (box.channel, registers.mailbox.channel):
+                assert (run(store.mailbox(channel)) is not None) is there
+        assert run(store.channels("alice")) == ()

@@ -240,15 +240,18 @@ def erase(connection: Connection, channel: str) -> bool:
     box = held(connection, channel)
     if box is None:
         return False
-    address = box.address.lower()
+    # Also what is left of a mailbox that the player has moved from, and of one that was never confirmed.
+    address, keys = box.address.lower(), select(HELD_KEY.c.key).where(HELD_KEY.c.name == box.name)
     connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.address == address))
-    connection.execute(update(CERTIFICATE).where(CERTIFICATE.c.mailbox == address).values(mailbox="", salt=""))
+    certified = or_(CERTIFICATE.c.mailbox == address, CERTIFICATE.c.key.in_(keys))
+    connection.execute(update(CERTIFICATE).where(certified).values(mailbox="", salt=""))
     # The rows stay, so that no number is used twice.
     gone = {"raw": b"", "name": "", "channel": "", "message_id": "", "reply": None, "state": "done", "result": ""}
-    connection.execute(update(INCOMING).where(INCOMING.c.channel == channel).values(gone))
+    theirs = or_(INCOMING.c.channel == channel, INCOMING.c.name == box.name)
+    connection.execute(update(INCOMING).where(theirs).values(gone))
     connection.execute(delete(EVIDENCE).where(EVIDENCE.c.name == box.name))
     others = select(MAILBOX.c.channel).where(MAILBOX.c.name == box.name, MAILBOX.c.state.in_(("asked", "moved")))
-    for (other,) in connection.execute(others).all():  # of the same player, before or after a move
+    for (other,) in connection.execute(others).all():
         forget(connection, other)
     forget(connection, channel)
     return True
@@ -312,7 +315,9 @@ def add_letter(connection: Connection, game: str, seq: int, event: str, channel:
 
 
 def remove_old(connection: Connection, now: str, most: int) -> int:
-    """Removes attempts that do not count any more, and mailboxes that were only invited, with no attempt that counts.
+    """Removes attempts that do not count any more, and mailboxes with no attempt that counts.
+
+    These are mailboxes that were only invited, or whose owners were asked something, and have not answered.
 
     Held keys stay, since the logs of games that were opened have them.
     """
@@ -321,7 +326,8 @@ def remove_old(connection: Connection, now: str, most: int) -> int:
     for address in old:
         connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.address == address, at))
         counts = exists().where(MAIL_INVITATION.c.address == address)
-        idle = (MAILBOX.c.address == address, MAILBOX.c.state == "invited", ~standing_at(now), ~counts)
+        waits = MAILBOX.c.state.in_(("invited", "asked"))
+        idle = (MAILBOX.c.address == address, waits, ~standing_at(now), ~counts)
         channel = connection.execute(select(MAILBOX.c.channel).where(*idle)).scalar()
         if channel is not None:
             forget(connection, channel)
