@@ -10,6 +10,7 @@ from typing import Final
 
 from hkoji.errors import NotationError, UnreadableMailError, UsageError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.time_control import parse_duration, parse_time_control
 from hkoji.log.line import Line
@@ -18,6 +19,7 @@ from hkoji.mail.order_lines import order_lines
 from hkoji.mail.order_types import DEFAULT_CLOCK, MailOrder, OrderFault, OrderKind
 from hkoji.mail.orders import read_said
 from hkoji.messages.text import Text, quoted, tell
+from hkoji.rules.registry import RULESETS
 
 _NOTHING: Final = tell("the mail decides nothing")
 
@@ -79,11 +81,15 @@ class OrderedEntries:
     def _is_new(self, body: entry_kinds.Open, words: Sequence[str]) -> bool:
         game, name, _, *clock = words
         invited = body.invite.name if isinstance(body.invite, entry_kinds.Invite) else None
+        agreed = self._offer.agreement
         try:
-            control = parse_time_control(clock[0] if clock else DEFAULT_CLOCK)
+            # What no mail can order has its default.
+            ordered = Agreement(parse_time_control(clock[0] if clock else DEFAULT_CLOCK), agreed.expires)
         except UsageError:
             return False
-        return (self._offer.ruleset.to_json()["name"], invited, self._offer.agreement.clock) == (game, name, control)
+        if game not in RULESETS or self._offer.ruleset.to_json() != RULESETS[game]().to_json():
+            return False
+        return (invited, agreed) == (name, ordered)
 
 
 def _seconds(text: str) -> int | None:

@@ -11,12 +11,17 @@ import pytest
 
 from hkoji.audit.log_audit import AuditStep
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
 from hkoji.game.clock import parse_time
+from hkoji.game.entry_kinds import parse_body
 from hkoji.game.held_keys import MailGrade, SeatGrade
+from hkoji.game.time_control import parse_time_control
 from hkoji.log.line import format_log
+from hkoji.mail.claimed_mails import claimed_mails
 from hkoji.mail.mail_commitment import Purpose
 from hkoji.mail.mails_audit import MailsAudit
-from hkoji.mail.order_types import OrderFault
+from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
+from hkoji.mail.ordered_entries import OrderedEntries
 from hkoji.mail.orders import read_orders, read_said
 from hkoji.rules.registry import RULESETS
 from tests.support.mail.framed_mails import accused_by, framed
@@ -183,6 +188,19 @@ def test_statements_are_compared_too() -> None:
     convicted(given.give(60).wait(200).play(1), "something else")
     called = proved_game(2, lie=lambda mail: mail._replace(line="show") if "call" in mail.line else mail).call_off()
     convicted(called, "decides nothing")
+
+
+@pytest.mark.parametrize("rated", [False, True])
+def test_a_new_game_is_what_was_ordered_and_nothing_more(rated: bool) -> None:
+    table = proved_game(0, agreement=Agreement(parse_time_control("3d/14d"), rated=rated))
+    lines = table.lines
+    raw = table.mails[0].raw.replace(b"\r\n\r\naccept", b"\r\n\r\nnew hanamikoji bob bob@example.org")
+    body = parse_body(lines[1].entry.kind, lines[1].entry.body)
+    claim = next(claimed_mails(lines))._replace(entry=1, kinds=(OrderKind.NEW,), body=body)
+    compared = OrderedEntries(lines)
+    order = compared.order_of(raw)
+    assert isinstance(order, MailOrder)
+    assert (compared.fault_of(claim, order) is None) is not rated
 
 
 def test_cards_that_lie_face_down_are_compared_when_they_are_open() -> None:
