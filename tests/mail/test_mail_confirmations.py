@@ -215,6 +215,24 @@ def test_a_move_that_is_killed_at_its_end_is_done_once(world: ListWorld, after: 
     assert sorted(world.deliver(1)) == ["answer", "answer"]
 
 
+def test_a_move_that_is_asked_for_elsewhere_while_it_is_confirmed_is_not_said_to_be_done(world: ListWorld) -> None:
+    joined(world)
+    key = world.box("bob").held_key
+    carol, letter = ask(world, ConfirmWhat.MOVE, "bob", "carol@example.com")
+    store, close = world.store, world.store.close_incoming
+
+    async def late(*given: Any, **named: Any) -> bool:  # Any: those of the method
+        store.close_incoming = close  # type: ignore[method-assign]
+        await world.players.ask(ConfirmWhat.MOVE, "bob", "dave@example.com", "en", None)
+        return await close(*given, **named)
+
+    store.close_incoming = late  # type: ignore[method-assign]
+    carol.answer(letter, "yes")
+    assert (world.box("bob").address, last_result(world)) == ("bob@example.org", "silent")
+    assert len(world.run(store.certificates(key))) == 1
+    assert world.deliver(1) == ["confirm"]
+
+
 def test_games_before_a_move_keep_the_mailbox_that_their_log_names(world: ListWorld) -> None:
     """Mails from the new one are of the lower grade there, whatever its provider signs; in new games they are not."""
     table = MailTable(world)

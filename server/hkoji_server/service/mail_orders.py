@@ -48,6 +48,7 @@ from hkoji_server.service.seat_games import SeatGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import NO_GAME, SHUT, IncomingMail, Mailbox, MailVia, NewAnswer, ReplyToken
+from hkoji_server.store.time_contract import StaleDecisionError
 
 _OTHERS: Final = "others"
 _ODD: Final = "odd"
@@ -116,7 +117,10 @@ class MailOrders:
                 heard = max(heard or "", mail.received)
             seen = changed.dkim_seen if reply is None else dkim_seen_after(mailbox, outcome, Purpose(reply.purpose))
             outcome.mailbox = replace(changed, heard=heard, paused=None, dkim_seen=seen)
-        said = await self._close(mail, mailbox, outcome, now)
+        try:
+            said = await self._close(mail, mailbox, outcome, now)
+        except StaleDecisionError:  # the mailbox has been moved, or another one is asked for, since it was read
+            return await self.process(number)
         if mailbox.dkim_seen and outcome.mailbox is not None and not outcome.mailbox.dkim_seen:
             log.warning("a mailbox has lost its DKIM signatures: none are expected of it any more", mail=number)
         self._count(mail.via, outcome)

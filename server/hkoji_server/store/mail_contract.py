@@ -211,7 +211,8 @@ class MailStore(ArrivalStore, Protocol):
         A `code` is kept as by `add_code`, but only for a player whose valid key the service holds.
         Of `replies` that are known, `expires`, `spent` and `answers` are replaced, and the others are added. A
         `mailbox` is changed as by `change_mailbox`, which gets `was`. With `move`, another mailbox gets its address
-        first. Returns False, and changes nothing, if the mail is not `new`.
+        first. Returns False, and changes nothing, if the mail is not `new`. Raises `StaleDecisionError` if what `move`
+        names cannot be moved any more.
         """
 
     async def failed_mails(self) -> tuple[WaitingMail, ...]:

@@ -47,6 +47,7 @@ from hkoji_server.store.mail_values import (
 from hkoji_server.store.mailboxes import newest_first, read_mailbox
 from hkoji_server.store.sql_steps import SqlSteps
 from hkoji_server.store.statements import Values
+from hkoji_server.store.time_contract import StaleDecisionError
 
 
 class SqlMailStore(SqlSteps, MailStore):
@@ -194,8 +195,8 @@ class SqlMailStore(SqlSteps, MailStore):
         def work(connection: Connection) -> bool:
             if not incoming.end(connection, number, result, answers, done=True):
                 return False
-            if move is not None:
-                asked_mailboxes.move(connection, move)
+            if move is not None and not asked_mailboxes.move(connection, move):
+                raise StaleDecisionError
             for each in replies:
                 mail.add_reply(connection, each)
                 mail.change_reply(connection, each)
