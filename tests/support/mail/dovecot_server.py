@@ -163,7 +163,6 @@ def dovecot_server(certificate: Path) -> Iterator[DovecotServer]:
     finally:
         process.terminate()
         process.wait(_SECONDS)
-        shutil.copy(folder / "dovecot.log", "/tmp/h/imap-dovecot.log")
         shutil.rmtree(folder, ignore_errors=True)
 
 
