@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -184,6 +186,20 @@ def test_after_yes_from_the_new_mailbox_letters_and_orders_are_there(world: List
     world.deliver(1)
     assert (len(unread(carol)), unread(bob)) == (1, [])
     assert alice.lines(game)
+
+
+def test_what_is_erased_after_a_move_leaves_no_address_and_no_mail_of_either_mailbox(world: ListWorld) -> None:
+    joined(world)
+    carol, letter = ask(world, ConfirmWhat.MOVE, "bob", "carol@example.com")
+    carol.answer(letter, "yes")
+    assert world.run(world.store.erase_mailbox(world.box("bob").channel))
+    with closing(sqlite3.connect(world.service.data / "hkoji.sqlite3")) as database:
+        kept = "\n".join(database.iterdump())
+        mails = database.execute("SELECT name, channel, message_id, result FROM incoming").fetchall()
+    assert "bob@example.org" not in kept
+    assert "carol@example.com" not in kept
+    assert len(mails) > 1
+    assert set(mails) == {("", "", "", "")}
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -241,10 +241,11 @@ def erase(connection: Connection, channel: str) -> bool:
     if box is None:
         return False
     # Also what is left of a mailbox that the player has moved from, and of one that was never confirmed.
-    address, keys = box.address.lower(), select(HELD_KEY.c.key).where(HELD_KEY.c.name == box.name)
-    connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.address == address))
-    certified = or_(CERTIFICATE.c.mailbox == address, CERTIFICATE.c.key.in_(keys))
-    connection.execute(update(CERTIFICATE).where(certified).values(mailbox="", salt=""))
+    keys = select(HELD_KEY.c.key).where(HELD_KEY.c.name == box.name)
+    before = connection.execute(select(CERTIFICATE.c.mailbox).where(CERTIFICATE.c.key.in_(keys)))
+    addresses = {box.address.lower(), *before.scalars()}
+    connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.address.in_(addresses)))
+    connection.execute(update(CERTIFICATE).where(CERTIFICATE.c.mailbox.in_(addresses)).values(mailbox="", salt=""))
     # The rows stay, so that no number is used twice.
     gone = {"raw": b"", "name": "", "channel": "", "message_id": "", "reply": None, "state": "done", "result": ""}
     theirs = or_(INCOMING.c.channel == channel, INCOMING.c.name == box.name)
