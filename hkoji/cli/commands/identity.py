@@ -129,13 +129,15 @@ def recover(
     server: Server,
     origin: Origin = None,
     key: KeyFile = None,
-    yes: Yes = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Needed in a batch; elsewhere the code is confirmation enough.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Get your name back with a new key, after a revocation.
+    """Get your name back with a new key, by a code.
 
-    The operator of the service gives you a code, which is read from standard input. If you play by mail, a letter
-    brings one when you write own key, and the key that the service holds for you is revoked with this.
+    The code is read from standard input. After a revocation the operator of the service gives you one. If you play by
+    mail, a letter brings one when you write own key, and this command revokes the key that the service holds for you.
     """
     from hkoji.cli.player import keys
 
