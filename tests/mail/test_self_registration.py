@@ -14,6 +14,7 @@ from hkoji_server.mail.receiving import Received, Receiving
 from hkoji_server.service.self_registration import SelfRegistration
 
 from hkoji.game.time_control import DAY
+from hkoji.mail.header import read_header
 from tests.support.mail.dkim_signer import Signer
 from tests.support.mail.list_world import OWN, ListWorld, list_world, unread
 from tests.support.service import Player
@@ -163,3 +164,29 @@ def test_a_name_that_is_not_confirmed_is_free_again_after_a_day(door: Door) -> N
     world.player(DAVE).answer(letter, "yes")
     assert world.service.ask("GET", "/v1/players/dave").status == 404
     assert Player(world.service, "dave").send_registration().status in (200, 201)
+
+
+def test_strangers_with_a_slow_dns_hold_other_mails_up_for_a_short_time_only(door: Door) -> None:
+    clock, asked = [0.0], 0
+
+    async def slow(_: object) -> dict[str, tuple[bytes, ...]]:
+        nonlocal asked
+        asked, clock[0] = asked + 1, clock[0] + 6
+        return {}
+
+    registration = SelfRegistration(door.world.players, slow, elapsed=lambda: clock[0])
+    raw = SIGNER.sign(
+        f"From: {DAVE}\r\nSubject: hello\r\nDate: x\r\nMessage-ID: <1@x>\r\n\r\nregister dave\r\n".encode()
+    )
+    now = door.world.run(door.world.time.now())
+
+    def take() -> None:
+        assert not door.world.run(registration.take(raw, read_header(raw), now))
+
+    for _ in range(200):
+        take()
+    assert 6 <= clock[0] <= 30
+    clock[0] += 3600
+    before = asked
+    take()
+    assert asked == before + 1
