@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hkoji_server.service.mails_of_game import mails_of
+from hkoji_server.store.sql import SqlStore
 
 from hkoji.audit.log_audit import audit
 from hkoji.cli.exits import Exit
@@ -20,7 +21,7 @@ from hkoji.client import Home
 from hkoji.client.channels import PlayerChannels
 from hkoji.client.own_mailbox import OwnMailbox
 from hkoji.client.transport import HttpAnswer
-from hkoji.errors import IllegalError
+from hkoji.errors import IllegalError, StorageError
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Delegate, Invite, Move, Resign
 from hkoji.game.held_keys import Gateway, MailGrade, certify
@@ -551,6 +552,24 @@ def test_a_mail_for_a_turn_that_ends_while_dns_is_asked_does_nothing(table: Tabl
     assert heads == [table.course.head]
     assert table.course.actor == 0
     table.holds()
+
+
+def test_orders_that_end_while_the_service_is_killed_end_when_it_is_asked_again(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.on()
+    with monkeypatch.context() as patched:
+
+        async def killed(*_: object) -> None:
+            raise StorageError("killed")
+
+        patched.setattr(SqlStore, "revoke_key", killed)
+        assert table.alice("mail", "off").code != 0
+    assert table.alice("mail", "off").code == 0
+    box = table.world.run(table.world.store.own_mailbox("alice"))
+    assert box is not None
+    assert not box.orders
+    assert table.world.run(table.world.store.retired(box.held_key)) is not None
 
 
 def _action(legal: Sequence[str], sign: str) -> str:

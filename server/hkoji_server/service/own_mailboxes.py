@@ -153,7 +153,12 @@ class OwnMailboxes:
 
     async def _stop_orders(self, box: Mailbox) -> None:
         """Ends orders by mail at once: when it returns, no append needs one of the keys any more."""
+        # The keys come first: as long as there are orders, a client whose request has failed asks again.
+        await self._revoke_keys(box)
         await self._store.change_mailbox(replace(box, orders=False), box)
+        await self._revoke_keys(box)  # one that another request has made meanwhile
+
+    async def _revoke_keys(self, box: Mailbox) -> None:
         now = self._sources.at()
         for key in await self._store.held_keys(box.name, box.address):
             if await self._store.retired(key) is None:
