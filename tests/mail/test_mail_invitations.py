@@ -250,6 +250,16 @@ def test_a_new_game_that_cannot_be_is_refused_with_the_reason(world: ListWorld, 
     assert world.deliver(1) == ["answer"]
 
 
+def test_new_takes_no_clock_for_an_address_also_of_a_registered_player(world: ListWorld) -> None:
+    Player(world.service, "alice").register()
+    bob, commands = host(world)
+    bob.write(commands, "a game", "new hanamikoji alice 1d/2d")
+    assert json.loads(world.incoming().result)["answer"] == "not done"
+    assert world.games_of("bob") == []
+    world.deliver(1)
+    assert "stands a mail address, as in: new hanamikoji bob bob@example.org" in " ".join(unread(bob)[-1].text.split())
+
+
 def test_new_invites_a_registered_player_by_name(world: ListWorld) -> None:
     alice = Player(world.service, "alice").register()
     bob, commands = host(world)

@@ -12,6 +12,7 @@ from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY, parse_time_control
 from hkoji.log.canonical import is_name
 from hkoji.log.public_key import parse_public_key
+from hkoji.mail.addresses import is_mailbox
 from hkoji.mail.order_types import DEFAULT_CLOCK, OrderKind
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
@@ -59,6 +60,10 @@ class NewGameCommands:
             raise NotDoneError(tell("{name} cannot be a player's name", name=name))
         if name == host:
             raise NotDoneError(tell("a player cannot invite themselves"))
+        if not is_mailbox(address):  # a clock in its place would be lost without a word, also where nobody needs it
+            raise NotDoneError(
+                tell("behind the name stands a mail address, as in: new hanamikoji bob bob@example.org 3d/14d")
+            )
         await verify_host(self._store, work.mailbox)
         try:
             control = parse_time_control(rest[0] if rest else DEFAULT_CLOCK)
