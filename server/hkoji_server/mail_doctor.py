@@ -197,10 +197,11 @@ async def _records(
     keys = [each.key_name for each in signatures_of(arrived[0][1])] if arrived else []
     asked = [own.host, *dmarc_names(own.host), *dict.fromkeys(keys)]
     answers = await tools.look_up(asked)
-    found = []
     if not answers:
         said = tell("DNS has said nothing of {names}", names=", ".join(asked))
-        found.append(DoctorCheck("dns", "fail", said, tell("does it answer on this machine? See /etc/resolv.conf")))
+        # What it would have said of the records, nobody knows.
+        return [DoctorCheck("dns", "fail", said, tell("does it answer on this machine? See /etc/resolv.conf"))]
+    found = []
     if arrived:
         probe, raw = arrived[0]
         at = tools.sources.at()
