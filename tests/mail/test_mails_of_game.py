@@ -21,6 +21,7 @@ from hkoji.mail.mails_file import parse_mails
 from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mail_table import MailTable
 from tests.support.mail.post_office import Letter
+from tests.support.mail.reading import command_address, has_command_address
 from tests.support.mail.signing import SigningProvider
 
 
@@ -178,3 +179,22 @@ def test_a_gift_and_a_rematch_by_mail_are_checked(table: MailTable) -> None:
     (game,) = [each for each in world.games_of("bob") if each != table.game]
     assert checked(table, game) == [("bob", 1, 1)]
     assert checked(table, table.game) == [("bob", before + 1, before + 1)]
+
+
+def test_who_is_on_turn_is_told_to_move_first(table: MailTable) -> None:
+    table.world.deliver(3600)
+    table.move()
+    table.world.deliver(61)
+    answer = ask(table)
+    assert not attached(answer)
+    assert "not your turn: move first" in " ".join(answer.text.split())
+
+
+def test_a_command_for_a_game_to_the_command_address_is_sent_to_where_it_belongs(table: MailTable) -> None:
+    welcome = next(each for each in map(Letter, table.bob.mailbox.received()) if has_command_address(each))
+    before = table.head()
+    unread(table.bob)
+    table.bob.write(command_address(welcome), "", "resign")
+    table.world.deliver(1)
+    assert "write it in answer to a letter of that game" in " ".join(unread(table.bob)[-1].text.split())
+    assert table.head() == before

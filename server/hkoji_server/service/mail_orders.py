@@ -33,7 +33,7 @@ from hkoji_server.service.mail_cases import AGAIN_SECONDS, MailCase, MailOutcome
 from hkoji_server.service.mail_commands import MailCommands
 from hkoji_server.service.mail_entries import MailEntries
 from hkoji_server.service.mail_results import SILENT, AnswerKind, mark_last, part, shown_line, write_result
-from hkoji_server.service.mail_rights import demanded_grade, refusal, too_weak
+from hkoji_server.service.mail_rights import demanded_grade, refusal, too_weak, wrong_letter
 from hkoji_server.service.mail_signatures import LookUp, ask_dns, dkim_seen_after, has_dkim
 from hkoji_server.service.mail_tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.mail_verdicts import (
@@ -197,9 +197,7 @@ class MailOrders:
             return self._over(case)
         wrong = next((each for each in read if not _may_order(each, case)), None)
         if wrong is not None:
-            if case.mailbox.state == "asked":
-                return _refused(wrong, _ONLY_YES)
-            return _refused(wrong, _COMMANDS_ONLY if wrong.kind is OrderKind.NEW else _WRONG_LETTER)
+            return _refused(wrong, wrong_letter(wrong.kind, case))
         for each in read:
             if (why_not := refusal(each.kind, case)) is not None:
                 return _refused(each, why_not)
@@ -303,9 +301,6 @@ class MailOrders:
 
 _OF_ASKED: Final = (OrderKind.YES, OrderKind.STOP, OrderKind.NOT_ME, OrderKind.HELP)
 """What the owner of a mailbox can write that has not been confirmed."""
-_ONLY_YES: Final = tell("this letter is answered with yes, or stop")
-_WRONG_LETTER: Final = tell("this cannot be ordered in answer to that letter")
-_COMMANDS_ONLY: Final = tell("games are begun at your command address; to get another one, write: new address")
 _ANOTHER_ADDRESS: Final = tell("it came from another address than yours")
 _NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from hkoji.log.mail_claim import MailGrade
+from hkoji.mail.mail_commitment import Purpose
+from hkoji.mail.order_purposes import PURPOSES
 from hkoji.mail.order_types import OrderKind
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.mail_cases import MailCase
@@ -35,6 +37,11 @@ _NOT_ALLOWED: Final = tell(
     "your own key has not allowed the service to sign in this game: look at it with the program hkoji when it is your "
     "turn"
 )
+_ONLY_YES: Final = tell("this letter is answered with yes, or stop")
+_WRONG_LETTER: Final = tell("this cannot be ordered in answer to that letter")
+_COMMANDS_ONLY: Final = tell("games are begun at your command address; to get another one, write: new address")
+_OF_A_GAME: Final = tell("this is about one game: write it in answer to a letter of that game")
+_NOT_ON_TURN: Final = tell("your mails in this game are sent to you while it is not your turn: move first")
 _TOO_WEAK: Final = tell("you demand mails that your mail provider has signed, and this one it has not signed")
 
 
@@ -67,3 +74,16 @@ def too_weak(kind: OrderKind, case: MailCase, grade: MailGrade) -> Text | None:
     if kind not in _DELEGATED or grade.at_least(demanded_grade(case.game, MailGrade.TOKEN)):
         return None
     return _TOO_WEAK
+
+
+def wrong_letter(kind: OrderKind, case: MailCase) -> Text:
+    """Returns why a command came in answer to a letter that it does not answer, and where it belongs."""
+    if case.mailbox.state == "asked":
+        return _ONLY_YES
+    if kind is OrderKind.NEW:
+        return _COMMANDS_ONLY
+    if case.game is None and Purpose.GAME in PURPOSES[kind]:
+        return _OF_A_GAME
+    if kind is OrderKind.EVIDENCE and case.fields.purpose is Purpose.TURN:
+        return _NOT_ON_TURN
+    return _WRONG_LETTER
