@@ -17,6 +17,7 @@ import pytest
 from hkoji_server.store.contract import Append
 from hkoji_server.store.sqlite.store import SqliteStore
 
+from hkoji.game import entry_kinds
 from hkoji.game.time_control import DAY
 from hkoji.game.way import Way
 from hkoji.log import sshsig
@@ -198,6 +199,13 @@ def test_his_client_takes_the_seat_over_on_his_turn_and_he_plays_on(table: MailT
     assert letter.id.startswith("<turn.")
     assert "You have a key of your own in this game: play on with the program hkoji." in said(letter)
     assert offered(letter) == []
+    course = table.alice.course(table.game)
+    resigned = table.alice.entry(table.game, (course.seq, course.head), entry_kinds.Resign())
+    assert table.alice.send(resigned).status == 201
+    table.world.deliver(61)
+    letter = unread(table.bob)[-1]
+    assert letter.id.startswith("<over.")
+    assert "play on" not in said(letter)
 
 
 def test_what_the_held_key_has_signed_before_is_refused_afterwards(table: MailTable) -> None:

@@ -245,8 +245,8 @@ class GameWords:
         if self.position.seat is None:
             held = ""
         elif not seat.signs:
-            # It stands at the top of a letter that would otherwise say how to answer.
-            held = "" if self.position.mine else self.own_key()
+            # It stands at the top of a letter that would otherwise say how to answer. A game that is over needs no key.
+            held = "" if self.position.mine or self.course.finished else self.own_key()
         elif seat.held and seat.opponent_held:
             held = say(tell("The service signs for you, and for {name}.", name=self.opponent))
         elif seat.held:
