@@ -493,7 +493,9 @@ def test_another_home_of_the_player_ends_it_and_this_one_follows(table: Table) -
     other = TimedPlayer(table.timed, "alice", table.folder / "laptop")
     shutil.copytree(table.alice.path, other.path)
     Home(other.path).update_config(mail={})
-    assert "another folder" in other("mail", "show").out
+    shown = other("mail", "show").out
+    assert "allows it in no game" in shown
+    assert "next turn" not in shown
     table.world.processes = False
     table.phone.answer(table.last, "resign")  # it has come, and is not processed yet
     assert other("mail", "off").code == 0

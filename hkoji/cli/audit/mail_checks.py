@@ -170,7 +170,7 @@ def _require(result: Audit, least: RequiredGrade, unconfirmed: Sequence[str]) ->
     for name, grade in result.grades.items():
         if grade not in enough:
             reason = tell(
-                "the seat of {name} is known by: {grade}; {least} is required",
+                "the seat of {name} has the grade: {grade}; --require {least} needs a better one",
                 name=name,
                 grade=BRIEF_GRADES[grade],
                 least=least.value,

@@ -75,19 +75,28 @@ def _lines(channel: PlayerChannel | None, wish: OrdersWish | None, games: list[_
         lines = [_("{address}: not confirmed yet. Answer the letter there with: yes", address=channel.target)]
     else:
         lines = [
-            _in_use(channel) if channel.orders else _("{address}: letters, and no orders.", address=channel.target)
+            _("{address}: letters, and no orders.", address=channel.target)
+            if not channel.orders
+            else _in_use(channel)
+            if _allowed_here(channel, wish)
+            else _(
+                "{address}: the service takes orders from there. This folder allows it in no game, as it was not "
+                "turned on here: hkoji mail on {address}",
+                address=channel.target,
+            )
         ]
         if channel.off is not None:
             lines.append(_("Letters have not arrived since {time}.", time=local_time(channel.off)))
-    if channel is not None and channel.orders:
-        if wish is None or wish.gateway != channel.certificate:
-            lines.append(_("It was turned on from another folder than this one, which allows nothing in games."))
-        else:
-            lines.append(_("Your mails need at least the grade {grade}.", grade=wish.least.value))
+    if channel is not None and channel.orders and wish is not None and _allowed_here(channel, wish):
+        lines.append(_("Your mails need at least the grade {grade}.", grade=wish.least.value))
     if games:
         lines.append(_("The service signs for you in these games, as last seen here:"))
         lines += [f"  {each.game[:8]}  {each.opponent or '-'}  {each.grade.value}" for each in games]
     return lines
+
+
+def _allowed_here(channel: PlayerChannel, wish: OrdersWish | None) -> bool:
+    return wish is not None and wish.gateway == channel.certificate
 
 
 def _in_use(channel: PlayerChannel) -> str:

@@ -22,6 +22,7 @@ _STATES = {
     "asked": tell("asked to confirm the mailbox, and has not answered"),
     "moved": tell("has another mailbox by now"),
 }
+_LETTERS_ONLY = tell("gets letters, and orders nothing by mail")
 
 
 def add(
@@ -74,7 +75,7 @@ def erase(out: CommandOutput, name: str, data: Path | None, database: str | None
     found = _functions().show(data, name, database=database)
     out.say(
         tell(
-            "The address of {name}, and all mails that were kept, are erased. {name} gets no more letters; the clocks "
+            "This erases the address of {name}, and all mails that were kept. {name} gets no more letters; the clocks "
             "of running games go on. Logs stay.",
             name=name,
         )
@@ -101,7 +102,8 @@ def _functions() -> Any:  # Any: a module of the service
 
 def _show(out: CommandOutput, found: dict[str, Any]) -> None:  # Any: JSON
     def text() -> str:
-        state = translate(_STATES[found["state"]])
+        letters_only = found["state"] == "active" and not found["orders"]
+        state = translate(_LETTERS_ONLY if letters_only else _STATES[found["state"]])
         lines = [_("{name}, {address}: {state}, since {at}", **{**_named(found), "state": state})]
         if found["paused"] is not None:
             lines.append(_("mail does not arrive since {at}", at=found["paused"]))
