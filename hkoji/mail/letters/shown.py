@@ -163,7 +163,7 @@ def _commands(say: Speaker) -> Block:
             say(tell("stop (basta), start (inizia): no more letters; letters again")),
             say(tell("lang it (lingua it), lang en (lingua en): Italian or English")),
             say(tell("cards off (carte no), cards on (carte s\u00ec): letters without or with cards")),
-            say(tell("quiet 22-7 (silenzio 22-7): no reminders in these hours, in UTC")),
+            say(tell("quiet 22-7 (silenzio 22-7): no letters but answers in these hours, in UTC")),
             say(tell("new address (nuovo indirizzo): another command address")),
             say(tell("own key (chiave mia): a code, to play on with a key of your own")),
             say(tell("not me (non sono io): you have nothing to do with this; everything is locked")),
@@ -240,9 +240,12 @@ def setting(facts: SettingFacts, say: Speaker) -> LetterDraft:
         case "cards", _:
             told = tell("Letters to you show your cards from now on.")
         case _, "off":
-            told = tell("Reminders come at any hour now.")
+            told = tell("Letters come at any hour now.")
         case _, hours:
-            told = tell("No reminders come in these hours: {hours} (UTC). They come earlier.", hours=hours)
+            told = tell(
+                "In these hours only answers come: {hours} (UTC). Reminders come earlier, other letters later.",
+                hours=hours,
+            )
     return LetterDraft((say(told),))
 
 
