@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hkoji_server.service.mails_of_game import mails_of
 
 from hkoji.cli.exits import Exit
 from hkoji.client.home import Home
 from hkoji.client.identity import create
 from hkoji.game.way import Way
+from tests.support import shell_audit
 from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
 from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mailbox_player import MailboxPlayer
@@ -157,8 +159,19 @@ def test_his_mailbox_orders_moves_again_after_mail_on(
     turn = bob.next_letter(0, lambda each: each.id.startswith("<turn."))
     bob.answer(turn, offered(turn)[0])
     assert [kind for kind, by in kinds(world, game) if by == "bob"][-1] == "move"
-    assert [line.entry for line in Hall(world.service).lines(game) if "mail" in line.entry.body][-1].kind == "move"
+    lines = Hall(world.service).lines(game)
+    assert [line.entry for line in lines if "mail" in line.entry.body][-1].kind == "move"
     assert run("audit", game, seat=alice).code == 0
+    # The mails of both keys that the service has held for him prove what they say.
+    log, mails = tmp_path / "g.jsonl", tmp_path / "bob.mails"
+    log.write_text(run("log", game, seat=alice).out)
+    mails.write_bytes(world.run(mails_of(world.store, lines, "bob")))
+    audited = run("audit", str(log), "--mails", str(mails), "--json")
+    assert audited.code == 0
+    (seat,) = audited.json["mails"]
+    assert seat["checked"] == seat["claimed"] == 2
+    checked = shell_audit.run(log, {})
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_an_invitation_to_his_held_key_lapses_and_he_is_invited_again(
