@@ -97,7 +97,7 @@ def erase(name: Name, data: Data = None, database: Database = None, yes: Yes = F
     mailboxes.erase(out, name, data, database, yes=yes)
 
 
-@mailboxes.command(epilog="Example: hkoji admin mail evidence GAME bob --data /var/lib/hkoji > bob.mails")
+@mailboxes.command(epilog="Example: hkoji admin mail evidence ID bob --data /var/lib/hkoji > bob.mails")
 def evidence(
     game: Annotated[str, typer.Argument(metavar="GAME", help="The id of the game.", show_default=False)],
     name: Name,
