@@ -31,7 +31,7 @@ _ASKED: Final = {
     AskedWhy.SENDER: tell("Nothing was done yet: a mail for you came from another address than yours."),
     AskedWhy.SIGNATURE: tell("Nothing was done yet: your mail provider has signed your mails, but not this one."),
     AskedWhy.REQUIRED: tell(
-        "Nothing was done yet: your mail provider has not signed your mail, as this service demands."
+        "Nothing was done yet: your mail provider has not signed your mail, which is demanded here."
     ),
     AskedWhy.FINAL: tell("Nothing was done yet: this cannot be taken back, so you are asked again."),
     AskedWhy.NO_LETTER: tell("Nothing was done yet: your mail answers no letter, so anybody can have written it."),

@@ -127,7 +127,12 @@ def invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
     box, name = new.mailbox, new.mailbox.name
     # Whoever registers the name reads it in a transaction of the same kind.
     if connection.execute(select(PLAYER.c.name).where(PLAYER.c.name == name)).first():
-        raise ExistsError(tell("player"), name, hint=tell("invite {name} without an address", name=name))
+        if new.by is not None:
+            raise ExistsError(tell("player"), name, hint=tell("invite {name} without an address", name=name))
+        hint = tell(
+            "nothing was changed; players add a mailbox by hkoji mail on, and hkoji admin mail move changes one"
+        )
+        raise ExistsError(tell("player"), name, hint=hint)
     if (same := repeated(connection, new)) is not None:
         return same
     verify_not_reserved(connection, name, "", new.at)
