@@ -143,9 +143,10 @@ def _set_state(data: Path | None, name: str, state: MailboxState, database: str 
             raise _not_accepted(name)
         if state == "active" and box.state not in SHUT:
             raise IllegalError(tell("the mailbox of {name} is not locked", name=name), hint=tell("nothing was changed"))
-        if box.state != state:
-            box = replace(box, state=state, since=ClockAndEntropy().at())
-            await store.change_mailbox(box)
+        while box.state != state:
+            # What mails change meanwhile stays. If that is the state, it is looked at anew.
+            await store.change_mailbox(replace(box, state=state, since=ClockAndEntropy().at()), box)
+            box = await _mailbox(store, name)
         return _shown(box)
 
     return _on_store(data, database, None, work)

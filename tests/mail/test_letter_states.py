@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hkoji_server import mailbox_admin
+from hkoji_server.store.mail_values import Mailbox
+from hkoji_server.store.sql import SqlStore
 
 from tests.support.mail.list_world import list_world, unread
 from tests.support.mail.mail_table import MailTable
@@ -46,6 +49,26 @@ def test_a_player_who_has_written_not_me_is_shown_until_yes(table: MailTable) ->
 def test_a_player_who_has_stopped_letters_is_not_given_away(table: MailTable) -> None:
     table.send("stop")
     assert silent(table) == {}
+
+
+@pytest.mark.parametrize("meanwhile", [{"address": "bob@new.example"}, {"state": "stopped"}])
+def test_the_operators_lock_keeps_what_a_mail_has_changed_meanwhile(
+    table: MailTable, monkeypatch: pytest.MonkeyPatch, meanwhile: dict[str, str]
+) -> None:
+    box, change, changes = table.world.box("bob"), SqlStore.change_mailbox, 0
+
+    async def late(store: SqlStore, mailbox: Mailbox, was: Mailbox | None = None) -> bool:
+        nonlocal changes
+        changes += 1
+        if changes == 1:
+            await change(store, replace(box, **meanwhile), box)  # type: ignore[arg-type] # fields by name
+        return await change(store, mailbox, was)
+
+    monkeypatch.setattr(SqlStore, "change_mailbox", late)
+    shown = mailbox_admin.lock(table.world.service.data, "bob")
+    assert (shown["state"], shown["address"]) == ("suspended", meanwhile.get("address", box.address))
+    locked = table.world.box("bob")
+    assert (locked.state, locked.address) == (shown["state"], shown["address"])
 
 
 # --- a held key that is revoked ---------------------------------------------------------------------------------------
@@ -91,7 +114,7 @@ def test_the_turn_letter_of_a_player_whose_key_is_revoked_shows_the_hand(table: 
     assert is_notice(letter), letter.text
     assert "You hold" in letter.text
     # A move that came by another address is not asked back: there would be nothing to answer.
-    assert table.send("resign", sender="other@example.org", to=letter.answered_to) == "not done"
+    assert table.send("resign", sender="other@example.org", to=letter.answered_to) == "unreadable"
 
 
 def test_a_player_whose_key_is_revoked_makes_no_game(table: MailTable) -> None:
