@@ -101,11 +101,6 @@ def waiting() -> Select[tuple[int, str, str, int, str]]:
     return found.limit(bindparam("b_limit", type_=Integer)).offset(literal_column("0"))
 
 
-def failed() -> Select[tuple[int, str, str, int, str]]:
-    """Returns the statement that finds the mails that were set aside."""
-    return select(*_WAITING).where(INCOMING.c.state == literal_column("'failed'")).order_by(INCOMING.c.number)
-
-
 def oldest() -> Select[tuple[str]]:
     """Returns the statement for when the oldest mail came that is still to be processed."""
     return select(func.min(INCOMING.c.received)).where(_NEW)
@@ -143,10 +138,3 @@ def end(connection: Connection, number: int, result: str, answers: Sequence[NewA
     for each in answers:
         add_letter(connection, each.game, number, ANSWER_EVENT, each.channel, each.not_before)
     return True
-
-
-def reopen(connection: Connection, number: int, received: str) -> bool:
-    """Makes a mail that was set aside new again: see `MailStore.reopen_mail`."""
-    aside = (INCOMING.c.number == number, INCOMING.c.state == "failed")
-    values = {"state": "new", "received": received, "tries": 0, "tried": None, "result": ""}
-    return connection.execute(update(INCOMING).where(*aside).values(values)).rowcount == 1

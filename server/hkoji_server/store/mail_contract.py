@@ -191,9 +191,6 @@ class MailStore(ArrivalStore, Protocol):
         Returns False, and changes nothing, if it is not `new`.
         """
 
-    async def reopen_mail(self, number: int, received: str) -> bool:
-        """Makes a mail that was set aside `new` again, with that time, not tried. Returns False if it is not one."""
-
     async def close_incoming(
         self,
         number: int,
@@ -214,9 +211,6 @@ class MailStore(ArrivalStore, Protocol):
         first. Returns False, and changes nothing, if the mail is not `new`. Raises `StaleDecisionError` if what `move`
         names cannot be moved any more.
         """
-
-    async def failed_mails(self) -> tuple[WaitingMail, ...]:
-        """Returns the mails that were set aside, the oldest first."""
 
     # --- letters --------------------------------------------------------------------------------------------------
 

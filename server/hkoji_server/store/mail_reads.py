@@ -58,7 +58,6 @@ class MailReads:
         self.reply: Final = text(select(*REPLY.c).where(REPLY.c.digest == bindparam("b_digest")))
         self.incoming: Final = text(incoming.one())
         self.waiting: Final = text(incoming.waiting())
-        self.failed: Final = text(incoming.failed())
         self.oldest: Final = text(incoming.oldest())
         self.drafts: Final = text(select(*DRAFT.c).where(DRAFT.c.game == game).order_by(DRAFT.c.source))
         place = tuple_(DRAFT.c.game, DRAFT.c.source)

@@ -56,7 +56,7 @@ SET_ASIDE: Final = '{"answer":"set aside"}'
 MailVia = Literal["lmtp", "pipe", "imap"]
 """How a mail has come in."""
 MailState = Literal["new", "done", "failed"]
-"""`failed`: set aside, with its bytes; the operator can have it processed again."""
+"""`failed`: set aside, with its bytes; its sender has been told."""
 MailboxState = Literal["invited", "asked", "active", "stopped", "locked", "suspended", "blocked", "moved"]
 """`invited`: the owner has not accepted yet. `asked`: the owner has not confirmed yet what `Mailbox.confirm` names, and
 gets nothing else. `stopped`: the owner wants no letters but answers. `locked`: the owner has

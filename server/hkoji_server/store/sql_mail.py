@@ -177,9 +177,6 @@ class SqlMailStore(SqlSteps, MailStore):
     async def set_aside(self, number: int, result: str = SET_ASIDE, answers: Sequence[NewAnswer] = ()) -> bool:
         return await self._holding(lambda connection: incoming.end(connection, number, result, answers, done=False))
 
-    async def reopen_mail(self, number: int, received: str) -> bool:
-        return await self._holding(lambda connection: incoming.reopen(connection, number, received))
-
     async def close_incoming(
         self,
         number: int,
@@ -207,9 +204,6 @@ class SqlMailStore(SqlSteps, MailStore):
             return True
 
         return await self._holding(work)
-
-    async def failed_mails(self) -> tuple[WaitingMail, ...]:
-        return tuple(map(WaitingMail._make, await self._rows(self._mail.failed, {})))
 
     # --- letters --------------------------------------------------------------------------------------------------
 
