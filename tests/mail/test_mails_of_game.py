@@ -198,3 +198,18 @@ def test_a_command_for_a_game_to_the_command_address_is_sent_to_where_it_belongs
     table.world.deliver(1)
     assert "write it in answer to a letter of that game" in " ".join(unread(table.bob)[-1].text.split())
     assert table.head() == before
+
+
+def test_the_letter_of_a_turn_that_is_over_can_be_answered_with_it(table: MailTable) -> None:
+    unread(table.bob)
+    table.bob.answer(table.letter, "evidence")
+    table.world.deliver(1)
+    (data,) = attached(unread(table.bob)[-1])
+    assert judged(table, data).audit.ok
+    # On the next turn it is refused there too.
+    table.move()
+    table.world.deliver(61)
+    unread(table.bob)
+    table.bob.answer(table.letter, "evidence")
+    table.world.deliver(1)
+    assert not any(map(attached, unread(table.bob)))

@@ -33,7 +33,7 @@ from hkoji_server.service.mail_cases import AGAIN_SECONDS, MailCase, MailOutcome
 from hkoji_server.service.mail_commands import MailCommands
 from hkoji_server.service.mail_entries import MailEntries
 from hkoji_server.service.mail_results import SILENT, AnswerKind, mark_last, part, shown_line, write_result
-from hkoji_server.service.mail_rights import demanded_grade, refusal, too_weak, wrong_letter
+from hkoji_server.service.mail_rights import asks_late, demanded_grade, refusal, too_weak, wrong_letter
 from hkoji_server.service.mail_signatures import LookUp, ask_dns, dkim_seen_after, has_dkim
 from hkoji_server.service.mail_tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.mail_verdicts import (
@@ -190,7 +190,7 @@ class MailOrders:
 
     async def _judged(self, case: MailCase, read: tuple[MailOrder, ...], sender: MailSender) -> MailOutcome:
         """Does the orders of a mail if they count."""
-        if not case.good and not all(is_for_any(each.kind) for each in read):
+        if not case.good and not all(is_for_any(each.kind) or asks_late(each.kind, case) for each in read):
             return self._over(case)
         over = case.game is not None and case.game.course.finished
         if over and not all(is_for_any(each.kind) or each.kind in AFTER_END for each in read):
@@ -333,7 +333,7 @@ def _may_order(order: MailOrder, case: MailCase) -> bool:
         return order.kind in _OF_ASKED
     if order.kind is OrderKind.YES and is_silent(case.mailbox, case.mail.received):
         return True
-    return may_order(order.kind, case.fields)
+    return may_order(order.kind, case.fields) or asks_late(order.kind, case)
 
 
 def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:

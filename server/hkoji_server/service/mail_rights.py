@@ -76,6 +76,16 @@ def too_weak(kind: OrderKind, case: MailCase, grade: MailGrade) -> Text | None:
     return _TOO_WEAK
 
 
+def asks_late(kind: OrderKind, case: MailCase) -> bool:
+    """Tells whether a mail asks for the player's mails in answer to the letter of a turn that is over.
+
+    Letters of a turn and of a game look alike to a player. Only who is on turn gets none: the answer says so.
+    """
+    if kind is not OrderKind.EVIDENCE or case.good or case.game is None:
+        return False
+    return case.fields.purpose is Purpose.TURN and not case.game.owes_move
+
+
 def wrong_letter(kind: OrderKind, case: MailCase) -> Text:
     """Returns why a command came in answer to a letter that it does not answer, and where it belongs."""
     if case.mailbox.state == "asked":
