@@ -398,6 +398,24 @@ def test_a_connection_that_breaks_or_a_server_that_sends_anything_is_an_incomple
     assert fetching.double.connections == 2
 
 
+@pytest.mark.parametrize(
+    ("at", "sent"),
+    [
+        ("SELECT", b"* 1 EXISTS\r\n* OK [UIDVALIDITY %d] x\r\nOK done\r\n"),
+        ("UID SEARCH", b"* SEARCH 1 %d\r\nOK done\r\n"),
+    ],
+)
+def test_a_number_that_no_server_may_send_is_an_incomplete_poll(fetching: FetchingOffice, at: str, sent: bytes) -> None:
+    (raw,) = fetching.deliver(1)
+    fetching.double.said = lambda command: sent % 2**64 if command.startswith(at) else None
+    with pytest.raises(ImapBrokenError):
+        fetching.poll()
+    assert (fetching.kept, fetching.beat, run(fetching.store.imap_place(PLACE))) == ([], None, None)
+    fetching.double.said = lambda _: None
+    assert fetching.poll() == ["kept"]
+    assert fetching.kept == [raw]
+
+
 @pytest.mark.parametrize("answer", [b"NO x\r\n", b"BAD x\r\n"])
 @pytest.mark.parametrize("at", ["SELECT", "UID SEARCH", "UID FETCH 1 (RFC822.SIZE)"])
 def test_a_refusal_of_what_every_poll_needs_is_an_incomplete_poll(

@@ -32,6 +32,8 @@ _A_LINE: Final = 200
 """How many bytes each line counts more, for the time that reading one takes."""
 _LONGEST_LITERAL: Final = 4 * LONGEST_MAIL
 """Some servers state the size of a mail before they change it a little."""
+_LARGEST_NUMBER: Final = 2**32 - 1
+"""Of a mail, and of a folder's numbering (RFC 9051, 9)."""
 
 
 class ImapError(Exception):
@@ -69,14 +71,14 @@ class ImapSession:
     def select(self) -> int:
         """Opens the folder anew, and returns its UIDVALIDITY."""
         with _asking("select"):
-            return int(self._client.select_folder(self._folder)[b"UIDVALIDITY"])
+            return _kept_number(self._client.select_folder(self._folder)[b"UIDVALIDITY"])
 
     def search(self, after: int) -> tuple[int, ...]:
         """Returns the UIDs above `after`, the lowest first."""
         with _asking("search"):
             # A range that ends in `*` always has the last mail.
             found = self._client.search(["UID", f"{after + 1}:*"])
-            return tuple(sorted({int(uid) for uid in found if uid > after}))
+            return tuple(sorted({_kept_number(uid) for uid in found if uid > after}))
 
     def sizes(self, uids: Sequence[int]) -> dict[int, int]:
         """Returns the sizes of those mails that are still there, in bytes."""
@@ -207,6 +209,13 @@ class _BoundedClient(imapclient.IMAPClient):  # type: ignore[misc] # as above
         if self.ssl:
             return _TlsConnection(self.host, self.port, self.ssl_context, _CONNECT_SECONDS)  # type: ignore[call-arg] # as above
         return _PlainConnection(self.host, self.port, _CONNECT_SECONDS)
+
+
+def _kept_number(number: int) -> int:
+    """Returns a number that is to be kept. Raises `ValueError` for one that no server may send."""
+    if number > _LARGEST_NUMBER:
+        raise ValueError
+    return int(number)
 
 
 @contextlib.contextmanager
