@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hkoji_server import mailbox_admin
 from hkoji_server.service.mails_of_game import mails_of
 from hkoji_server.store.sql import SqlStore
 
@@ -21,7 +22,7 @@ from hkoji.client import Home
 from hkoji.client.channels import PlayerChannels
 from hkoji.client.own_mailbox import OwnMailbox
 from hkoji.client.transport import HttpAnswer
-from hkoji.errors import IllegalError, StorageError
+from hkoji.errors import ForbiddenError, IllegalError, StorageError
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Delegate, Invite, Move, Resign
 from hkoji.game.held_keys import Gateway, MailGrade, certify
@@ -554,6 +555,24 @@ def test_a_mail_for_a_turn_that_ends_while_dns_is_asked_does_nothing(table: Tabl
     assert heads == [table.course.head]
     assert table.course.actor == 0
     table.holds()
+
+
+def test_a_mailbox_that_the_operator_has_locked_stays_locked(table: Table) -> None:
+    """Its player cannot remove it and name another one."""
+    table.on()
+    channels, data = PlayerChannels(table.alice.client.service()), table.folder / "data"
+    (channel,) = channels.all()
+    table.letters(0)
+    mailbox_admin.lock(data, "alice")
+    with pytest.raises(ForbiddenError):
+        channels.remove(channel.id)
+    assert table.alice("mail", "on", "other@phone.example").code != 0
+    assert table.alice("mail", "off").code != 0
+    assert table.letters(0) == []
+    assert mailbox_admin.show(data, "alice")["state"] == "suspended"
+    mailbox_admin.unlock(data, "alice")
+    channels.remove(channel.id)
+    assert channels.all() == []
 
 
 def test_orders_that_end_while_the_service_is_killed_end_when_it_is_asked_again(

@@ -153,7 +153,7 @@ def make_channels_router(players: Players, channels: Channels, mailboxes: OwnMai
         """Sends a test notice. A channel that was turned off is on again if it arrives."""
         return JSONResponse(await shown(await channels.test(player, channel)), headers=NO_STORE)
 
-    @router.delete("/{channel}", status_code=204, responses=problem_responses(400, 401, 404))
+    @router.delete("/{channel}", status_code=204, responses=problem_responses(400, 401, 403, 404))
     async def remove(channel: ChannelId, player: me) -> None:
         """Removes a channel, and what was still to be sent to it."""
         await channels.remove(player, channel)

@@ -28,6 +28,7 @@ from hkoji_server.service.notice import EVENTS, Courier
 from hkoji_server.service.operator_codes import digest_of
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_values import mailbox_locked
 from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, channel_exists
 
 CODE_LIFETIME: Final = DAY
@@ -177,7 +178,15 @@ class Channels:
         return await self.find(player, channel)
 
     async def remove(self, player: str, channel: str) -> None:
-        """Removes a channel, and what was still to be sent to it. Raises `NotFoundError`."""
+        """Removes a channel, and what was still to be sent to it.
+
+        Raises `NotFoundError`, and `ForbiddenError` for a mailbox that the operator has locked: with another one in its
+        place it would be unlocked.
+        """
+        await self.find(player, channel)
+        box = await self._store.mailbox(channel)
+        if box is not None and box.state == "suspended":
+            raise mailbox_locked()
         if not await self._store.remove_channel(player, channel):
             raise _unknown(channel)
 

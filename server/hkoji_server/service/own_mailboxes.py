@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from hkoji.errors import ExistsError, ForbiddenError, IllegalError, InvalidError, MalformedError, TooManyChannelsError
+from hkoji.errors import ExistsError, IllegalError, InvalidError, MalformedError, TooManyChannelsError
 from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
 from hkoji.log.canonical import JsonValue, decode
 from hkoji.mail.addresses import OwnAddress
@@ -24,7 +24,7 @@ from hkoji_server.service.confirmations import confirmation
 from hkoji_server.service.held_players import UNCHANGED, HeldPlayers, verify_address
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.store.contract import RetiredKey, Store
-from hkoji_server.store.mail_values import SHUT, AskedMailbox, Mailbox
+from hkoji_server.store.mail_values import SHUT, AskedMailbox, Mailbox, mailbox_locked
 from hkoji_server.store.notice_contract import MOST_CHANNELS, channel_exists
 
 
@@ -105,10 +105,7 @@ class OwnMailboxes:
         if wished.orders is None:
             raise channel_exists(box.channel)
         if box.state in SHUT:
-            raise ForbiddenError(
-                tell("your mailbox is locked"),
-                hint=tell("nothing was changed; answer the letter that says so, or ask the operator of the service"),
-            )
+            raise mailbox_locked()
         if wished.orders:
             await self._renew(box, wished.lang)
         else:

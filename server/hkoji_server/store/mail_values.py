@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from hkoji.errors import HkojiError
+from hkoji.errors import ForbiddenError, HkojiError
 from hkoji.messages.text import tell
 
 MAIL_KIND: Final = "mail"
@@ -78,6 +78,14 @@ state."""
 
 SHUT: Final = ("locked", "suspended")
 """The states in which a mailbox gets no letters but answers, and its mails order nothing."""
+
+
+def mailbox_locked() -> ForbiddenError:
+    """Returns the error about a mailbox that is locked, which its player cannot change."""
+    return ForbiddenError(
+        tell("your mailbox is locked"),
+        hint=tell("nothing was changed; answer the letter that says so, or ask the operator of the service"),
+    )
 
 
 class ClosedMailError(HkojiError):
