@@ -557,6 +557,18 @@ def test_a_mail_for_a_turn_that_ends_while_dns_is_asked_does_nothing(table: Tabl
     table.holds()
 
 
+def test_whoever_answers_stop_is_not_shown_as_confirmed_and_not_asked_again(table: Table) -> None:
+    assert table.alice("mail", "on", ADDRESS).code == 0
+    (letter,) = table.letters(0)
+    table.phone.answer(letter, "stop")
+    table.letters(0)
+    assert table.alice("mail", "show", "--json").json["confirmed"] is None
+    assert table.alice("mail", "on", ADDRESS).code != 0
+    assert table.alice("mail", "off").code == 0  # which removes it
+    assert table.alice("mail", "on", ADDRESS).code != 0
+    assert table.letters(0) == []
+
+
 def test_a_mailbox_that_the_operator_has_locked_stays_locked(table: Table) -> None:
     """Its player cannot remove it and name another one."""
     table.on()
