@@ -130,7 +130,9 @@ def test_an_invitation_that_was_withdrawn_is_over(invited: Invited) -> None:
     assert alice.send(alice.entry(game, alice.head(game), entry_kinds.Cancel())).status == 201
     before = invited.kinds()
     assert invited.write("accept") == "turn over"
-    assert len(invited.answers()) == 1
+    (answer,) = invited.answers()
+    assert answer.text.startswith("Nothing was changed: this invitation is over.")
+    assert "turn" not in answer.text
     assert invited.kinds() == before
     assert not registered(invited.world, "bob")
 

@@ -222,6 +222,8 @@ def _address(text: str) -> str:
 def turn_over(facts: TurnOverFacts, say: Speaker) -> LetterDraft:
     """The mail was for a turn that is over."""
     game = GameWords(facts.seat, say)
+    if game.position.seat is None and game.course.finished:  # they were invited, and never had a turn
+        return LetterDraft((say(tell("Nothing was changed: this invitation is over.")), _now(game)), (game.signed(),))
     first = (
         say(
             tell("Nothing was changed: your mail was for a turn that is over. Entry {seq} is on record.", seq=facts.seq)
