@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,12 @@ def test_a_gift_from_another_address_is_asked_back(table: MailTable) -> None:
     (answer,) = table.answers()
     table.bob.answer(answer, "give 2d")
     assert [each["seconds"] for each in gifts(table)] == [2 * DAY]
+
+
+def test_a_gift_without_a_signature_counts_when_it_is_decided_whether_one_is_expected(table: MailTable) -> None:
+    world = table.world
+    world.run(world.store.change_mailbox(replace(world.box("bob"), dkim_seen=3)))
+    assert table.send("give 2d") == "asked back"
+    (answer,) = table.answers()
+    assert table.send("give 2d", to=answer.answered_to) == "gave"
+    assert world.box("bob").dkim_seen == 2

@@ -22,7 +22,13 @@ LookUp = Callable[[Sequence[str]], Awaitable[DnsAnswers]]
 
 AGAIN_WITHOUT: Final = 3
 """After how many mails in a row that were sent again without DKIM none is expected any more."""
-_DONE: Final = (AnswerKind.ON_RECORD, AnswerKind.WELCOME, AnswerKind.DECLINED, AnswerKind.CALLED_OFF)
+_DONE: Final = (
+    AnswerKind.ON_RECORD,
+    AnswerKind.WELCOME,
+    AnswerKind.DECLINED,
+    AnswerKind.CALLED_OFF,
+    AnswerKind.GAVE,
+)
 
 
 async def ask_dns(case: MailCase, look_up: LookUp) -> MailCase:
