@@ -24,6 +24,7 @@ from tests.mail.test_mail_crashes import Killer
 from tests.mail.test_mail_games import is_over, move_by_client
 from tests.support.mail.list_world import ListedMailbox, ListWorld, list_world, unread
 from tests.support.mail.mail_table import MailTable
+from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
 from tests.support.mail.signing import SigningProvider, seconds_of, sign
 from tests.support.service import Player
@@ -124,6 +125,26 @@ def test_asked_back_when_the_signature_is_missing(table: MailTable) -> None:
     assert line.receipt is not None
     assert line.receipt.receipt.at == world.incoming().received
     assert world.box("bob").dkim_seen == 2
+
+
+def test_whoever_writes_in_the_players_name_without_a_signature_does_not_use_up_the_letters_of_a_day(
+    table: MailTable,
+) -> None:
+    before, world = table.head(), table.world
+    for _ in range(25):
+        table.send(table.line)
+        table.answers()
+    letters = [letter for letter in map(Letter, table.bob.mailbox.received()) if letter.id.startswith("<answer.")]
+    asked = [letter for letter in letters if "has signed your mails, but not this one" in " ".join(letter.text.split())]
+    assert len(asked) == 3
+    # One of them still takes what the player sends, and what the provider has signed is answered as before.
+    table.bob.answer(table.letter, "resign")
+    assert table.result()["why"] == "final"
+    assert len(table.answers()) == 1
+    assert table.head() == before
+    world.mailbox("bob@example.org").signs = None
+    table.bob.answer(asked[-1], table.line)
+    assert table.result()["answer"] == "on record"
 
 
 def test_asked_back_in_italian(table: MailTable) -> None:

@@ -6,8 +6,9 @@ import json
 from dataclasses import replace
 from typing import Any, Final
 
+from hkoji.mail.letters.facts import AskedWhy
 from hkoji_server.service.mail_cases import MailOutcome
-from hkoji_server.service.mail_results import SILENT, AnswerKind
+from hkoji_server.service.mail_results import SILENT, AnswerKind, AnswerPart
 from hkoji_server.store.mail_values import Mailbox, ReplyToken
 
 ANSWERS_A_DAY: Final = 3
@@ -30,11 +31,16 @@ def is_needed(outcome: MailOutcome, mailbox: Mailbox) -> bool:
 
     It is if the mail has changed something, or if the player cannot go on without the letter. What is on record is so
     once for each token. An order that is asked back is sent to the letter that asks, and only a letter has a new
-    command address.
+    command address. But mails without the provider's signature may be of somebody else who knows the token, and without
+    an end to what asks them back they would use up the letters of a day.
     """
     changed = outcome.mailbox or mailbox
     settings = [(each.state, each.lang, each.cards, each.counter) for each in (changed, mailbox)]
-    return settings[0] != settings[1] or any(each.kind in _NEEDED for each in outcome.parts)
+    return settings[0] != settings[1] or any(each.kind in _NEEDED and not _unsigned(each) for each in outcome.parts)
+
+
+def _unsigned(answer: AnswerPart) -> bool:
+    return answer.kind is AnswerKind.ASKED_BACK and answer.text("why") == AskedWhy.SIGNATURE
 
 
 def count_answer(reply: ReplyToken, outcome: MailOutcome, now: str, *, needed: bool) -> tuple[bool, bool, ReplyToken]:
