@@ -137,6 +137,8 @@ def test_whoever_writes_in_the_players_name_without_a_signature_does_not_use_up_
     letters = [letter for letter in map(Letter, table.bob.mailbox.received()) if letter.id.startswith("<answer.")]
     asked = [letter for letter in letters if "has signed your mails, but not this one" in " ".join(letter.text.split())]
     assert len(asked) == 3
+    # What such a mail orders is not done, so no letter says that it is.
+    assert not any("What you write is still done." in " ".join(letter.text.split()) for letter in asked)
     # One of them still takes what the player sends, and what the provider has signed is answered as before.
     table.bob.answer(table.letter, "resign")
     assert table.result()["why"] == "final"

@@ -215,7 +215,7 @@ class LetterFacts:
         said = tuple(each for each in letters if each is not None)
         if not said:
             return None
-        if is_last(parts):
+        if is_last(parts) and all(each.kind is not AnswerKind.ASKED_BACK for each in parts):
             said = (*said, LastTodayFacts())
         if silent:
             return (await self._ask_after_silence(mailbox, game, now, *said))._replace(mail=mail)
