@@ -19,8 +19,8 @@ from statistics import median
 from typing import Final
 
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.sqlite.store import SqliteStore
 
@@ -148,7 +148,7 @@ def measure_looks() -> None:
 
 
 async def _look(store: SqliteStore) -> float:
-    sources, held = ClockAndEntropy(), HeldGames(store, 10)
+    sources, held = ClockAndEntropy(), LoadedGames(store, 10)
     service_time = ServiceTime(store, sources, outage_after=3600)
     failed: list[None] = []
     keeper = Keeper(store, held, service_time, sources, KEY, slack=120, failed=lambda: failed.append(None))

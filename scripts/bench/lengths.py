@@ -15,8 +15,8 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import summarise
 from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
-from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.invitation_answers import InvitationAnswers
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Append, NewGame
@@ -64,7 +64,7 @@ async def _measure(folder: Path) -> None:
         await _keep(store, table)
     for _ in range(_ROUNDS):
         for length, table in tables.items():
-            sources, held = ClockAndEntropy(), HeldGames(store, 10)
+            sources, held = ClockAndEntropy(), LoadedGames(store, 10)
             views = GameViews(store, held, table.server, cached=10)
             clock = ServiceTime(store, sources, outage_after=180)
             choices = PlayerChoices(store, InvitationAnswers(store, held, clock, table.server))
@@ -109,7 +109,7 @@ async def _keep(store: SqliteStore, table: Table) -> None:
     )
 
 
-async def _moves(games: Games, held: HeldGames, table: Table) -> float | None:
+async def _moves(games: Games, held: LoadedGames, table: Table) -> float | None:
     """Makes a move: refereed, stored, acknowledged.
 
     Moves to which the service adds entries are made and not counted.

@@ -29,7 +29,7 @@ from hkoji_server import mailbox_admin as mailboxes
 from hkoji_server.doctor import examine_service
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.database_check import CheckTally, check_games, check_players
-from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.operator_codes import make_code
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.tidying import remove_in_steps
@@ -142,7 +142,7 @@ def tidy(data: Path | None, database: str | None = None) -> dict[str, Any]:  # A
         removed = (await remove_in_steps(store, sources.at(), sources.at(-settings.offer_lifetime)))._asdict()
         with _maintenance(location_of(settings)) as maintenance:
             games = maintenance.with_statements()
-        held = HeldGames(store, 1)
+        held = LoadedGames(store, 1)
         void = sum([await held.remove_void(game) for game in games])
         return {**removed, "statements": void, "notices": await store.remove_stray_notices()}
 

@@ -56,12 +56,12 @@ from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.guarded_post import GuardedPoster
-from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.held_players import HeldPlayers, MailLimits
 from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
 from hkoji_server.service.identity import identify
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.mail_stops import MailStops
 from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.offer_limits import OfferLimits
@@ -174,7 +174,7 @@ class Application:
             time = ServiceTime(
                 store, sources, outage_after=settings.outage_after, unprocessed=store.oldest_unprocessed_mail
             )
-            held = HeldGames(store, settings.cached_games)
+            held = LoadedGames(store, settings.cached_games)
             views = GameViews(store, held, key, cached=settings.cached_games)
             answers = InvitationAnswers(store, held, time, key)
             choices = PlayerChoices(store, answers)

@@ -42,12 +42,12 @@ from hkoji_server.service.agreement_limits import AgreementLimits
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.games import Games
-from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.held_players import HeldPlayers, MailLimits
 from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
 from hkoji_server.service.identity import identify
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.mail_cases import MailOutcome
 from hkoji_server.service.mail_parts import make_mail_parts
 from hkoji_server.service.mail_signatures import LookUp
@@ -121,7 +121,7 @@ def assemble(
         unprocessed=store.oldest_unprocessed_mail,
         polled=settings.mail_imap is not None,
     )
-    held = HeldGames(store, settings.cached_games)
+    held = LoadedGames(store, settings.cached_games)
     answers = InvitationAnswers(store, held, time, key)
     players = HeldPlayers(
         store,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hkoji_server.log import log
 from hkoji_server.process.mail_metrics import MailMetrics
-from hkoji_server.service.held_games import HeldGame
+from hkoji_server.service.loaded_games import LoadedGame
 from hkoji_server.service.mail_cases import MailOutcome
 from hkoji_server.service.seat_games import SeatGame, SeatGames
 
@@ -60,7 +60,7 @@ def test_a_letter_by_mail_that_shows_a_little_of_the_other_hand_is_found(
     whole: dict[str, State] = {}
     read, left = SeatGames._seat_game, brief.left
 
-    def reading(self: SeatGames, held: HeldGame, lines: tuple[Line, ...], name: str) -> SeatGame:
+    def reading(self: SeatGames, held: LoadedGame, lines: tuple[Line, ...], name: str) -> SeatGame:
         whole[held.refereed.course.head] = held.refereed.course.state
         return read(self, held, lines, name)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hkoji_server.process.metrics import Metrics
 from hkoji_server.service import notice_delivery
-from hkoji_server.service.held_games import HeldGame
 from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.loaded_games import LoadedGame
 from hkoji_server.service.notice import Gone, Later, Never
 from hkoji_server.service.notice_delivery import LEASE, MOST_FAILURES, SEND_SECONDS
 from hkoji_server.service.notice_rules import OLDEST_NOTICE, TURN_WAIT
@@ -346,7 +346,7 @@ def test_a_game_that_cannot_be_read_keeps_no_other_notice_waiting(
     held = service.delivery._held
     read = held.read
 
-    async def damaged(game: str) -> HeldGame:
+    async def damaged(game: str) -> LoadedGame:
         if game == games[0]:
             raise MalformedError("entry", "it is not JSON")
         return await read(game)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from hkoji_server.service.decision import append_of
-from hkoji_server.service.held_games import hold
+from hkoji_server.service.loaded_games import hold
 from hkoji_server.store.contract import Append
 from sqlalchemy import create_engine, text
 

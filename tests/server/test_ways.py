@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import Decision, append_of, summarise
-from hkoji_server.service.held_games import HeldGame, HeldGames
 from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
@@ -44,7 +44,7 @@ class TwoProcesses:
         self.path = path
         self.store = SqliteStore(path, self.clock)
         self.sources = ClockAndEntropy(self.clock, boot=self.clock.elapsed)
-        self.held = HeldGames(self.store, 100)
+        self.held = LoadedGames(self.store, 100)
         self.times: dict[Way, ServiceTime] = {}
         for way in Way:
             self.start(way)
@@ -81,7 +81,7 @@ class TwoProcesses:
         run(self.store.add_game(new))
         outages = run(self.store.outages())
         accepted = referee.Accepted(tuple(table.lines[1:]), table.refereed, ())
-        append, _ = append_of(HeldGame(refereed, None), accepted, outages)
+        append, _ = append_of(LoadedGame(refereed, None), accepted, outages)
         run(self.store.append(append))
         return table
 

@@ -25,7 +25,7 @@ from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_new_key, parse_recovery, parse_registration
 from hkoji.messages.text import tell
 from hkoji_server.service.decision import summarise
-from hkoji_server.service.held_games import hold
+from hkoji_server.service.loaded_games import hold
 from hkoji_server.store.contract import GameSummary, Player
 from hkoji_server.store.maintenance import Maintenance, StoredGame
 from hkoji_server.store.statements import read_line, summary_values

@@ -22,7 +22,7 @@ from hkoji.log.line import Line
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
-from hkoji_server.service.held_games import HeldGame, HeldGames, hold, way_of_deadline
+from hkoji_server.service.loaded_games import LoadedGame, LoadedGames, hold, way_of_deadline
 from hkoji_server.service.notice_rules import notices_of
 from hkoji_server.store.contract import NOBODY, Append, GameSummary, Store
 
@@ -41,7 +41,7 @@ class Decision:
 
     def __init__(
         self,
-        held: HeldGame,
+        held: LoadedGame,
         submission: Submission,
         signer: Signer,
         *,
@@ -61,7 +61,7 @@ class Decision:
         self.key = key
         self.game = submission.entry.game
         self._accepted: referee.Accepted | None = None
-        self._append: tuple[Append, HeldGame] | None = None
+        self._append: tuple[Append, LoadedGame] | None = None
 
     def __call__(self) -> Append:
         """Raises what `referee.accept` raises."""
@@ -87,14 +87,14 @@ class Decision:
         return self._accepted.lines
 
     @property
-    def after(self) -> HeldGame:
+    def after(self) -> LoadedGame:
         """The game after the result has been appended."""
         assert self._append is not None
         return self._append[1]
 
 
 def append_of(
-    before: HeldGame,
+    before: LoadedGame,
     accepted: referee.Accepted,
     outages: tuple[Outage, ...],
     *,
@@ -102,7 +102,7 @@ def append_of(
     by: str | None = None,
     mail: int | None = None,
     invited: Way | None = None,
-) -> tuple[Append, HeldGame]:
+) -> tuple[Append, LoadedGame]:
     """Returns what the store appends to the game `before`, decided with these `outages`, and the game after that.
 
     `key` is the author's. `by` is the player who has caused entries of the service, who is not told of them. `mail` is
@@ -132,13 +132,13 @@ def append_of(
         notices=notices_of(course, after, [line.entry for line in accepted.lines], deadline=deadline, by=by),
         mail=mail,
     )
-    return append, HeldGame(after, deadline, held.statements, way)
+    return append, LoadedGame(after, deadline, held.statements, way)
 
 
 async def write_own(
     store: Store,
-    games: HeldGames,
-    before: HeldGame,
+    games: LoadedGames,
+    before: LoadedGame,
     accepted: referee.Accepted,
     outages: tuple[Outage, ...],
     *,

@@ -25,7 +25,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.decision import TRIES, undecided, write_own
 from hkoji_server.service.games import MailArrival
-from hkoji_server.service.held_games import HeldGame, HeldGames, hold
+from hkoji_server.service.loaded_games import LoadedGame, LoadedGames, hold
 from hkoji_server.service.notice_rules import notice_of_annul, notices_of_gift
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime
@@ -72,7 +72,7 @@ class GameStatements:
     """Use cases about statements. `signer` is the service's key."""
 
     def __init__(
-        self, store: Store, held: HeldGames, time: ServiceTime, signer: Signer, limits: RateLimits | None = None
+        self, store: Store, held: LoadedGames, time: ServiceTime, signer: Signer, limits: RateLimits | None = None
     ) -> None:
         self._store = store
         self._held = held
@@ -214,7 +214,7 @@ class GameStatements:
                 await self._time.read_outages()
         raise undecided()
 
-    async def _give(self, held: HeldGame, new: KeptStatement, seat: Seat, number: int | None) -> Stated:
+    async def _give(self, held: LoadedGame, new: KeptStatement, seat: Seat, number: int | None) -> Stated:
         course = held.refereed.course
         if course.clock is None or course.actor is None:
             raise IllegalError(tell("no clock runs in this game, so no time can be given"))
@@ -233,7 +233,7 @@ class GameStatements:
         return Stated(after, (), fresh)
 
     async def _annul(
-        self, held: HeldGame, new: KeptStatement, seat: Seat, key: PublicKey, number: int | None
+        self, held: LoadedGame, new: KeptStatement, seat: Seat, key: PublicKey, number: int | None
     ) -> Stated:
         refereed, outages = held.refereed, self._time.outages
         course = refereed.course
@@ -263,7 +263,7 @@ class GameStatements:
         await write_own(self._store, self._held, held, accepted, outages, key=key.text, by=new.name, mail=number)
         return Stated(None, accepted.lines, fresh=True)
 
-    async def _wish_of_other(self, held: HeldGame, seat: Seat) -> KeptStatement | None:
+    async def _wish_of_other(self, held: LoadedGame, seat: Seat) -> KeptStatement | None:
         """Returns the wish of the other seat about the last entry. One of a key that is revoked by now is forgotten."""
         course = held.refereed.course
         other = course.setup.names[1 - seat]
@@ -280,13 +280,13 @@ class GameStatements:
             return each
         return None
 
-    def _verify_in_time(self, held: HeldGame, at: str) -> None:
+    def _verify_in_time(self, held: LoadedGame, at: str) -> None:
         """Raises `TimeOverError` if the time of the seat that owes the next entry is over."""
         due = held.due(self._time.outages)
         if due is not None and max(at, held.refereed.at) > due:
             raise TimeOverError(held.refereed.course.setup.game, due)
 
-    async def _called_off(self, held: HeldGame, kind: StatementKind, head: str) -> Stated:
+    async def _called_off(self, held: LoadedGame, kind: StatementKind, head: str) -> Stated:
         """Returns the answer to a wish that has ended the game before. Raises `ConflictError` if it has not."""
         course = held.refereed.course
         game = course.setup.game

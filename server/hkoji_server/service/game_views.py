@@ -12,7 +12,7 @@ from hkoji.log.line import StoredLine
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import State
-from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.view_cache import OwnView, ViewCache
 from hkoji_server.store.contract import GameSummary, Store
 
@@ -20,7 +20,7 @@ from hkoji_server.store.contract import GameSummary, Store
 class GameViews:
     """Use cases that read games. `signer` is the service's key; views of at most `cached` games are kept in memory."""
 
-    def __init__(self, store: Store, held: HeldGames, signer: Signer, *, cached: int) -> None:
+    def __init__(self, store: Store, held: LoadedGames, signer: Signer, *, cached: int) -> None:
         self._store = store
         self._held = held
         self._signer = signer

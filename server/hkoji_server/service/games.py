@@ -43,8 +43,8 @@ from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.agreement_limits import AgreementLimits
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import TRIES, Decision, summarise, undecided, write_own
-from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.held_players import HeldPlayers
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.offer_limits import OfferLimits
 from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.rate_limits import RateLimits
@@ -74,7 +74,7 @@ class Games:
     def __init__(
         self,
         store: Store,
-        held: HeldGames,
+        held: LoadedGames,
         time: ServiceTime,
         sources: ClockAndEntropy,
         signer: Signer,

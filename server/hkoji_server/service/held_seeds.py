@@ -24,7 +24,7 @@ from hkoji.rules.events import Seat
 from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.games import Games
-from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailDraft
 
@@ -38,7 +38,7 @@ _MOST: Final = 100
 class HeldSeeds:
     """Sends what held seats owe before the first card."""
 
-    def __init__(self, store: Store, held: HeldGames, games: Games, sources: ClockAndEntropy) -> None:
+    def __init__(self, store: Store, held: LoadedGames, games: Games, sources: ClockAndEntropy) -> None:
         self._store = store
         self._held = held
         self._games = games

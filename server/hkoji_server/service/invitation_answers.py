@@ -16,7 +16,7 @@ from hkoji.log.line import Line
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import shorten, tell
 from hkoji_server.service.decision import TRIES, undecided, write_own
-from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -32,7 +32,7 @@ class Declined(NamedTuple):
 class InvitationAnswers:
     """Use cases of invited players. `signer` is the service's key."""
 
-    def __init__(self, store: Store, held: HeldGames, time: ServiceTime, signer: Signer) -> None:
+    def __init__(self, store: Store, held: LoadedGames, time: ServiceTime, signer: Signer) -> None:
         self._store = store
         self._held = held
         self._time = time

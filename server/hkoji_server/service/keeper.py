@@ -22,7 +22,7 @@ from hkoji.log.private_key import Signer
 from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import TRIES, undecided, write_own
-from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -49,7 +49,7 @@ class Keeper:
     def __init__(
         self,
         store: Store,
-        held: HeldGames,
+        held: LoadedGames,
         time: ServiceTime,
         sources: ClockAndEntropy,
         signer: Signer,

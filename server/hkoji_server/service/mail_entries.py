@@ -32,7 +32,7 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import TRIES, undecided
 from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.games import Games, MailArrival
-from hkoji_server.service.held_games import HeldGame, HeldGames
+from hkoji_server.service.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.mail_cases import DraftText, MailCase, read_draft
 from hkoji_server.service.mail_signatures import has_dkim
 from hkoji_server.service.mail_tokens import answered_by
@@ -55,7 +55,7 @@ class MailEntries:
     """Signs for held seats what mails order, and submits it."""
 
     def __init__(
-        self, store: Store, held: HeldGames, games: Games, statements: GameStatements, sources: ClockAndEntropy
+        self, store: Store, held: LoadedGames, games: Games, statements: GameStatements, sources: ClockAndEntropy
     ) -> None:
         self._store = store
         self._held = held
@@ -161,14 +161,14 @@ class MailEntries:
 
         return await self._keep_entry(case, held, make, DraftText(orders, grade), _gateway(course, seat), None)
 
-    def _draft(self, held: HeldGame, body: entry_kinds.EntryBody, case: MailCase) -> EntryDraft:
+    def _draft(self, held: LoadedGame, body: entry_kinds.EntryBody, case: MailCase) -> EntryDraft:
         by, at = case.mailbox.name, case.mail.received
         return draft_entry(held.refereed.course, body, by=by, at=at, seen=held.refereed.at)
 
     async def _keep_entry(
         self,
         case: MailCase,
-        held: HeldGame,
+        held: LoadedGame,
         make: Callable[[MailClaim], EntryDraft],
         draft: DraftText,
         gateway: Gateway,
@@ -246,7 +246,7 @@ class MailEntries:
 
     # --- what both need -------------------------------------------------------------------------------------------
 
-    async def _verify_turn(self, case: MailCase, held: HeldGame) -> None:
+    async def _verify_turn(self, case: MailCase, held: LoadedGame) -> None:
         """Checks that the turn still goes on for which the token of a mail was made, if it names one.
 
         DNS may have been asked since the game was read. Whoever has a key of their own, and another mail process, may
@@ -263,7 +263,7 @@ class MailEntries:
             raise StorageError(tell("a held key is missing"), hint=tell("nothing was changed"))
         return PrivateKey.from_openssh(found.private.encode())
 
-    async def _grade(self, case: MailCase, grade: MailGrade, held: HeldGame, gateway: Gateway) -> MailGrade:
+    async def _grade(self, case: MailCase, grade: MailGrade, held: LoadedGame, gateway: Gateway) -> MailGrade:
         """Returns the grade that the log may claim: `dkim` only at its T, and for the mailbox that is certified there.
 
         The entry before may be later than what was known when the mail was judged first. A mailbox that the player has

@@ -10,9 +10,9 @@ from hkoji.mail.addresses import OwnAddress
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.games import Games
-from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.letter_facts import LetterFacts
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.mail_cases import MailOutcome
 from hkoji_server.service.mail_commands import MailCommands
 from hkoji_server.service.mail_confirmations import ConfirmationCommands
@@ -41,7 +41,7 @@ class MailParts(NamedTuple):
 
 def make_mail_parts(
     store: Store,
-    held: HeldGames,
+    held: LoadedGames,
     time: ServiceTime,
     sources: ClockAndEntropy,
     games: Games,

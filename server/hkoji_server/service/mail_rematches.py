@@ -23,7 +23,7 @@ from hkoji.mail.order_types import OrderKind
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.games import Games
-from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.mail_cases import DraftText
 from hkoji_server.service.mail_entries import MailEntries
 from hkoji_server.service.mail_new_games import INVITATION_SECONDS, verify_host
@@ -70,7 +70,7 @@ class _MailRematch(NamedTuple):
 class RematchCommands:
     """The command `rematch`."""
 
-    def __init__(self, store: Store, held: HeldGames, entries: MailEntries, games: Games, tokens: MailTokens) -> None:
+    def __init__(self, store: Store, held: LoadedGames, entries: MailEntries, games: Games, tokens: MailTokens) -> None:
         self._store = store
         self._held = held
         self._entries = entries

@@ -20,7 +20,7 @@ from hkoji.log.canonical import encode
 from hkoji_server.log import log
 from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_games import HeldGame, HeldGames
+from hkoji_server.service.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.notice import OF_MAIL, Courier, Gone, Later, Never, Notice, NoticeEvent, NotNow, notice_id
 from hkoji_server.service.notice_rules import OLDEST_NOTICE, ToldGame, judge
 from hkoji_server.service.service_time import ServiceTime
@@ -71,7 +71,7 @@ class NoticeDelivery:
     def __init__(
         self,
         store: Store,
-        held: HeldGames,
+        held: LoadedGames,
         time: ServiceTime,
         sources: ClockAndEntropy,
         couriers: Mapping[str, Courier],
@@ -240,7 +240,7 @@ class NoticeDelivery:
                 ready.append(_Ready(each, self._notice(each, channel.player, told, head, off)))
         return ready
 
-    async def _told(self, held: HeldGame, leased: LeasedNotice) -> tuple[ToldGame, str]:
+    async def _told(self, held: LoadedGame, leased: LeasedNotice) -> tuple[ToldGame, str]:
         """Returns what is public of the game, and the hash of the entry that the notice is about."""
         course, later = held.refereed.course, tuple[str, ...]()
         head = course.head

@@ -20,7 +20,7 @@ from hkoji.log.line import Line
 from hkoji.mail.token_places import TokenPlace, place_of
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
-from hkoji_server.service.held_games import HeldGame, HeldGames
+from hkoji_server.service.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 
@@ -32,7 +32,7 @@ class SeatGame(NamedTuple):
     """
 
     name: str
-    held: HeldGame
+    held: LoadedGame
     lines: tuple[Line, ...]
     seat: Seat | None
     position: Position
@@ -69,7 +69,7 @@ class SeatGame(NamedTuple):
 class SeatGames:
     """Reads games for their players."""
 
-    def __init__(self, store: Store, games: HeldGames, time: ServiceTime) -> None:
+    def __init__(self, store: Store, games: LoadedGames, time: ServiceTime) -> None:
         self._store = store
         self._games = games
         self._time = time
@@ -99,7 +99,7 @@ class SeatGames:
         retired = [await self._store.retired(each.text) for each in keys if each is not None]
         return not any(each is not None and each.revoked for each in retired)
 
-    def _seat_game(self, held: HeldGame, lines: tuple[Line, ...], name: str) -> SeatGame:
+    def _seat_game(self, held: LoadedGame, lines: tuple[Line, ...], name: str) -> SeatGame:
         refereed = held.refereed
         course = refereed.course
         seat = course.setup.seat_of(name)

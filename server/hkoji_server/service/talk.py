@@ -17,7 +17,7 @@ from hkoji.log.talk import parse_talk
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.store.contract import Store
 from hkoji_server.store.player_keys import verify_not_revoked
 from hkoji_server.store.talk_contract import KeptMessage, NewMessage
@@ -31,7 +31,7 @@ KEPT: Final = 90 * DAY
 class Talk:
     """Use cases about messages. Each is for the player with the name that has logged in."""
 
-    def __init__(self, store: Store, held: HeldGames, sources: ClockAndEntropy) -> None:
+    def __init__(self, store: Store, held: LoadedGames, sources: ClockAndEntropy) -> None:
         self._store = store
         self._held = held
         self._sources = sources

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.seat_games import SeatGames
 from hkoji_server.service.service_time import ServiceTime
 
@@ -50,7 +50,7 @@ async def _letters(telling: Telling, viewer: str, lang: str, *, cards: bool) -> 
     world = telling.world
     name = dict(zip(("host", "guest", "outside"), telling.people, strict=True))[viewer].name
     time = ServiceTime(world.store, ClockAndEntropy(world.clock, world.draws), outage_after=_NEVER)
-    game = await SeatGames(world.store, HeldGames(world.store, 1), time).read(telling.game, name)
+    game = await SeatGames(world.store, LoadedGames(world.store, 1), time).read(telling.game, name)
     facts = SeatFacts(game.position, game.clock, telling.now(), cards=cards)
     if game.seat is None:
         found = [] if game.course.stage is Stage.OPEN else [*letters_of_invited(facts)]

@@ -16,7 +16,7 @@ from unittest.mock import patch
 import structlog
 from hkoji_server.service import notice_delivery
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_games import HeldGames
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.notice import Notice
 from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.service_time import ServiceTime
@@ -77,7 +77,7 @@ async def _deliver(data: Path, database: str | None, port: int, kills: float) ->
     async with open_store(location, sources.clock) as store:
         time = ServiceTime(store, sources, outage_after=NEVER_OUT)
         couriers = {KIND: KilledCourier(port, kills)}
-        delivery = NoticeDelivery(store, HeldGames(store, 500), time, sources, couriers, origin="http://lab")
+        delivery = NoticeDelivery(store, LoadedGames(store, 500), time, sources, couriers, origin="http://lab")
         work = asyncio.create_task(deliver_at_intervals(delivery))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
         with suppress(asyncio.CancelledError):

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.identity import identify
 from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.service_time import ServiceTime
 
 from hkoji.game.agreement import Agreement
@@ -95,7 +95,7 @@ class MailStory:
         sources = ClockAndEntropy(world.clock, drawn("http"), world.clock.elapsed)
         key, _ = world.run(identify(world.store, sources, None, "http://inside"))
         self._http = ServiceTime(world.store, sources, outage_after=OUTAGE_AFTER)
-        self._keeper = Keeper(world.store, HeldGames(world.store, 100), self._http, sources, key, slack=_SLACK)
+        self._keeper = Keeper(world.store, LoadedGames(world.store, 100), self._http, sources, key, slack=_SLACK)
         self._host, self._guest = Player(world.service, "alice").register(), Player(world.service, "carol").register()
         self._plain = ""
         self._seats = [self._seat(number) for number in range(_MAILS)]

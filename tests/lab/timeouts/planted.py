@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite import append
 
@@ -36,7 +36,7 @@ def _no_deadline_compared() -> None:
 
 def _gifts_move_nothing() -> None:
     """A gift does not move the deadline of its game, and the keeper does not look at gifts."""
-    add, read, end = SqlStore.add_statement, HeldGames.read, Keeper._end
+    add, read, end = SqlStore.add_statement, LoadedGames.read, Keeper._end
 
     async def add_statement(self: Any, new: Any, **given: Any) -> bool:  # Any: as in the original, here and below
         return await add(self, new, **{**given, "after": given["deadline"]})
@@ -45,7 +45,7 @@ def _gifts_move_nothing() -> None:
         return (await read(self, game))._replace(statements=())
 
     async def end_early(self: Any, *given: Any) -> bool:
-        with patch.object(HeldGames, "read", read_less):
+        with patch.object(LoadedGames, "read", read_less):
             return await end(self, *given)
 
     patch.object(SqlStore, "add_statement", add_statement).start()

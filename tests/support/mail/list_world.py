@@ -20,12 +20,12 @@ from hkoji_server.service.agreement_limits import AgreementLimits
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.games import Games
-from hkoji_server.service.held_games import HeldGames
 from hkoji_server.service.held_players import HeldPlayers
 from hkoji_server.service.held_seeds import HeldSeeds
 from hkoji_server.service.identity import identify
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.mail_parts import MailParts, make_mail_parts
 from hkoji_server.service.notice import Later, Notice
 from hkoji_server.service.notice_delivery import NoticeDelivery
@@ -141,7 +141,7 @@ class ListWorld:
     store: Store
     delivery: NoticeDelivery
     time: ServiceTime
-    held: HeldGames
+    held: LoadedGames
     players: HeldPlayers
     seeds: HeldSeeds
     seed_due: asyncio.Queue[str]
@@ -349,7 +349,7 @@ async def _make(
         store, sources, outage_after=outage_after, way=Way.MAIL, unprocessed=store.oldest_unprocessed_mail
     )
     await time.beat()
-    held = HeldGames(store, 100)
+    held = LoadedGames(store, 100)
     players = HeldPlayers(store, sources, key, origin=origin, own=OWN)
     answers = InvitationAnswers(store, held, time, key)
     seed_due = asyncio.Queue[str]()

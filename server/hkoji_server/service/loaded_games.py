@@ -23,7 +23,7 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.time_contract import KeptStatement
 
 
-class HeldGame(NamedTuple):
+class LoadedGame(NamedTuple):
     """A game as this process last saw it.
 
     `deadline` is that of its row, with its `way`. `statements` are those kept about its last entry, or about one before
@@ -82,12 +82,12 @@ def hold(
     deadline: str | None,
     statements: Collection[KeptStatement] = (),
     way: Way = Way.HTTP,
-) -> HeldGame:
+) -> LoadedGame:
     """Returns a game with those of the `statements` that still count."""
     if not statements:
-        return HeldGame(refereed, deadline, (), way)
+        return LoadedGame(refereed, deadline, (), way)
     heads = valid_heads(refereed)
-    return HeldGame(refereed, deadline, tuple(each for each in statements if each.head in heads), way)
+    return LoadedGame(refereed, deadline, tuple(each for each in statements if each.head in heads), way)
 
 
 def way_of_deadline(course: Course, invited: Way) -> Way:
@@ -107,15 +107,15 @@ def valid_heads(refereed: referee.RefereedGame) -> tuple[str, ...]:
     return (*course.clock.heads, course.head) if course.clock is not None else (course.head,)
 
 
-class HeldGames:
+class LoadedGames:
     """At most `most` games, those that were used last."""
 
     def __init__(self, store: Store, most: int) -> None:
         self._store = store
         self._most = most
-        self._games: OrderedDict[str, HeldGame] = OrderedDict()
+        self._games: OrderedDict[str, LoadedGame] = OrderedDict()
 
-    async def recall(self, game: str) -> tuple[HeldGame, bool]:
+    async def recall(self, game: str) -> tuple[LoadedGame, bool]:
         """Returns a game as this process last saw it, and whether it has just been read. Raises `NotFoundError`."""
         held = self._games.get(game)
         if held is not None:
@@ -123,7 +123,7 @@ class HeldGames:
             return held, False
         return await self._read(game), True
 
-    async def current(self, game: str) -> HeldGame:
+    async def current(self, game: str) -> LoadedGame:
         """Returns a game whose log is as the store has it now."""
         held, current = await self.recall(game)
         course = held.refereed.course
@@ -131,17 +131,17 @@ class HeldGames:
             return held
         return await self.refresh(held)
 
-    async def at_head(self, game: str, head: str) -> HeldGame:
+    async def at_head(self, game: str, head: str) -> LoadedGame:
         """Returns a game at `head`, which the store has just returned, or later."""
         held, current = await self.recall(game)
         return held if current or held.refereed.course.head == head else await self.refresh(held)
 
-    async def read(self, game: str) -> HeldGame:
+    async def read(self, game: str) -> LoadedGame:
         """Returns a game of which everything is as the store has it now. Raises `NotFoundError`."""
         held, current = await self.recall(game)
         return held if current else await self.refresh(held)
 
-    async def refresh(self, held: HeldGame) -> HeldGame:
+    async def refresh(self, held: LoadedGame) -> LoadedGame:
         """Returns a game with everything that the store has now. Raises `NotFoundError`."""
         refereed = held.refereed
         game = refereed.course.setup.game
@@ -164,14 +164,14 @@ class HeldGames:
         gone = [each for each in kept if each.head not in heads]
         return sum([await self._store.remove_statement(game, each.head, each.kind, each.name) for each in gone])
 
-    async def _read(self, game: str) -> HeldGame:
+    async def _read(self, game: str) -> LoadedGame:
         history = await self._store.history(game)
         if history is None:
             raise NotFoundError(tell("game"), game)
         refereed = referee.resume(history.lines, history.secrets.seed, history.secrets.openings)
         return self.keep(hold(refereed, history.deadline, history.statements, history.way))
 
-    def keep(self, held: HeldGame) -> HeldGame:
+    def keep(self, held: LoadedGame) -> LoadedGame:
         """Holds a game unless a later entry of it is held, and returns it."""
         game = held.refereed.course.setup.game
         before = self._games.get(game)
