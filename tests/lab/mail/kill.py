@@ -70,10 +70,12 @@ def run_kills(world: MailWorld, office: RealPostOffice, kills: int, seed: int = 
 
 
 def _stuck(game: GameByMail) -> str:
-    last = {name: (each.reader.asked[-5:], each.player.known) for name, each in game.by_mail.items()}
-    return (
-        f"game {game.done.game} got stuck at entry {len(game.done.lines) - 1}; written last, and letters read: {last}"
-    )
+    last = {name: (each.reader.asked[-5:], _read_last(each)) for name, each in game.by_mail.items()}
+    return f"game {game.done.game} got stuck at entry {len(game.done.lines) - 1}; written and read last: {last}"
+
+
+def _read_last(each: Correspondent) -> list[str]:
+    return [letter.text[:300] for letter in letters(each.player.mailbox)[-2:]]
 
 
 def _next(rng: random.Random) -> float:
