@@ -23,9 +23,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from hkoji_server.settings import load
 from hkoji_server.store import game_lists, player_keys
-from hkoji_server.store.contract import OperatorCode, Player, Query, RetiredKey, Store
+from hkoji_server.store.contract import Query, Store
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.open_store import location_of, open_store
+from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
 from hkoji_server.store.postgres import statements as said
 from hkoji_server.store.postgres import store as module
 from hkoji_server.store.postgres.connections import LostError, PostgresConnections, check_safe

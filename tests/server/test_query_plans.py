@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import psycopg
 import pytest
-from hkoji_server.store.contract import OfferQuota, OpenFilter, OperatorCode, Player, Query, RetiredKey, Speed, Store
+from hkoji_server.store.contract import OfferQuota, OpenFilter, Query, Speed, Store
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.mail_values import (
     AskedMailbox,
@@ -30,6 +30,7 @@ from hkoji_server.store.mail_values import (
     ProbeMail,
 )
 from hkoji_server.store.notice_contract import Channel, NewNotice
+from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
 from hkoji_server.store.postgres.store import open_postgres
 from hkoji_server.store.sqlite import connections as module
 from hkoji_server.store.sqlite.store import SqliteStore

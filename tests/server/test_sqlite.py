@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Query, RetiredKey, Store
+from hkoji_server.store.contract import Query, Store
+from hkoji_server.store.player_contract import RetiredKey
 from hkoji_server.store.sqlite import connections as module
 from hkoji_server.store.sqlite import writer
 from hkoji_server.store.sqlite.connections import driver

@@ -9,8 +9,9 @@ from itertools import count, product
 
 import pytest
 from hkoji_server.store.choice_contract import MOST_BLOCKS
-from hkoji_server.store.contract import GameSummary, NewGame, OfferQuota, OpenFilter, Player, Query, Store
+from hkoji_server.store.contract import GameSummary, NewGame, OfferQuota, OpenFilter, Query, Store
 from hkoji_server.store.game_lists import cursor_of
+from hkoji_server.store.player_contract import Player
 
 from hkoji.errors import IllegalError, NotFoundError, TooManyGamesError
 from hkoji.game.clock import add_seconds

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from hkoji_server.service.letter_threads import LetterIds, LetterThreads
-from hkoji_server.store.contract import Append, NewGame, Player, RetiredKey, Store
+from hkoji_server.store.contract import Append, NewGame, Store
 from hkoji_server.store.mail_values import (
     EVENTS_OF,
     MOST_INVITED_A_DAY,
@@ -43,6 +43,7 @@ from hkoji_server.store.mail_values import (
     WaitingSum,
 )
 from hkoji_server.store.notice_contract import NewNotice
+from hkoji_server.store.player_contract import Player, RetiredKey
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, NotFoundError, TooManyError

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, Player, RetiredKey, Store
+from hkoji_server.store.contract import Append, Store
 from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, LeasedNotice, NewNotice
+from hkoji_server.store.player_contract import Player, RetiredKey
 from hkoji_server.store.time_contract import StaleDecisionError
 
 from hkoji.errors import ConflictError, ExistsError

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, OperatorCode, Player, RetiredKey, Store
+from hkoji_server.store.contract import Append, Store
 from hkoji_server.store.mail_values import AskedMailbox, KeptCertificate, KeyCode, Mailbox, MailboxMove, NewAnswer
+from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
 
 from hkoji.errors import ConflictError, ForbiddenError, RevokedError
 from hkoji.game.way import Way

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hkoji_server.store.contract import Player, RetiredKey, Store
+from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import AskedMailbox, KeptCertificate, KeptHeldKey, Mailbox
+from hkoji_server.store.player_contract import Player, RetiredKey
 
 from hkoji.errors import ForbiddenError
 from hkoji.game.clock import add_seconds

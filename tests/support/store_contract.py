@@ -12,20 +12,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import (
-    MOST_INVITATIONS,
-    MOST_OPEN,
-    Append,
-    GameSummary,
-    NewGame,
-    OperatorCode,
-    Player,
-    Query,
-    Removed,
-    RetiredKey,
-    Store,
-)
+from hkoji_server.store.contract import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary, NewGame, Query, Removed, Store
 from hkoji_server.store.game_lists import cursor_of
+from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
 
 from hkoji.errors import (
     ConflictError,

@@ -10,8 +10,9 @@ from unittest.mock import patch
 
 import pytest
 from hkoji_server.service.notice import NoticeEvent
-from hkoji_server.store.contract import Player, Store
+from hkoji_server.store.contract import Store
 from hkoji_server.store.notice_contract import Channel
+from hkoji_server.store.player_contract import Player
 from hkoji_server.store.talk_contract import TALK_EVENT, KeptMessage, NewMessage
 
 from hkoji.errors import ForbiddenError, NotFoundError, TalkClosedError, TooManyError

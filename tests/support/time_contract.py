@@ -12,8 +12,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, NewGame, RetiredKey, Store
-from hkoji_server.store.contract import Player as RegisteredPlayer
+from hkoji_server.store.contract import Append, NewGame, Store
+from hkoji_server.store.player_contract import Player as RegisteredPlayer
+from hkoji_server.store.player_contract import RetiredKey
 from hkoji_server.store.time_contract import OLDEST, KeptStatement, StaleDecisionError
 
 from hkoji.errors import ConflictError, IllegalError, NotFoundError, RevokedError, UsageError

@@ -11,7 +11,8 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.line import Line, format_line, format_signed
 from hkoji_server.service.game_statements import ClockReport, Stated
 from hkoji_server.service.view_cache import OwnView
-from hkoji_server.store.contract import FinishedGame, GameSummary, Player, RetiredKey
+from hkoji_server.store.contract import FinishedGame, GameSummary
+from hkoji_server.store.player_contract import Player, RetiredKey
 from hkoji_server.store.talk_contract import KeptMessage
 
 

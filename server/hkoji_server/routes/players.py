@@ -13,7 +13,7 @@ from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.held_players import HeldPlayers
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
-from hkoji_server.store import contract
+from hkoji_server.store import contract, player_contract
 
 NO_STORE: Final = {"Cache-Control": "no-store"}
 BEARER: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
@@ -41,7 +41,7 @@ def make_players_router(
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
 
-    async def answer(player: contract.Player) -> dict[str, Any]:  # Any: JSON
+    async def answer(player: player_contract.Player) -> dict[str, Any]:  # Any: JSON
         held = await held_players.certificate(player.name)
         return answer_json.player_json(player, await store.retired_of(player.name), held)
 

@@ -26,8 +26,9 @@ from hkoji.log.statement import parse_new_key, parse_recovery, parse_registratio
 from hkoji.messages.text import tell
 from hkoji_server.service.decision import summarise
 from hkoji_server.service.loaded_games import hold
-from hkoji_server.store.contract import GameSummary, Player
+from hkoji_server.store.contract import GameSummary
 from hkoji_server.store.maintenance import Maintenance, StoredGame
+from hkoji_server.store.player_contract import Player
 from hkoji_server.store.statements import read_line, summary_values
 
 MOST_FAULTS: Final = 1000

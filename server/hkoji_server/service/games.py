@@ -49,7 +49,8 @@ from hkoji_server.service.offer_limits import OfferLimits
 from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime
-from hkoji_server.store.contract import NewGame, RetiredKey, Store
+from hkoji_server.store.contract import NewGame, Store
+from hkoji_server.store.player_contract import RetiredKey
 from hkoji_server.store.player_keys import verify_not_revoked
 from hkoji_server.store.time_contract import StaleDecisionError
 

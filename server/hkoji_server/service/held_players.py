@@ -36,7 +36,7 @@ from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.confirmations import confirmation
 from hkoji_server.settings import Registration
-from hkoji_server.store.contract import RetiredKey, Store
+from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import (
     TAKEN,
     AskedMailbox,
@@ -46,6 +46,7 @@ from hkoji_server.store.mail_values import (
     Mailbox,
     NewMailbox,
 )
+from hkoji_server.store.player_contract import RetiredKey
 
 UNCHANGED: Final = tell("nothing was changed")
 

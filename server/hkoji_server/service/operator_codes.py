@@ -9,7 +9,8 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.store.contract import OperatorCode, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.player_contract import OperatorCode
 
 
 class MadeCode(NamedTuple):

@@ -23,9 +23,10 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.confirmations import confirmation
 from hkoji_server.service.held_players import UNCHANGED, HeldPlayers, verify_address
 from hkoji_server.service.rate_limits import RateLimits
-from hkoji_server.store.contract import RetiredKey, Store
+from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SHUT, AskedMailbox, Mailbox, mailbox_locked
 from hkoji_server.store.notice_contract import MOST_CHANNELS, channel_exists
+from hkoji_server.store.player_contract import RetiredKey
 
 
 class WishedMailbox(NamedTuple):

@@ -16,7 +16,8 @@ from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.operator_codes import digest_of, make_code
 from hkoji_server.service.players import verify_origin
-from hkoji_server.store.contract import Player, RetiredKey, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.player_contract import Player, RetiredKey
 
 
 class PlayerKeys:

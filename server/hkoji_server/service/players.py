@@ -16,7 +16,8 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.operator_codes import digest_of
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.settings import Registration
-from hkoji_server.store.contract import Player, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.player_contract import Player
 from hkoji_server.store.player_keys import verify_not_revoked
 
 

@@ -14,7 +14,6 @@ from hkoji.game.clock import add_seconds, parse_time
 from hkoji.game.time_control import DAY
 from hkoji.messages.text import tell
 from hkoji_server.store import operator_codes, player_keys
-from hkoji_server.store.contract import Player
 from hkoji_server.store.mail_tables import (
     BOUNCE,
     CERTIFICATE,
@@ -41,6 +40,7 @@ from hkoji_server.store.mail_values import (
     NewMailbox,
 )
 from hkoji_server.store.notices import outbox_row, writing
+from hkoji_server.store.player_contract import Player
 from hkoji_server.store.reservations import standing_at, used, verify_not_reserved
 from hkoji_server.store.tables import CHANNEL, OUTBOX, PLAYER
 

@@ -22,12 +22,13 @@ from hkoji.game.clock import Outage
 from hkoji.game.commitments import Opening
 from hkoji.game.way import Way
 from hkoji.messages.text import tell
-from hkoji_server.store.contract import GameSummary, Player, Secrets
+from hkoji_server.store.contract import GameSummary, Secrets
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS
 from hkoji_server.store.game_statements import read_statement
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.mail_values import NO_GAME
 from hkoji_server.store.migrate import SCHEMA, newest_schema
+from hkoji_server.store.player_contract import Player
 from hkoji_server.store.statements import Row, every_outage, read_outage
 from hkoji_server.store.tables import (
     BEAT,

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from hkoji.errors import ForbiddenError
 from hkoji.messages.text import tell
-from hkoji_server.store.contract import OperatorCode
+from hkoji_server.store.player_contract import OperatorCode
 from hkoji_server.store.tables import CODE
 
 

@@ -15,10 +15,10 @@ from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedErro
 from hkoji.game import entry_kinds
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
-from hkoji_server.store.contract import Player, RetiredKey
 from hkoji_server.store.mail_tables import HELD_KEY
 from hkoji_server.store.notices import remove_channels
 from hkoji_server.store.operator_codes import use_code, verify_code
+from hkoji_server.store.player_contract import Player, RetiredKey
 from hkoji_server.store.reservations import verify_not_reserved
 from hkoji_server.store.statements import Row
 from hkoji_server.store.tables import ENTRY, GAME, PLAYER, RETIRED, TOKEN

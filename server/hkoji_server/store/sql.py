@@ -17,21 +17,10 @@ from hkoji.game.way import Way
 from hkoji.log.line import Line, StoredLine
 from hkoji_server.store import choices, expired, game_lists, game_statements, operator_codes, outages, player_keys, talk
 from hkoji_server.store import notices as outbox
-from hkoji_server.store.contract import (
-    FinishedGame,
-    GamePlace,
-    GameSummary,
-    History,
-    OperatorCode,
-    Player,
-    Query,
-    Removed,
-    RetiredKey,
-    Secrets,
-    Store,
-)
+from hkoji_server.store.contract import FinishedGame, GamePlace, GameSummary, History, Query, Removed, Secrets, Store
 from hkoji_server.store.migrate import verify_schema
 from hkoji_server.store.notice_contract import Channel, LeasedNotice, NewNotice
+from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
 from hkoji_server.store.sql_mail import SqlMailStore
 from hkoji_server.store.statements import read_line, read_outage
 from hkoji_server.store.tables import SERVICE, TOKEN

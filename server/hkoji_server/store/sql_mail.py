@@ -18,7 +18,6 @@ from hkoji_server.store import (
     player_keys,
     probes,
 )
-from hkoji_server.store.contract import OperatorCode
 from hkoji_server.store.mail_contract import MailStore
 from hkoji_server.store.mail_reads import MailReads, reserved_values
 from hkoji_server.store.mail_values import (
@@ -45,6 +44,7 @@ from hkoji_server.store.mail_values import (
     WaitingMail,
 )
 from hkoji_server.store.mailboxes import newest_first, read_mailbox
+from hkoji_server.store.player_contract import OperatorCode
 from hkoji_server.store.sql_steps import SqlSteps
 from hkoji_server.store.statements import Values
 from hkoji_server.store.time_contract import StaleDecisionError

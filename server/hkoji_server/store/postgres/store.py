@@ -63,9 +63,10 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 from hkoji_server.store import offers, outages
 from hkoji_server.store.batch_thread import CallThread
-from hkoji_server.store.contract import Append, Decide, NewGame, OfferQuota, OnHint, RetiredKey, hint_of
+from hkoji_server.store.contract import Append, Decide, NewGame, OfferQuota, OnHint, hint_of
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import ClosedMailError
+from hkoji_server.store.player_contract import RetiredKey
 from hkoji_server.store.postgres import statements
 from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections
 from hkoji_server.store.postgres.hints import PostgresHints
