@@ -7,6 +7,7 @@ from typing import Final
 
 from scripts.build.vectors.formulas import AT, UNTIMED, Vector, canonical, encode64, key_text, public, secret, sign
 from scripts.build.vectors.log_builder import PLAYERS, Log, begun, enter, entering, offered
+from scripts.build.vectors.time_entries import CLOCK
 from tests.support.curve import NEUTRAL, encode_point
 
 HELD: Final = "bob held"
@@ -16,7 +17,6 @@ TOKEN: Final[Vector] = {"commit": "cd" * 32, "grade": "token"}
 DKIM: Final[Vector] = {"commit": "cd" * 32, "grade": "dkim"}
 NONE: Final[Vector] = {"commit": None, "grade": "none"}
 _ORIGIN: Final = "https://play.example"
-_CLOCK: Final[Vector] = {"add": 0, "bank": 120, "cap": 120, "move": 60, "rest": "", "zone": "+00:00"}
 
 
 def gateway(held: str, name: str, by: str = "server", **change: object) -> Vector:
@@ -141,7 +141,7 @@ def _seats() -> Iterator[Vector]:
         log = enter(offered(), 0, invite=invite).add("join", "bob", joining(), HELD)
         yield from _found(f"a game open {what}", log, 8, names="the service, for bob")
     for rated in (False, True):
-        agreement = {**UNTIMED, "clock": _CLOCK, "rated": rated}
+        agreement = {**UNTIMED, "clock": CLOCK, "rated": rated}
         body: Vector = {**entering(0), "key": key_text(public(SECOND)), "gateway": gateway(SECOND, "alice")}
         invite = {"key": key_text(public(HELD)), "name": "bob"}
         log = offered(agreement).add("open", "alice", {**body, "invite": invite, "mail": TOKEN}, SECOND)

@@ -18,7 +18,7 @@ from scripts.build.vectors.formulas import (
     sign,
 )
 from scripts.build.vectors.log_builder import PLAYERS, Log, after, enter, entering, offered, reveal_entropy
-from scripts.build.vectors.timed_logs import lapse
+from scripts.build.vectors.time_entries import lapse
 from tests.support.curve import NEUTRAL, encode_point
 
 _OTHER: Final = f"link {CODE[::-1]}"

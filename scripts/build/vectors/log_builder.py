@@ -44,7 +44,11 @@ class Log:
     @property
     def prev(self) -> str:
         """The head of the last entry."""
-        return sha256(f"{self.texts[-1]}\n".encode()).hexdigest() if self.texts else "0" * 64
+        return self.head(-1) if self.texts else "0" * 64
+
+    def head(self, number: int) -> str:
+        """The head of entry `number`."""
+        return sha256(f"{self.texts[number]}\n".encode()).hexdigest()
 
     def add(
         self,

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum
-from hashlib import sha256
 from typing import Final, NamedTuple
 
-from scripts.build.vectors.formulas import GAME, UNTIMED, Vector, canonical, encode64, secret, sign
+from scripts.build.vectors.formulas import UNTIMED, Vector
 from scripts.build.vectors.log_builder import Log, after, enter, offered, reveal_entropy
+from scripts.build.vectors.time_entries import CLOCK, annul, credit, end, gift, lapse, move, outage, timeout
 
-CLOCK: Final[Vector] = {"add": 0, "bank": 120, "cap": 120, "move": 60, "rest": "", "zone": "+00:00"}
 WEEKEND: Final[Vector] = {"add": 0, "bank": 1000, "cap": 1000, "move": 0, "rest": "6", "zone": "+11:45"}
 """Saturday begins 900 s after the offer."""
 BOB: Final[Vector] = {"key": None, "name": "bob"}
@@ -80,61 +79,9 @@ def _begun(receipts: bool, agreement: Vector) -> Log:
     return reveal_entropy(reveal_entropy(log, 1, at=70), 0, at=100)
 
 
-def move(log: Log, by: str, *, at: int, seen: int | None = None) -> Log:
-    """A move that hides a card."""
-    changes_key = '"old":' in log.texts[-1]
-    body: Vector = {"action": "1X", "commit": [secret(f"commitment of {by}").hex()]}
-    return log.add("move", by, body, "alice 2" if changes_key else "", at=at, seen=seen)
-
-
-def timeout(log: Log, seat: int, *, at: int, receipt: int | None = None) -> Log:
-    """The service ends the game."""
-    return log.add("timeout", "server", {"seat": seat}, at=at, receipt=receipt)
-
-
-def gift(head: str, seconds: int, by: str = "bob", **change: object) -> Vector:
-    """The gift of `by` at a head; `change` are other fields of the signed statement."""
-    said = {"game": GAME, "head": head, "name": by, "seconds": seconds, "v": 1, **change}
-    return {"head": head, "seconds": seconds, "sig": encode64(sign(by, "hkoji.give.v1", canonical(said) + "\n"))}
-
-
-def _head(log: Log, number: int) -> str:
-    """The head of entry `number`."""
-    return sha256(f"{log.texts[number]}\n".encode()).hexdigest()
-
-
-def outage(begin: int, until: int, way: str = "http") -> Vector:
-    """An outage of a way from `begin` to `until`."""
-    return {"from": after(begin), "until": after(until), "way": way}
-
-
-def credit(log: Log, given: Vector | None, *outages: Vector) -> Log:
-    """A `credit`."""
-    return log.add("credit", "server", {"gift": given, "outages": [*outages]})
-
-
 def helped(log: Log, at: int, given: Vector | None, *outages: Vector) -> Log:
     """The host's move and its `credit`, and the guest's timeout one second after D."""
     return timeout(credit(move(log, "alice", at=at), given, *outages), 1, at=at + 181)
-
-
-def annul(
-    log: Log, given: Vector | None = None, *outages: Vector, at: int, by: tuple[str, str] = ("alice", "bob")
-) -> Log:
-    """Both call the game off; `by` are those who really sign."""
-    said = [{"game": GAME, "head": log.prev, "name": name, "v": 1} for name in ("alice", "bob")]
-    sigs = [encode64(sign(who, "hkoji.annul.v1", canonical(each) + "\n")) for who, each in zip(by, said, strict=True)]
-    return log.add("annul", "server", {"gift": given, "outages": [*outages], "seat": 0, "sigs": sigs}, at=at)
-
-
-def lapse(log: Log, reason: str, *, at: int) -> Log:
-    """Nobody has joined."""
-    return log.add("lapse", "server", {"reason": reason}, at=at)
-
-
-def end(log: Log, result: Vector, *, at: int | None = None) -> Log:
-    """The `end` of a game in which nobody has moved."""
-    return log.add("end", "server", {"openings": [], "result": result, "seed": secret("seed").hex()}, at=at)
 
 
 LOST: Final[Vector] = {"reason": "timeout", "winner": 1}
@@ -234,7 +181,7 @@ _GIFTS: Final = (
     Case("a gift that is a second too small", lambda log: helped(log, 280, gift(log.prev, 29)), 5),
     Case(
         "a gift, and an early move",
-        lambda log: timeout(credit(move(log, "alice", at=160), gift(_head(log, 4), 30)), 1, at=341),
+        lambda log: timeout(credit(move(log, "alice", at=160), gift(log.head(4), 30)), 1, at=341),
     ),
     Case(
         "a gift with other seconds than were signed",
@@ -250,22 +197,22 @@ _GIFTS: Final = (
         "bad-signature",
     ),
     Case("a gift in another game", lambda log: helped(log, 280, gift(log.prev, 30, game="0" * 32)), 6, "bad-signature"),
-    Case("a gift at a head that has passed", lambda log: helped(log, 280, gift(_head(log, 3), 30)), 6),
-    Case("a gift, and a new key before the move", lambda log: helped(rekeyed(log, 200), 280, gift(_head(log, 4), 30))),
+    Case("a gift at a head that has passed", lambda log: helped(log, 280, gift(log.head(3), 30)), 6),
+    Case("a gift, and a new key before the move", lambda log: helped(rekeyed(log, 200), 280, gift(log.head(4), 30))),
     Case("a gift after the new key", lambda log: helped(rekeyed(log, 200), 280, gift(log.prev, 30))),
     Case(
         "a gift for the entry before the last",
         lambda log: timeout(
-            credit(move(move(log, "alice", at=250), "bob", at=300), gift(_head(log, 4), 30, "alice")), 0, at=900
+            credit(move(move(log, "alice", at=250), "bob", at=300), gift(log.head(4), 30, "alice")), 0, at=900
         ),
         7,
     ),
     Case(
         "a gift twice",
-        lambda log: credit(credit(move(log, "alice", at=200), gift(_head(log, 4), 30)), gift(_head(log, 4), 30)),
+        lambda log: credit(credit(move(log, "alice", at=200), gift(log.head(4), 30)), gift(log.head(4), 30)),
         7,
     ),
-    Case("a credit after a new key", lambda log: credit(rekeyed(log, 200), gift(_head(log, 4), 30)), 6),
+    Case("a credit after a new key", lambda log: credit(rekeyed(log, 200), gift(log.head(4), 30)), 6),
     Case("an empty credit", lambda log: helped(log, 200, None), 6, "malformed", step=1, names=None),
     Case(
         "a gift of no seconds",
