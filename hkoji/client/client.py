@@ -300,7 +300,7 @@ class Client:
             line = service.offer(ruleset, agreement)
             game = line.entry.game
             with self._hold(self._game(game)) as held:
-                offered = held.take_offer(line)
+                offered = held.seats.take_offer(line)
             if offered.course.setup.ruleset != ruleset:
                 raise TrustError(
                     tell("the service offered another game than requested"), hint=tell("nothing was signed")

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hkoji.client.answers import REFUSALS
 from hkoji.client.delegation import Delegation
 from hkoji.client.game_time import GameTime, TimeKeeper
-from hkoji.client.held_seats import verify_host
 from hkoji.client.identity import Identity
-from hkoji.client.invite_link import own_code, refuse_without_link, verify_link
 from hkoji.client.kept_game import KeptGame, read_kept
 from hkoji.client.seat_key import SeatKey
 from hkoji.client.sending import EntrySender
@@ -23,7 +21,6 @@ from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
     ConflictError,
-    GameOverError,
     IllegalError,
     NetworkError,
     StorageError,
@@ -31,21 +28,15 @@ from hkoji.errors import (
 )
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
-from hkoji.game.dealer import SERVER_V1
 from hkoji.game.position import Position, action_of
 from hkoji.game.submission import Submission, draft_move
 from hkoji.game.summary import time_of_record
-from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
-from hkoji.log.link_key import link_key
 from hkoji.messages.text import tell
-from hkoji.rules.events import Seat
 
 if TYPE_CHECKING:
+    from hkoji.client.joining import SeatTaker
     from hkoji.client.talk import GameTalk
-
-_TAKEN: Final = tell("nothing was sent; find another with `hkoji games --open`")
-_USED: Final = tell("nothing was sent; a link is good for one guest: ask your friend for a new one")
 
 
 class MadeMove(NamedTuple):
@@ -87,6 +78,13 @@ class ClientGame:
         from hkoji.client.talk import GameTalk
 
         return GameTalk(self.record, self.service, self._sender, self._say)
+
+    @cached_property
+    def seats(self) -> SeatTaker:
+        """What opens and joins the game."""
+        from hkoji.client.joining import SeatTaker
+
+        return SeatTaker(self.vault, self.service, self.record, self._sender, self._entropy)
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -181,31 +179,9 @@ class ClientGame:
 
     # --- own entries ----------------------------------------------------------------------------------------------
 
-    def take_offer(self, line: Line) -> Position:
-        """Keeps a new game's first line.
-
-        Raises `TrustError` if the game exists here, or if the service alone could choose its cards.
-        """
-        if self.record.known() is not None:
-            raise TrustError(tell("the service offered a game that was there before"), hint=tell("nothing was signed"))
-        with self.record.refusals.kept_if_refused((), (line,)):
-            position = self.record.accept(None, (line,), None).position
-        refuse_chosen_cards(position.course)
-        return position
-
     def open(self, invite: entry_kinds.Invite | None, *, by_link: bool = False) -> Position:
         """Opens the offered game, unless it is open already; `by_link` for whoever has the link with its code."""
-        self._sender.deliver_pending()
-        known = self.record.require()
-        if known.position.course.stage is Stage.OPEN:
-            refuse_chosen_cards(known.position.course)
-            name, key, course = self._sender.player().name, self._sender.my_key(), known.position.course
-            commit = self._commit_entropy(0, course)
-            body = entry_kinds.Open(commit, key, invite)
-            if by_link:
-                link = link_key(own_code(self.vault, self._entropy))
-                body = entry_kinds.open_by_link(link, course, entropy_commit=commit, key=key, name=name)
-            self._sender.post(course, body)
+        self.seats.open(invite, by_link=by_link)
         return self._fresh().position
 
     def join(self, agree: Callable[[Course], None] = lambda _course: None, code: str | None = None) -> Position:
@@ -215,41 +191,7 @@ class ClientGame:
         the link by which the player joins. Raises `LoginError` if there is no player here, `ConflictError` if somebody
         else has joined, `GameOverError`, and `TrustError` if the game was not opened by this link.
         """
-        self._sender.player()
-        self._sender.deliver_pending()
-        known = self.record.refresh()
-        course = known.position.course
-        if code is not None:
-            verify_link(course, code)
-        if course.finished:
-            raise GameOverError(course.setup.game)
-        if known.seat == 0:
-            if course.stage is not Stage.JOIN:
-                raise IllegalError(
-                    tell("you host this game, and {name} has joined it", name=course.setup.names[1]),
-                    hint=tell("see it with `hkoji show {game}`", game=course.setup.game[:8]),
-                )
-            raise IllegalError(tell("you host this game; somebody else has to join it"), hint=tell("nothing was sent"))
-        if code is not None:  # the game may have been known here before the link was
-            self.service.pins.introduce(SERVER_NAME, course.setup.server_key)
-        if known.seat is None:
-            if course.stage is not Stage.JOIN:
-                hint = _TAKEN if code is None else _USED
-                raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=hint)
-            refuse_chosen_cards(course)
-            invite, me, key = course.setup.invite, self._sender.player(), self._sender.my_key()
-            if code is None:
-                refuse_without_link(course)
-            if isinstance(invite, entry_kinds.Invite) and (reason := invite.refusal(me.name, key)):
-                raise IllegalError(reason, hint=_TAKEN)
-            verify_host(self.service, course)
-            agree(course)
-            commit = self._commit_entropy(1, course)
-            body = entry_kinds.Join(commit, key)
-            if code is not None:
-                link = link_key(code)
-                body = entry_kinds.join_by_link(link, course, entropy_commit=commit, key=key, name=me.name)
-            self._sender.post(course, body)
+        self.seats.join(agree, code)
         return self._settle()
 
     def decline(self, why: str | None = None) -> Position:
@@ -346,18 +288,6 @@ class ClientGame:
 
     # --- the steps ------------------------------------------------------------------------------------------------
 
-    def _commit_entropy(self, seat: Seat, course: Course) -> str:
-        """Returns the commitment of the next entry: that of one which the service has refused there, or a fresh one."""
-        from hkoji.game.commitments import ENTROPY_BYTES, entropy_commit
-
-        for entry in self._sender.refused(course):
-            commitment = entry.body.get("entropy_commit")
-            if isinstance(commitment, str) and self.vault.entropy(seat, commitment) is not None:
-                return commitment
-        entropy = self._entropy(ENTROPY_BYTES).hex()
-        self.vault.begin(self.service.url, entropy)
-        return entropy_commit(self.vault.game, seat, entropy)
-
     def _leave(self, course: Course, body: entry_kinds.Resign | entry_kinds.Cancel) -> MadeMove:
         self._sender.post(course, body)
         return MadeMove(self._fresh().position, course.seq + 1)
@@ -402,16 +332,3 @@ class ClientGame:
 def _choose(position: Position, notation: str) -> str:
     short = position.short
     return position.choose(notation, wait=f"hkoji wait {short}", show=f"hkoji show {short}", join=f"hkoji join {short}")
-
-
-def refuse_chosen_cards(course: Course) -> None:
-    """Raises `TrustError` unless the game's dealer gives the players a part in the shuffle.
-
-    The service names the dealer. With any other dealer it could choose the cards alone.
-    """
-    dealer = course.setup.terms.name
-    if dealer != SERVER_V1:
-        raise TrustError(
-            tell("the game's dealer is {dealer}, which lets the service alone choose the cards", dealer=dealer),
-            hint=tell("nothing was signed; play at a service that offers {dealer}", dealer=SERVER_V1),
-        )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hkoji import referee
-from hkoji.client import game as table
+from hkoji.client import joining
 from hkoji.client.home import Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
@@ -97,7 +97,7 @@ def test_a_game_of_a_dealer_that_was_not_asked_for_is_not_joined(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as accomplice:
-        accomplice.setattr(table, "refuse_chosen_cards", lambda course: None)
+        accomplice.setattr(joining, "refuse_chosen_cards", lambda course: None)
         game = alice.client.new(Hanamikoji()).course.setup.game
     with pytest.raises(TrustError, match="dealer is duplicate/v1"):
         bob.join(game)

@@ -613,7 +613,7 @@ def _line_of(line: Line) -> Json:
 def test_the_test_finds_clients_that_do_not_look(meeting: Meeting, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the checks of links an accomplice takes a place, and what is signed then is found."""
     monkeypatch.setattr("hkoji.client.links.verify_link", lambda *_: None)
-    monkeypatch.setattr("hkoji.client.game.verify_link", lambda *_: None)
+    monkeypatch.setattr("hkoji.client.joining.verify_link", lambda *_: None)
     monkeypatch.setattr("hkoji.audit.checks._link_checks", lambda *_: ())
     meeting.restore(step)
     kind, sent = ("open", "join") if step == "join" else ("join", "seed")
