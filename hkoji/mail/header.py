@@ -121,6 +121,8 @@ def _read_sender(values: list[bytes]) -> str | Text:
         mailbox = text
     elif kind == "angle" and all(each in ("atom", "quoted") for each, _ in name):
         mailbox = text[1:-1].strip(" \t")
+    elif kind == "angle" and name == [("address", text[1:-1])]:
+        mailbox = text[1:-1]
     else:
         return _NO_ADDRESS
     return mailbox.lower() if is_mailbox(mailbox) else _NO_ADDRESS

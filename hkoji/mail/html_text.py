@@ -1,6 +1,7 @@
 """The text of an HTML part, for mails that have no other. Linear in its length: each character is looked at once.
 
-Every tag is the end of a line. Quotations, styles and scripts are passed over; a quotation leaves one line `>`.
+Every tag is the end of a line, unless text stands on both sides of it and it only says how text looks: programs mark
+words and link addresses. Quotations, styles and scripts are passed over; a quotation leaves one line `>`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,17 @@ _RAW: Final = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name 
 _QUOTATION: Final = "blockquote"
 _QUOTATION_CLASS: Final = "gmail_quote"
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
+_INLINE: Final = frozenset({"a", "b", "em", "font", "i", "o:p", "span", "strong", "u", "wbr"})
+"""Elements that only say how text looks, or where it leads."""
 _QUOTED: Final = ">"
+_MOST_NEWLINES: Final = 2
 
 
 def html_to_text(markup: str) -> str:
-    """Returns the text of a document, with a newline for every tag; of more than two in a row two are left."""
+    """Returns the text of a document, with a newline for every tag; of more than two in a row two are left.
+
+    There is none for tags that only say how text looks, if there are no others between two pieces of text.
+    """
     reading = _Reading()
     place = 0
     while place < len(markup):
@@ -72,7 +79,11 @@ class _Reading:
 
     def __init__(self) -> None:
         self._parts: list[str] = []
-        self._newlines = 2
+        self._tags = 0
+        """How many tags have come since the last text."""
+        self._within = True
+        """Whether these tags, and what is to come, may stand within a line."""
+        self._space = ""
         self._skipped = ""
         self._depth = 0
 
@@ -83,8 +94,9 @@ class _Reading:
         """Adds text between tags."""
         text = "" if self._skipped else _SPACE.sub(" ", source)
         if text.strip():
-            self._parts.append(_ENTITY.sub(_character, text))
-            self._newlines = 0
+            self._write(_ENTITY.sub(_character, text))
+        else:
+            self._space = text or self._space
 
     def tag(self, name: str, classes: list[str], *, closing: bool) -> None:
         """Notes a tag."""
@@ -93,21 +105,25 @@ class _Reading:
                 self._depth += -1 if closing else 1
                 self._skipped = self._skipped if self._depth else ""
             return
-        self._newline()
+        self._tags += 1
+        quotation = name == _QUOTATION or _QUOTATION_CLASS in classes
+        self._within = self._within and name in _INLINE and not quotation
         if closing or name in _VOID:
             return
         if name in _RAW:
             self._skipped, self._depth = name, 1
-        elif name == _QUOTATION or _QUOTATION_CLASS in classes:
+        elif quotation:
             self._skipped, self._depth = name, 1
-            self._parts.append(_QUOTED)
-            self._newlines = 0
-            self._newline()
+            self._write(_QUOTED)
+            self._tags, self._within = 1, False
 
-    def _newline(self) -> None:
-        if self._newlines < 2:
-            self._parts.append("\n")
-            self._newlines += 1
+    def _write(self, text: str) -> None:
+        if self._within:
+            self._parts.append(self._space)
+        elif self._parts:
+            self._parts.append("\n" * min(self._tags, _MOST_NEWLINES))
+        self._parts.append(text)
+        self._tags, self._within, self._space = 0, True, ""
 
 
 def _character(entity: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ to entries of logs, so a change of any of them is a new version.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from hkoji.errors import UnreadableMailError
@@ -35,7 +35,8 @@ LONGEST_HTML: Final = 64 * 1024
 
 _BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]")
 _TEXT: Final = MediaType("text/plain", ())
-_READ_THROUGH: Final = frozenset({"multipart/alternative", "multipart/mixed", "multipart/related", "multipart/signed"})
+_ALTERNATIVE: Final = "multipart/alternative"
+_READ_THROUGH: Final = frozenset({_ALTERNATIVE, "multipart/mixed", "multipart/related", "multipart/signed"})
 _CLOSED: Final = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
 _TRACE: Final = frozenset({b"received", b"return-path", b"delivered-to", b"x-original-to"})
 
@@ -69,23 +70,20 @@ def read_parts(raw: bytes) -> MailPart:
 
 
 def read_text(raw: bytes) -> MailText:
-    """Returns the text of a mail: its first text/plain with any text that is no attachment, else its first HTML.
+    """Returns the text of a mail: its first text/plain or text/html with any text that is no attachment.
 
-    A mail without any text has no lines. Raises `UnreadableMailError` for one over a limit, one that is encrypted, and
-    one whose text cannot be decoded.
+    Of alternatives the plain text comes first. A mail without any text has no lines. Raises `UnreadableMailError` for
+    one over a limit, one that is encrypted, and one whose text cannot be decoded.
     """
     parts = list(_leaves(read_parts(raw)))
     for part in parts:
-        if part.kind.name == "text/plain":
-            lines = _plain_lines(part)
-            if any(line.strip() for line in lines):
-                return MailText(tuple(lines), from_html=False)
-    for part in parts:
-        if part.kind.name == "text/html":
-            return MailText(tuple(_html_lines(part)), from_html=True)
+        read = _READERS.get(part.kind.name)
+        lines = () if read is None else tuple(read(part))
+        if any(line.strip() for line in lines):
+            return MailText(lines, from_html=read is _html_lines)
     if any(part.kind.name in _CLOSED for part in parts):
         raise UnreadableMailError(tell("it is encrypted, or its text is within its signature"))
-    return MailText((), from_html=False)
+    return MailText((), from_html=any(part.kind.name == "text/html" for part in parts))
 
 
 def without_trace(raw: bytes) -> bytes:
@@ -151,7 +149,10 @@ def _split_parts(body: bytes, kind: MediaType) -> Iterator[bytes]:
 def _leaves(part: MailPart) -> Iterator[MailPart]:
     """Yields the parts that are no attachments, in order, in the multiparts that are read."""
     if part.kind.name in _READ_THROUGH:
-        for each in part.parts:
+        parts: Iterable[MailPart] = part.parts
+        if part.kind.name == _ALTERNATIVE:
+            parts = sorted(parts, key=lambda each: each.kind.name != _TEXT.name)
+        for each in parts:
             yield from _leaves(each)
     elif part.kind.name in _CLOSED or not part.attached:
         yield part
@@ -169,6 +170,9 @@ def _html_lines(part: MailPart) -> list[str]:
     if len(data) > LONGEST_HTML:
         raise UnreadableMailError(tell("its text is HTML of more than {limit} KiB", limit=LONGEST_HTML // 1024))
     return split_lines(html_to_text(decode_charset(data, part.kind.parameter("charset"))))
+
+
+_READERS: Final = {_TEXT.name: _plain_lines, "text/html": _html_lines}
 
 
 def _line_end(text: bytes, place: int) -> int:

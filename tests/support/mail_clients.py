@@ -106,6 +106,18 @@ def _outlook() -> Iterator[Shape]:
         MOVE,
     )
     yield Shape("outlook-html-only", plain(html, kind="text/html; charset=utf-8"), MOVE)
+    for name, line, reading, due in (
+        ("marked-word", "prendi <span class=SpellE>c</span>", "move -C", "gift"),
+        ("bold-in-part", '<b><span style="color:red">2</span></b><i>b</i>c', MOVE, "turn"),
+        ("linked-address", 'new hanamikoji carol <a href="mailto:carol@example.net">carol@example.net</a> 3d/14d',
+         "new hanamikoji carol carol@example.net 3d/14d", ""),
+        ("spaces-between-words", "<span>take</span> <span>c</span>", "move -C", "gift"),
+        ("struck-out", "<s>1a</s>2bc", "nothing: 2bc", "turn"),
+        ("line-break-between", "<span>2bc</span><br><span>Bob</span>", MOVE, "turn"),
+    ):  # fmt: skip
+        styled = f"<p class=MsoNormal><span lang=EN-GB>{line}<o:p></o:p></span></p>"
+        page = f"<html><body>{styled}<p>&nbsp;</p><hr>{as_html()}</body></html>\n"
+        yield Shape(f"outlook-html-{name}", plain(page, kind="text/html; charset=utf-8"), reading, due)
     inner = parts("alternative", part("text/plain", f"2bc\n\n{old}"), part("text/html", html), boundary="=_b2")
     picture = part("image/png; name=logo.png", "iVBO\n", "Content-ID: <logo>", "Content-Disposition: inline")
     yield Shape(

@@ -74,6 +74,9 @@ def _addresses() -> Iterator[Shape]:
         ("encoded-name", f"=?utf-8?q?Bob=40evil=2Eexample?= <{BOB}>", MOVE),
         ("comment", f"{BOB} (Bob)", MOVE),
         ("address-as-name", f"{BOB} <eve@evil.example>", _NO_ADDRESS),
+        ("own-address-as-name", f"{BOB} <{BOB}>", MOVE),
+        ("own-address-as-name-twice", f"{BOB} {BOB} <{BOB}>", _NO_ADDRESS),
+        ("own-address-within-the-name", f"Bob {BOB} <{BOB}>", _NO_ADDRESS),
         ("quoted-address-as-name", f'"{BOB}" <eve@evil.example>', f"from eve@evil.example, {MOVE}"),
         ("two-in-brackets", f"<{BOB}> <eve@evil.example>", _NO_ADDRESS),
         ("no-brackets-closed", f"Bob <{BOB}", _NO_ADDRESS),
@@ -194,6 +197,15 @@ def _parts() -> Iterator[Shape]:
     yield Shape(
         "only-a-letter", multipart("mixed", part("message/rfc822", plain("1a\n").decode())), "nothing: (no line)"
     )
+    yield Shape("html-before-a-footer", multipart(
+        "mixed", part("text/html; charset=utf-8", "<p>2bc</p>\n"), part(text, "_____\nfriends mailing list\n"),
+    ), MOVE)  # fmt: skip
+    notes = part("text/plain; charset=utf-8; name=notes.txt", "1a\n", "Content-Disposition: inline; filename=notes.txt")
+    yield Shape("html-before-a-file", multipart("mixed", part("text/html", "<p>2bc</p>\n"), notes), MOVE)
+    both = parts("alternative", part("text/html", "<p>1a</p>\n"), part(text, "2bc\n"), boundary="=_b2")
+    yield Shape("html-before-the-same-text", multipart("mixed", nested(both), part(text, "1a\n")), MOVE)
+    empty_html = part("text/html", "<p>&nbsp;<br></p>\n")
+    yield Shape("blank-html-before-text", multipart("mixed", empty_html, part(text, "2bc\n")), MOVE)
     calendar = part("text/calendar; method=REQUEST", "BEGIN:VCALENDAR\nEND:VCALENDAR\n")
     yield Shape(
         "calendar-invitation",
@@ -221,6 +233,7 @@ def _parts() -> Iterator[Shape]:
         "html-with-style", plain("<style>p{}</style><script>2bc</script><p>1a</p>\n", kind="text/html"), "move 1A"
     )
     yield Shape("html-entities", plain("<p>&#50;&#98;c</p><p>&copy; Bob &amp; Co</p>\n", kind="text/html"), MOVE)
+    yield Shape("html-comment-between", plain("<p>2b<!-- x -->c</p>\n", kind="text/html"), MOVE)
     yield Shape("html-comment", plain("<!-- <p>1a</p> --><p>2bc<!-- x --></p>\n", kind="text/html"), MOVE)
     yield Shape("charset-unknown", plain("2bc\n", kind="text/plain; charset=koi8-r"),
                 "refused: its characters are encoded as 'koi8-r', which is not read here")  # fmt: skip
