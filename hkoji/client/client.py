@@ -13,14 +13,13 @@ from contextlib import contextmanager
 from typing import Any, Final, Self
 
 from hkoji.client.agenda import Agenda, urgency
-from hkoji.client.files import locked
 from hkoji.client.game import ClientGame
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, load
 from hkoji.client.kept_evidence import Refusals, WrittenEvidence, write_evidence
 from hkoji.client.kept_game import KeptGame, readable
 from hkoji.client.key_changes import KeyChanges
-from hkoji.client.service import Service, utc_now
+from hkoji.client.service import Service
 from hkoji.client.transport import Transport, parse_url
 from hkoji.client.vault import Vault
 from hkoji.errors import (
@@ -31,8 +30,7 @@ from hkoji.errors import (
     UsageError,
 )
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement, Series
-from hkoji.game.clock import add_seconds
+from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.course import OVER
 from hkoji.game.position import Position
 from hkoji.game.submission import Submission
@@ -43,7 +41,6 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 
 _LISTED: Final = 8
-_SERIES_BYTES: Final = 16
 
 
 def _silent(_: str) -> None:
@@ -272,57 +269,13 @@ class Client:
         series is drawn here for the same reason. Raises `TrustError`, and signs nothing, if the service offers another
         game or agreement than this.
         """
+        from hkoji.client.new_game import GameOpener, GameRequest
+
         assert expires_in is None or agreement.expires is None
         assert series is None or agreement.series is None
         assert invite is None or not by_link
-        service = self.service()
-        wanted = {
-            "server": service.url,
-            "agreement": agreement.to_json(),
-            "expires_in": expires_in,
-            "series": series,
-            "ruleset": ruleset.to_json(),
-            "invite": [invite.name, invite.key.text if invite.key else None] if invite else None,
-            "by_link": by_link,
-        }
-        with locked(self.home.path / "games"):
-            started = self.home.started()
-            game = started.pop("game", None)
-            if game is not None and started == wanted and self._vault(game).exists and not self._has_expired(game):
-                try:
-                    return self._open(game, invite, by_link=by_link)
-                except NotFoundError:  # the service has removed the offer, because it was not opened for so long
-                    self.home.set_started({})
-            if expires_in is not None:
-                agreement = agreement._replace(expires=add_seconds(utc_now(), expires_in))
-            if series is not None:
-                agreement = agreement._replace(series=Series(series, self._entropy(_SERIES_BYTES).hex(), 1))
-            line = service.offer(ruleset, agreement)
-            game = line.entry.game
-            with self._hold(self._game(game)) as held:
-                offered = held.seats.take_offer(line)
-            if offered.course.setup.ruleset != ruleset:
-                raise TrustError(
-                    tell("the service offered another game than requested"), hint=tell("nothing was signed")
-                )
-            if offered.course.setup.agreement != agreement:
-                raise TrustError(
-                    tell("the service offered another agreement than requested"), hint=tell("nothing was signed")
-                )
-            self.home.set_started({**wanted, "game": game})
-            return self._open(game, invite, by_link=by_link)
-
-    def _has_expired(self, game: str) -> bool:
-        """Returns whether nobody could join a game any more that `new` has asked for."""
-        expires = self._game(game).stored().course.setup.agreement.expires
-        return expires is not None and expires < utc_now()
-
-    def _open(self, game: str, invite: entry_kinds.Invite | None, *, by_link: bool) -> Position:
-        """Opens the game that `new` has asked for."""
-        with self._hold(self._game(game)) as held:
-            position = held.open(invite, by_link=by_link)
-        self.home.set_started({})
-        return position
+        request = GameRequest(ruleset, invite, agreement, expires_in, series, by_link)
+        return GameOpener(self.home, self.service(), self._entropy, self._game, self._hold).new(request)
 
     @contextmanager
     def game(self, game: str) -> Iterator[ClientGame]:

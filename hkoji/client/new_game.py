@@ -1,0 +1,112 @@
+"""How a player asks the service for a new game and opens it.
+
+A request and the game that the service has made for it are kept until the game is open. So a command that broke off is
+continued by the next one that asks for the same, and no second game is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Final, NamedTuple
+
+from hkoji.client.files import locked
+from hkoji.client.game import ClientGame
+from hkoji.client.home import Home
+from hkoji.client.service import Service, utc_now
+from hkoji.errors import NotFoundError, TrustError
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement, Series
+from hkoji.game.clock import add_seconds
+from hkoji.game.position import Position
+from hkoji.messages.text import tell
+from hkoji.rules.protocol import Ruleset
+
+_SERIES_BYTES: Final = 16
+
+
+class GameRequest(NamedTuple):
+    """What a player asks for: the arguments of `Client.new`."""
+
+    ruleset: Ruleset
+    invite: entry_kinds.Invite | None
+    agreement: Agreement
+    expires_in: int | None
+    series: int | None
+    by_link: bool
+
+    def to_json(self, server: str) -> dict[str, Any]:  # Any: JSON
+        """Returns the request to a service as it is kept until the game is open."""
+        return {
+            "server": server,
+            "agreement": self.agreement.to_json(),
+            "expires_in": self.expires_in,
+            "series": self.series,
+            "ruleset": self.ruleset.to_json(),
+            "invite": [self.invite.name, self.invite.key.text if self.invite.key else None] if self.invite else None,
+            "by_link": self.by_link,
+        }
+
+
+class GameOpener:
+    """Opens new games at `service` for the player of `home`; `find` gives a game by its id, and `hold` locks it."""
+
+    def __init__(
+        self,
+        home: Home,
+        service: Service,
+        entropy: Callable[[int], bytes],
+        find: Callable[[str], ClientGame],
+        hold: Callable[[ClientGame], AbstractContextManager[ClientGame]],
+    ) -> None:
+        self._home: Final = home
+        self._service: Final = service
+        self._entropy = entropy
+        self._find = find
+        self._hold = hold
+
+    def new(self, request: GameRequest) -> Position:
+        """Returns a new game that is open. Raises `TrustError`, and signs nothing, if another game is offered."""
+        wanted = request.to_json(self._service.url)
+        with locked(self._home.path / "games"):
+            started = self._home.started()
+            game = started.pop("game", None)
+            if game is not None and started == wanted and self._continues(game):
+                try:
+                    return self._open(game, request)
+                except NotFoundError:  # the service has removed the offer, because it was not opened for so long
+                    self._home.set_started({})
+            agreement = request.agreement
+            if request.expires_in is not None:
+                agreement = agreement._replace(expires=add_seconds(utc_now(), request.expires_in))
+            if request.series is not None:
+                agreement = agreement._replace(series=Series(request.series, self._entropy(_SERIES_BYTES).hex(), 1))
+            line = self._service.offer(request.ruleset, agreement)
+            game = line.entry.game
+            with self._hold(self._find(game)) as held:
+                offered = held.seats.take_offer(line)
+            if offered.course.setup.ruleset != request.ruleset:
+                raise TrustError(
+                    tell("the service offered another game than requested"), hint=tell("nothing was signed")
+                )
+            if offered.course.setup.agreement != agreement:
+                raise TrustError(
+                    tell("the service offered another agreement than requested"), hint=tell("nothing was signed")
+                )
+            self._home.set_started({**wanted, "game": game})
+            return self._open(game, request)
+
+    def _continues(self, game: str) -> bool:
+        """Returns whether a game that was asked for is here, and somebody can still join it."""
+        found = self._find(game)
+        if not found.vault.exists:
+            return False
+        expires = found.stored().course.setup.agreement.expires
+        return expires is None or expires >= utc_now()
+
+    def _open(self, game: str, request: GameRequest) -> Position:
+        """Opens a game that was asked for."""
+        with self._hold(self._find(game)) as held:
+            position = held.open(request.invite, by_link=request.by_link)
+        self._home.set_started({})
+        return position
