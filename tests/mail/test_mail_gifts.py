@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,6 @@ from hkoji.log.line import format_log
 from tests.support.mail.list_world import list_world, unread
 from tests.support.mail.mail_table import MailTable
 from tests.support.mail.reading import offered
-from tests.support.service_in_process import Clock
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +26,6 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> MailTable:
             world.deliver(61)
             table.letter = unread(table.bob)[-1]
         return table
-
-
-@pytest.fixture
-def table(first: MailTable, tmp_path: Path) -> Iterator[MailTable]:
-    copied = shutil.copytree(first.world.service.data, tmp_path / "data")
-    with list_world(copied, seed="later", clock=Clock(first.world.clock.now), mail="play@hkoji.example") as world:
-        yield first.in_world(world)
 
 
 def gifts(table: MailTable) -> list[dict[str, object]]:

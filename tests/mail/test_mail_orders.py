@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.reading import offered
 from tests.support.mail.signing import SigningProvider
 from tests.support.service import Player
-from tests.support.service_in_process import Clock
 
 EVE = "eve@evil.example"
 
@@ -30,21 +28,6 @@ EVE = "eve@evil.example"
 def world(tmp_path: Path) -> Iterator[ListWorld]:
     with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
         yield world
-
-
-@pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> MailTable:
-    """The table that the others of this file are copies of; its service has ended."""
-    with list_world(tmp_path_factory.mktemp("first"), mail="play@hkoji.example") as world:
-        return MailTable(world)
-
-
-@pytest.fixture
-def table(first: MailTable, tmp_path: Path) -> Iterator[MailTable]:
-    copied = shutil.copytree(first.world.service.data, tmp_path / "data")
-    clock = Clock(first.world.clock.now)
-    with list_world(copied, seed="later", clock=clock, mail="play@hkoji.example") as world:
-        yield first.in_world(world)
 
 
 # --- who has sent it --------------------------------------------------------------------------------------------------

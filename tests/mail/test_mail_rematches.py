@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from hkoji.log.line import format_log
 from hkoji.log.public_key import parse_public_key
 from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mail_table import MailTable
-from tests.support.service_in_process import Clock
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +32,6 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> MailTable:
         table.letter = unread(table.bob)[-1]
         assert table.letter.id.startswith("<over.")
         return table
-
-
-@pytest.fixture
-def table(first: MailTable, tmp_path: Path) -> Iterator[MailTable]:
-    copied = shutil.copytree(first.world.service.data, tmp_path / "data")
-    with list_world(copied, seed="later", clock=Clock(first.world.clock.now), mail="play@hkoji.example") as world:
-        yield first.in_world(world)
 
 
 def course(table: MailTable, game: str) -> Course:

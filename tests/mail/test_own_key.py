@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -25,31 +22,15 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import proof_message
 from tests.support.ledger import everything
-from tests.support.mail.list_world import list_world, unread
+from tests.support.mail.list_world import unread
 from tests.support.mail.mail_table import MailTable, mail
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
 from tests.support.service import Answer, Player
-from tests.support.service_in_process import Clock
 
 OWN = PrivateKey.from_seed(b"\x61" * 32)
 OTHER = PrivateKey.from_seed(b"\x62" * 32)
 ELSEWHERE = "other@example.org"
-
-
-@pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> MailTable:
-    """The table that the others of this file are copies of; its service has ended."""
-    with list_world(tmp_path_factory.mktemp("first"), mail="play@hkoji.example") as world:
-        return MailTable(world)
-
-
-@pytest.fixture
-def table(first: MailTable, tmp_path: Path) -> Iterator[MailTable]:
-    copied = shutil.copytree(first.world.service.data, tmp_path / "data")
-    clock = Clock(first.world.clock.now)
-    with list_world(copied, seed="later", clock=clock, mail="play@hkoji.example") as world:
-        yield first.in_world(world)
 
 
 def code_in(letter: Letter) -> str:
