@@ -28,9 +28,11 @@ from hkoji.log.line import Line
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.letters import Letter, write_letter
 from hkoji.mail.letters.facts import (
+    SHOW_TURN,
     AnnulFacts,
     AskedBackFacts,
     AskedWhy,
+    CalledOffFacts,
     HelpFacts,
     InvitationFacts,
     ManyFacts,
@@ -44,6 +46,7 @@ from hkoji.mail.letters.facts import (
     TurnOverFacts,
 )
 from hkoji.mail.letters.game_facts import SeatFacts
+from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import RULE, TIE, WIDTH, fold, harmless, wrapped
 from hkoji.mail.letters.writing import WRITERS
 from hkoji.mail.order_types import OrderFault, OrderKind
@@ -262,6 +265,28 @@ def test_every_offered_line_reads_back_as_a_legal_move(ruleset: Ruleset) -> None
     assert set(dues) == {(due, lang) for due in expected for lang in LANGUAGES}
     kinds = ("turn", "remind1", "show", "asked-sender", "not-understood", "not-understood-bare", "help")
     assert set(letters) >= {(kind, lang) for kind in kinds for lang in LANGUAGES}
+
+
+@every_game
+def test_letters_that_are_in_the_place_of_the_one_about_a_turn_offer_moves_and_show_the_hand(ruleset: Ruleset) -> None:
+    names = {
+        TurnFacts: "turn",
+        OnRecordFacts: "on-record",
+        TurnOverFacts: "turn-over",
+        ShowFacts: "show",
+        CalledOffFacts: "called-off",
+    }
+    kinds = {names[each] for each in SHOW_TURN}
+    found = Counter[str]()
+    for moment, seat, lang, kind, letter, bare in letters_about(ruleset):
+        if seat != moment.actor or kind not in kinds or bare is None:
+            continue
+        hand = " ".join(GameWords(moment.seats[seat], SPEAKERS[lang]).brief.hand()).replace(TIE, " ")
+        assert offered(letter.text, lang), (kind, letter.text)
+        assert hand, kind
+        assert hand in " ".join(letter.text.split()), (kind, letter.text)
+        found[kind] += 1
+    assert set(found) == kinds
 
 
 @every_game

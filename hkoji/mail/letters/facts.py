@@ -8,7 +8,7 @@ are seconds.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.game.agreement import Agreement
 from hkoji.mail.letters.confirmation_facts import ConfirmedFacts, ConfirmFacts, LeftFacts, NameTakenFacts
@@ -367,4 +367,7 @@ OneLetter: TypeAlias = (
 )
 """What one letter says."""
 Facts: TypeAlias = OneLetter | ManyFacts
+
+SHOW_TURN: Final = (TurnFacts, OnRecordFacts, TurnOverFacts, ShowFacts, CalledOffFacts)
+"""The letters that show, if a move of the reader is due, all that a letter about the turn shows."""
 """What a letter says, or several that are sent as one."""

@@ -18,6 +18,7 @@ from hkoji.log.line import format_log
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters.confirmation_facts import ConfirmFacts, ConfirmWhat, NameTakenFacts
 from hkoji.mail.letters.facts import (
+    SHOW_TURN,
     AnnulFacts,
     DeclinedFacts,
     Facts,
@@ -27,6 +28,7 @@ from hkoji.mail.letters.facts import (
     LastTodayFacts,
     ManyFacts,
     OneLetter,
+    OnRecordFacts,
     OverFacts,
     ReminderFacts,
     TurnFacts,
@@ -69,12 +71,13 @@ _FULL: Final = 600.0
 
 
 class _Drafted(NamedTuple):
-    """What a letter says, to which token it is answered, and what it answers. `shows_turn`: a turn letter is in it."""
+    """What a letter says, to which token it is answered, and what it answers."""
 
     facts: Facts
     fields: TokenFields
     expires: str | None = None
     shows_turn: bool = False
+    """Whether it is a letter about the turn too, so that another one would say nothing new."""
     mail: IncomingMail | None = None
     over: bool = False
     """Whether the game is over."""
@@ -135,7 +138,10 @@ class LetterFacts:
             return None
         now = await self._time.now()
         drafted = await self._draft(mailbox, notice, now)
-        if drafted is None or not await self._admit(mailbox, notice, drafted, now):
+        if drafted is None:
+            return None
+        again = await self._threads.knows(mailbox, notice.game, notice.event.value, notice.seq)
+        if not again and not await self._admit(mailbox, notice, drafted, now):
             return None
         issued = await self._tokens.issue(drafted.fields, mailbox, now, expires=drafted.expires)
         if drafted.over:
@@ -146,7 +152,8 @@ class LetterFacts:
         ids = await self._threads.ids(
             mailbox, notice.game, notice.event.value, notice.seq, issued.text, now, answers=answers
         )
-        if drafted.shows_turn:
+        # A letter that was sent before may have been read when it was not the reader's turn, and is not shown twice.
+        if drafted.shows_turn and not again:
             self._shown[channel.id] = _turn_of(drafted.fields)
             await self._store.drop_waiting(notice.game, NoticeEvent.TURN.value, channel.id)
         headers = LetterHeaders(
@@ -169,7 +176,7 @@ class LetterFacts:
         """Counts a letter, and returns whether it may be sent. Raises `NotNow`."""
         if notice.event in _UNLIMITED:
             return self._shown.get(mailbox.channel) != _turn_of(drafted.fields) or notice.event is not NoticeEvent.TURN
-        if drafted.only_turn or await self._threads.knows(mailbox, notice.game, notice.event.value, notice.seq):
+        if drafted.only_turn:
             return True
         match await self._store.count_letter(mailbox.channel, now, per_day=self._per_day, per_hour=self._per_hour):
             case "day":
@@ -235,14 +242,14 @@ class LetterFacts:
             until = asked_until(mailbox) if mailbox.state == "asked" else None
             return _Drafted(facts, _fields_without_game(mailbox), until, mail=mail)
         over = game.course.finished
-        entered = any(each.kind in (AnswerKind.ON_RECORD, AnswerKind.WELCOME) for each in parts)
+        shows_turn = game.owes_move and game.signs and any(isinstance(each, SHOW_TURN) for each in said)
         return _Drafted(
             facts,
             _fields_of(mailbox, game),
-            shows_turn=game.owes_move,
+            shows_turn=shows_turn,
             mail=mail,
             over=over,
-            only_turn=game.owes_move and entered,
+            only_turn=shows_turn and any(isinstance(each, OnRecordFacts) for each in said),
         )
 
     # --- what is to be confirmed ----------------------------------------------------------------------------------

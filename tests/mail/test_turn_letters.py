@@ -1,0 +1,99 @@
+"""Whoever is on turn gets a letter that says so, whichever letters are late, sent again, or about something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hkoji_server.service.notice_delivery import LEASE
+
+from tests.support.mail.fragile_store import KilledError
+from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mail_table import MailTable
+from tests.support.mail.post_office import Letter
+from tests.support.mail.reading import offered
+from tests.support.service import Player
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ListWorld]:
+    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
+        yield world
+
+
+def events(found: list[Letter]) -> list[str]:
+    """The events of letters, as their ids have them."""
+    return [letter.id.lstrip("<").split(".")[0] for letter in found]
+
+
+def killed_after_a_letter(world: ListWorld) -> None:
+    """Sends what is due, and kills the process as soon as the mail server has the first letter."""
+
+    def kill() -> None:
+        raise KilledError
+
+    world.after_letter = kill
+    with pytest.raises(KilledError):
+        world.deliver(1)
+    world.after_letter = lambda: None
+    world.restart(world.store)
+
+
+def test_a_late_welcome_is_not_in_the_place_of_the_letter_about_a_turn(world: ListWorld) -> None:
+    alice, bob = Player(world.service, "alice").register(), world.player("bob@example.org")
+    game = world.invite(alice, "bob", "bob@example.org")
+    world.deliver()
+    bob.answer(bob.next_letter(0), "accept")
+    world.run(world.seeds.look())
+    alice.seed(game)
+    course = alice.course(game)
+    alice.send(alice.make_move(course, course.state.legal_actions()[0]))
+    world.deliver(61)
+    found = unread(bob)
+    assert sorted(events(found)) == ["answer", "turn"]
+    assert offered(next(letter for letter in found if letter.id.startswith("<turn.")))
+
+
+@pytest.mark.parametrize("line", ["show", "moves", "log", "help", "9zz"])
+def test_a_letter_that_is_sent_again_is_not_in_the_place_of_the_letter_about_a_turn(
+    world: ListWorld, line: str
+) -> None:
+    """Mail programs show a letter once that comes twice, and its reader has seen it before the turn."""
+    table = MailTable(world)
+    assert table.send(table.line) == "on record"
+    (answer,) = table.answers()
+    assert not offered(answer)
+    table.send(line, to=answer.answered_to)
+    killed_after_a_letter(world)
+    (first,) = unread(table.bob)
+    assert not offered(first)
+    world.clock.pass_by(LEASE)
+    table.move()
+    world.deliver(1)
+    assert [letter.id for letter in unread(table.bob)] == [first.id]
+    world.deliver(61)
+    (turn,) = unread(table.bob)
+    assert offered(turn)
+
+
+def test_an_answer_that_is_the_letter_about_a_turn_is_in_its_place(world: ListWorld) -> None:
+    table = MailTable(world)
+    table.send(table.line)
+    (answer,) = table.answers()
+    table.move()
+    table.send("show", to=answer.answered_to)
+    world.deliver(61)
+    (found,) = unread(table.bob)
+    assert events([found]) == ["answer"]
+    assert offered(found)
+
+
+def test_an_answer_that_shows_no_move_is_not_in_its_place(world: ListWorld) -> None:
+    table = MailTable(world)
+    table.send(table.line)
+    (answer,) = table.answers()
+    table.move()
+    table.send("rules", to=answer.answered_to)
+    world.deliver(61)
+    assert sorted(events(unread(table.bob))) == ["answer", "turn"]
