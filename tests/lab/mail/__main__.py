@@ -32,7 +32,7 @@ from tests.lab.mail import dovecot
 from tests.lab.mail.checks import CHECKS
 from tests.lab.mail.failing import run_failures
 from tests.lab.mail.frame import run_frames
-from tests.lab.mail.kill import run_kills
+from tests.lab.mail.kill import LEASE, run_kills
 from tests.lab.mail.load import PLAYERS, run_load
 from tests.lab.mail.loops import run_loops
 from tests.lab.mail.mail_world import UNHURRIED, MailWorld
@@ -87,8 +87,10 @@ def main(words: list[str]) -> int:
 def _world(folder: Path, office: RealPostOffice, given: argparse.Namespace) -> MailWorld:
     """The service, with the mail servers beside it or, with `--receive imap`, with a mailbox of the provider."""
     wait = 0 if given.command in ("play", "spoof") else 1
+    if given.command == "kill":
+        return MailWorld(folder, DOOR, SMTP, UNHURRIED, wait, LEASE)
     if given.command != "play" or given.receive == "lmtp":
-        return MailWorld(folder, DOOR, SMTP, UNHURRIED, wait=wait)
+        return MailWorld(folder, DOOR, SMTP, UNHURRIED, wait)
     password = folder / "password"
     password.touch(0o600)
     password.write_text(f"{dovecot.PASSWORD}\n")

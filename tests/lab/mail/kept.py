@@ -41,6 +41,13 @@ def evidence(data: Path) -> list[bytes]:
         return [row[0] for row in database.execute("SELECT raw FROM evidence")]
 
 
+def unsent(data: Path, game: str) -> list[tuple[str, int, str]]:
+    """The letters about a game that wait to be sent, but for reminders: the event, its number, and not before when."""
+    with closing(sqlite3.connect(f"file:{data / 'hkoji.sqlite3'}?mode=ro", uri=True, timeout=60)) as database:
+        question = "SELECT event, seq, not_before FROM outbox WHERE game = ? AND event NOT LIKE 'remind%'"
+        return database.execute(question, (game,)).fetchall()
+
+
 def lost_or_doubled(data: Path, sent: Iterable[str]) -> list[str]:
     """What is wrong: mails that are not kept exactly once, or not done, and mails behind two entries."""
     rows = kept_rows(data)

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from typing import Final, NamedTuple
 
-from tests.lab.mail.kept import kept_rows, lost_or_doubled
+from tests.lab.mail.kept import kept_rows, lost_or_doubled, unsent
 from tests.lab.mail.mail_world import MailWorld
 from tests.lab.mail.play import Correspondent, GameByMail, Transcript, WantedGame, faults_of
 from tests.lab.mail.real_post_office import RealPostOffice
@@ -18,7 +18,10 @@ _PAUSE: Final = 0.05
 _AT_LEAST: Final = 0.05
 _AT_MOST: Final = 1.5
 """How long a mail process lives once its door is open, in seconds."""
-_PATIENCE: Final = 120.0
+LEASE: Final = 6
+"""How long the letters wait that a killed process had in hand, in seconds. With the real lease, most of the time of
+a run would be spent in waiting for it, and few kills would meet a process at work."""
+_PATIENCE: Final = LEASE + 60.0
 
 
 class KillResult(NamedTuple):
@@ -59,7 +62,7 @@ def run_kills(world: MailWorld, office: RealPostOffice, kills: int, seed: int = 
     while any(row.state == "new" for row in kept_rows(world.data)) and time.monotonic() < end:
         time.sleep(_PAUSE)
     people = [each for game in (*over, *games) for each in game.by_mail.values()]
-    wrong = [_stuck(game) for game in games]
+    wrong = [_stuck(world, game) for game in games]
     for game in over:
         wrong += [f"{game.done.game}: {each}" for each in faults_of(game.done.lines, game.done.grades)]
         counts["entries"] += len(game.done.lines)
@@ -69,9 +72,11 @@ def run_kills(world: MailWorld, office: RealPostOffice, kills: int, seed: int = 
     return KillResult(counts, wrong)
 
 
-def _stuck(game: GameByMail) -> str:
+def _stuck(world: MailWorld, game: GameByMail) -> str:
+    name = game.done.game
     last = {name: (each.reader.asked[-5:], _read_last(each)) for name, each in game.by_mail.items()}
-    return f"game {game.done.game} got stuck at entry {len(game.done.lines) - 1}; written and read last: {last}"
+    due = unsent(world.data, name)
+    return f"game {name} got stuck at entry {len(game.done.lines) - 1}; unsent: {due}; written and read last: {last}"
 
 
 def _read_last(each: Correspondent) -> list[str]:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from hkoji_server.service.notice_delivery import LEASE
+
 from tests.lab.mail.quick import run_quick
 from tests.support.forked import ForkedCall, ForkedProcess, run_forked
 from tests.support.service import UNLIMITED_ENVIRONMENT, Service, start
@@ -29,6 +31,7 @@ class MailWorld:
 
     `door` is where the mail process takes mail, if that is not a mailbox, and `smtp` where it hands letters over.
     `settings` are further ones of the service, by name. A letter about a turn waits for `wait` seconds.
+    A mail process has `lease` seconds for the letters that it has in hand; nobody else sends them meanwhile.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class MailWorld:
         smtp: tuple[str, int],
         settings: Mapping[str, str] = _NONE,
         wait: int = 1,
+        lease: int = LEASE,
     ) -> None:
         self.folder = folder
         self.data = folder / "data"
@@ -51,6 +55,7 @@ class MailWorld:
         }
         self._settings = {f"HKOJI_SERVER_{name.upper()}": value for name, value in given.items()}
         self._wait = wait
+        self._lease = lease
         quick = (sys.executable, "-m", "tests.lab.mail.quick", str(wait))
         self.service: Service = start(self.data, settings=given, program=quick)
         self._log = folder / "mail.log"
@@ -70,7 +75,7 @@ class MailWorld:
             with self._log.open("ab") as log:
                 self.mail = subprocess.Popen([*program, *words], stdout=log, stderr=log, env=environment)
         else:
-            self.mail = ForkedCall(run_quick, self._wait, words, self._log, environment)
+            self.mail = ForkedCall(run_quick, self._wait, self._lease, words, self._log, environment)
         end = time.monotonic() + _PATIENCE
         while not (_READY in self.log[logged:] if self._door is None else _listens(self._door)):
             assert self.mail.poll() is None, self.log[-3000:]
