@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hkoji_server import mailbox_admin
 from hkoji_server.store.mail_values import Mailbox
 from hkoji_server.store.sql import SqlStore
 
-from tests.support.mail.list_world import list_world, unread
+from tests.support.mail.list_world import unread
+from tests.support.mail.mail_hosts import command_address
 from tests.support.mail.mail_table import MailTable
 from tests.support.mail.post_office import Letter, letters
 from tests.support.mail.reading import offered
 
 SINCE = "2026-12-03T08:00:00Z"
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> Iterator[MailTable]:
-    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
-        yield MailTable(world)
 
 
 def silent(table: MailTable) -> object:
@@ -121,7 +114,7 @@ def test_a_player_whose_key_is_revoked_makes_no_game(table: MailTable) -> None:
     world = table.world
     table.send("new address")
     world.deliver(61)
-    commands = next(line.strip() for line in unread(table.bob)[-1].lines if line.startswith("  play+"))
+    commands = command_address(unread(table.bob)[-1])
     world.run(world.players.revoke("bob"))
     assert table.send("new hanamikoji carol carol@example.com", to=commands) == "not done"
     assert world.run(world.store.mailbox_at("carol@example.com")) is None

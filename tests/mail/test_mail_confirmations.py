@@ -19,6 +19,7 @@ from hkoji.game.time_control import DAY
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from tests.support.mail.dkim_signer import Signer
 from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mail_hosts import command_address
 from tests.support.mail.mail_table import MailTable
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
@@ -175,7 +176,7 @@ def test_after_yes_from_the_new_mailbox_letters_and_orders_are_there(world: List
     salts = [line.strip() for line in here.lines if len(line.strip()) == 64]
     assert salts == [world.run(world.store.certificates(key))[0].salt]
     # The old mailbox gets nothing more, and what it writes orders nothing.
-    bob.write(next(line.strip() for line in here.lines if line.startswith("  play+")), "games", "games")
+    bob.write(command_address(here), "games", "games")
     assert last_result(world) == "asked back"
     world.deliver(1)
     assert unread(bob) == []

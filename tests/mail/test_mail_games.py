@@ -12,6 +12,7 @@ from hkoji.audit.log_audit import audit
 from hkoji.log.line import format_log, parse_log
 from hkoji.rules.registry import RULESETS
 from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mail_hosts import mail_host
 from tests.support.mail.mail_programs import MAIL_PROGRAMS
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
@@ -85,12 +86,8 @@ def test_a_player_with_a_mailbox_only_plays_a_game_against_a_client(world: ListW
 @pytest.mark.parametrize(("game", "lang"), [("hanamikoji", "en"), ("geishas-road", "it")])
 def test_two_players_with_mailboxes_only_play_a_game(world: ListWorld, game: str, lang: str) -> None:
     rng = random.Random(f"two {game} {lang}")
-    bob, carol = world.player("bob@example.org"), world.player("carol@example.com")
-    world.run(world.players.invite("bob", bob.mailbox.address, lang, None))
-    world.deliver()
-    bob.answer(bob.next_letter(0), "accept" if lang == "en" else "accetto")
-    world.deliver()
-    commands = next(line.strip() for line in bob.next_letter(0).lines if line.startswith("  play+"))
+    bob, commands = mail_host(world, lang)
+    carol = world.player("carol@example.com")
     bob.write(commands, "a game", f"{'new' if lang == 'en' else 'nuova'} {game} carol carol@example.com 3d/7d")
     world.deliver()
     (played,) = world.games_of("bob")

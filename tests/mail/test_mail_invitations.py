@@ -20,7 +20,7 @@ from hkoji.game.agreement import Agreement
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY, TimeControl
 from tests.support.mail.list_world import DAYS, ListWorld, list_world, unread
-from tests.support.mail.mailbox_player import MailboxPlayer
+from tests.support.mail.mail_hosts import command_address, mail_host
 from tests.support.mail.post_office import Letter
 from tests.support.service import Player
 
@@ -98,7 +98,7 @@ def test_the_process_that_has_taken_what_makes_a_seed_due_sends_it_at_once(tmp_p
         patch.object(held_seeds, "PACE", 10**6),
         list_world(tmp_path / "data", mail="play@hkoji.example", seeds_at_once=True) as world,
     ):
-        bob, commands = host(world)
+        bob, commands = mail_host(world)
         bob.write(commands, "a game", "new hanamikoji carol carol@example.com")
         (game,) = world.games_of("bob")
         world.deliver(61)
@@ -162,7 +162,7 @@ def test_whoever_is_invited_may_ask_and_joins_by_nothing_else(invited: Invited, 
 def test_whoever_is_only_invited_makes_no_games(invited: Invited) -> None:
     assert invited.write("new address") == "setting"
     (answer,) = invited.answers()
-    commands = next(line.strip() for line in answer.lines if line.startswith("  play+"))
+    commands = command_address(answer)
     invited.bob.write(commands, "a game", "new hanamikoji carol carol@example.com")
     assert json.loads(invited.world.incoming().result)["answer"] == "not done"
     world = invited.world
@@ -206,18 +206,8 @@ def test_a_mail_player_who_is_invited_again_joins_with_accept(invited: Invited) 
     assert [line.entry.kind for line in invited.alice.lines(game)][:3] == ["offer", "open", "join"]
 
 
-def host(world: ListWorld) -> tuple[MailboxPlayer, str]:
-    """A mail player, and their command address."""
-    bob = world.player("bob@example.org")
-    world.run(world.players.invite("bob", bob.mailbox.address, "en", None))
-    world.deliver()
-    bob.answer(bob.next_letter(0), "accept")
-    world.deliver()
-    return bob, next(line.strip() for line in bob.next_letter(0).lines if line.startswith("  play+"))
-
-
 def test_a_host_by_mail_withdraws_a_game_that_nobody_has_joined(world: ListWorld) -> None:
-    bob, commands = host(world)
+    bob, commands = mail_host(world)
     bob.write(commands, "a game", "new hanamikoji carol carol@example.com 2d")
     world.deliver()
     (game,) = world.games_of("bob")
@@ -241,7 +231,7 @@ def test_a_host_by_mail_withdraws_a_game_that_nobody_has_joined(world: ListWorld
     ],
 )
 def test_a_new_game_that_cannot_be_is_refused_with_the_reason(world: ListWorld, words: str) -> None:
-    bob, commands = host(world)
+    bob, commands = mail_host(world)
     bob.write(commands, "a game", words)
     assert json.loads(world.incoming().result)["answer"] == "not done"
     assert world.games_of("bob") == []
@@ -254,7 +244,7 @@ def test_a_new_game_that_cannot_be_is_refused_with_the_reason(world: ListWorld, 
 
 def test_new_takes_no_clock_for_an_address_also_of_a_registered_player(world: ListWorld) -> None:
     Player(world.service, "alice").register()
-    bob, commands = host(world)
+    bob, commands = mail_host(world)
     bob.write(commands, "a game", "new hanamikoji alice 1d/2d")
     assert json.loads(world.incoming().result)["answer"] == "not done"
     assert world.games_of("bob") == []
@@ -264,7 +254,7 @@ def test_new_takes_no_clock_for_an_address_also_of_a_registered_player(world: Li
 
 def test_new_invites_a_registered_player_by_name(world: ListWorld) -> None:
     alice = Player(world.service, "alice").register()
-    bob, commands = host(world)
+    bob, commands = mail_host(world)
     bob.write(commands, "a game", "new hanamikoji alice alice@example.com")
     assert json.loads(world.incoming().result)["answer"] == "on record"
     (game,) = world.games_of("bob")
@@ -274,7 +264,7 @@ def test_new_invites_a_registered_player_by_name(world: ListWorld) -> None:
 
 
 def test_a_locked_mailbox_of_an_operator_gets_nothing(world: ListWorld) -> None:
-    bob, commands = host(world)
+    bob, commands = mail_host(world)
     bob.write(commands, "", "not me")
     world.deliver(1)
     (letter,) = unread(bob)

@@ -14,6 +14,7 @@ from hkoji_server.store.mail_values import MailDraft, MailEvidence
 from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
 from tests.support.mail.list_world import ListWorld, list_world
+from tests.support.mail.mail_hosts import command_address
 from tests.support.mail.mail_programs import MAIL_PROGRAMS
 from tests.support.mail.mail_table import MailTable, mail
 from tests.support.mail.mailbox_player import MailboxPlayer
@@ -406,7 +407,7 @@ def test_a_new_command_address_is_told_and_works(table: MailTable) -> None:
     table.answers()
     assert table.send("new address") == "setting"
     (letter,) = table.answers()
-    address = next(line.strip() for line in letter.lines if line.startswith("  play+"))
+    address = command_address(letter)
     assert table.send("games", to=address) == "games"
 
 

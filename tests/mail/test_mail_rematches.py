@@ -17,7 +17,9 @@ from hkoji.game.time_control import DAY
 from hkoji.log.line import format_log
 from hkoji.log.public_key import parse_public_key
 from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mail_hosts import two_by_mail
 from tests.support.mail.mail_table import MailTable
+from tests.support.mail.mailbox_player import MailboxPlayer
 
 
 @pytest.fixture(scope="module")
@@ -166,18 +168,9 @@ def test_two_mail_players_who_ask_at_once_get_one_game(tmp_path: Path) -> None:
         assert len([each for each in world.games_of("bob") if each != game]) == 1
 
 
-def _two(world: ListWorld):  # type: ignore[no-untyped-def] # two players and their game, which is over
-    bob, carol = world.player("bob@example.org"), world.player("carol@example.com")
-    world.run(world.players.invite("bob", bob.mailbox.address, "en", None))
-    world.deliver()
-    bob.answer(bob.next_letter(0), "accept")
-    world.deliver()
-    commands = next(line.strip() for line in bob.next_letter(0).lines if line.startswith("  play+"))
-    bob.write(commands, "a game", "new hanamikoji carol carol@example.com")
-    (game,) = world.games_of("bob")
-    world.deliver(61)
-    carol.answer(carol.next_letter(0), "accept")
-    world.deliver(61)
+def _two(world: ListWorld) -> tuple[MailboxPlayer, MailboxPlayer, str]:
+    """Two players and their game, which is over."""
+    bob, carol, game = two_by_mail(world)
     world.deliver(61)
     letter = unread(bob)[-1]
     bob.answer(letter, "resign")

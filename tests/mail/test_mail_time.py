@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.game.clock import parse_time
 from hkoji.game.time_control import DAY
 from hkoji.log.canonical import decode
-from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.list_world import list_world, unread
 from tests.support.mail.mail_table import MailTable, mail
 from tests.support.mail.post_office import letters
 from tests.support.mail.reading import offered
 
 SLACK = 121
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[ListWorld]:
-    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
-        yield world
-
-
-@pytest.fixture
-def table(world: ListWorld) -> MailTable:
-    return MailTable(world)
 
 
 def pass_the_deadline(table: MailTable, after: float) -> None:

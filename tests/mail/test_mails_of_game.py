@@ -19,6 +19,7 @@ from hkoji.mail.header import read_header
 from hkoji.mail.mails_audit import MailsAudit, audit_mails, index_mails
 from hkoji.mail.mails_file import parse_mails
 from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mail_hosts import two_by_mail
 from tests.support.mail.mail_table import MailTable
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import command_address, has_command_address
@@ -99,17 +100,7 @@ def test_they_can_be_asked_for_when_the_game_is_over(table: MailTable) -> None:
 
 
 def test_nobody_gets_the_mails_of_the_other_player(world: ListWorld) -> None:
-    bob, carol = world.player("bob@example.org"), world.player("carol@example.com")
-    world.run(world.players.invite("bob", bob.mailbox.address, "en", None))
-    world.deliver()
-    bob.answer(bob.next_letter(0), "accept")
-    world.deliver()
-    commands = next(line.strip() for line in bob.next_letter(0).lines if line.startswith("  play+"))
-    bob.write(commands, "a game", "new hanamikoji carol carol@example.com")
-    world.deliver()
-    carol.answer(carol.next_letter(0), "accept")
-    world.deliver(61)
-    (game,) = world.games_of("carol")
+    _, _, game = two_by_mail(world)
     lines = world.run(world.store.lines(game))
     found = {name: world.run(mails_of(world.store, lines, name)) for name in ("bob", "carol", "alice")}
     assert found["alice"] == b""

@@ -23,6 +23,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import proof_message
 from tests.support.ledger import everything
 from tests.support.mail.list_world import unread
+from tests.support.mail.mail_hosts import command_address
 from tests.support.mail.mail_table import MailTable, mail
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
@@ -361,7 +362,7 @@ def test_a_code_asked_for_twice_by_two_processes_is_not_valid_again_when_it_was_
 def commands_of(table: MailTable) -> str:
     """Bob's command address."""
     table.send("new address")
-    return next(line.strip() for line in table.answers()[-1].lines if line.startswith("  play+"))
+    return command_address(table.answers()[-1])
 
 
 def test_as_host_of_a_game_that_nobody_has_joined_he_waits_or_takes_it_back(table: MailTable) -> None:

@@ -15,8 +15,8 @@ from hkoji_server.store.tables import GAME, OFFER
 from sqlalchemy import create_engine, func, select
 
 from hkoji.game.time_control import DAY
-from tests.mail.test_mail_invitations import host
 from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.mail_hosts import mail_host
 
 NEW = "new hanamikoji friend{number} friend{number}@example.com"
 
@@ -58,7 +58,7 @@ def games_and_offers(world: ListWorld) -> tuple[int, int]:
 
 def test_a_new_game_is_made_once_wherever_another_process_takes_the_mail_too(tmp_path: Path) -> None:
     with list_world(tmp_path / "data", mail="play@hkoji.example") as world, world.beside() as other:
-        bob, commands = host(world)
+        bob, commands = mail_host(world)
         real, point = world.store, 0
         while True:
             before = games_and_offers(world)[0]
@@ -89,7 +89,7 @@ def test_a_new_game_is_made_once_wherever_another_process_takes_the_mail_too(tmp
 
 def test_a_new_game_is_made_once_by_processes_on_a_postgresql(tmp_path: Path, postgres: str) -> None:
     with list_world(tmp_path / "data", mail="play@hkoji.example", database=postgres) as world, world.beside() as other:
-        bob, commands = host(world)
+        bob, commands = mail_host(world)
         world.processes = False
         for number in range(1, 4):
             bob.write(commands, "a game", NEW.format(number=number))
