@@ -20,7 +20,8 @@ LONGEST_FROM: Final = 1024
 """All in bytes, with line ends."""
 
 _NAME = re.compile(rb"[!-9;-~]+:")
-_MBOX: Final = b"From "
+# `From : …` is a field with an obsolete space (RFC 5322, 4.5).
+_MBOX = re.compile(rb"From (?![ \t]*:).*\n?")
 _FOLDED = re.compile(rb"\n(?=[ \t])")
 _TYPE = re.compile(r"[ \t]*([\w!#$&^.+-]+)/([\w!#$&^.+-]+)[ \t]*(?=[;(]|$)", re.ASCII)
 _PARAMETER = re.compile(r';[ \t]*([\w!#$&^.+*%-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*+)"|([^ \t;"()<>@,]+))', re.ASCII)
@@ -61,8 +62,13 @@ def with_newlines(raw: bytes) -> bytes:
     """
     if len(raw) > LONGEST_MAIL:
         raise UnreadableMailError(tell("it is larger than {limit} KiB", limit=LONGEST_MAIL // 1024))
-    mail = raw.replace(b"\r\n", b"\n")
-    return mail.partition(b"\n")[2] if mail.startswith(_MBOX) else mail
+    return without_mbox_line(raw.replace(b"\r\n", b"\n"))
+
+
+def without_mbox_line(mail: bytes) -> bytes:
+    """Returns a mail without the line `From …` that some delivery agents write at its top."""
+    line = _MBOX.match(mail)
+    return mail if line is None else mail[line.end() :]
 
 
 def split_header(entity: bytes) -> tuple[bytes, bytes]:

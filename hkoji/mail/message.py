@@ -20,6 +20,7 @@ from hkoji.mail.fields import (
     read_media_type,
     split_header,
     with_newlines,
+    without_mbox_line,
 )
 from hkoji.mail.html_text import html_to_text
 from hkoji.mail.mail_commitment import with_crlf
@@ -91,9 +92,7 @@ def without_trace(raw: bytes) -> bytes:
 
     So a mail that is delivered twice is the same mail, whichever way it took.
     """
-    rest = with_crlf(raw)
-    if rest.startswith(b"From "):
-        rest = rest.partition(b"\r\n")[2]
+    rest = without_mbox_line(with_crlf(raw))
     place = 0
     while rest[place : rest.find(b":", place, place + 20)].lower() in _TRACE:
         place = _line_end(rest, place)

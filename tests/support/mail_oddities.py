@@ -112,6 +112,10 @@ def _addresses() -> Iterator[Shape]:
     )
     yield Shape("token-only-in-a-name", plain("2bc\n", to=f'"{TO_US}" <x@y.example>', ids=False), f"no token, {MOVE}")
     yield Shape("mbox-line", b"From bob@example.org Wed Nov 25 10:00:00 2026\n" + plain("2bc\n"), MOVE)
+    yield Shape(
+        "from-with-a-space", b"From : eve@evil.example\r\n" + plain("2bc\n"),
+        "refused: its header has a line that is no field",
+    )  # fmt: skip
     yield Shape("line-ends-of-unix", plain("2bc\n\nBob\n").replace(b"\r", b""), MOVE)
 
 
