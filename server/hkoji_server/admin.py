@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import URL
 
@@ -37,7 +36,7 @@ from hkoji_server.settings import Settings, load
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location
 from hkoji_server.store.maintenance import Maintenance
-from hkoji_server.store.open_store import location_of, open_store
+from hkoji_server.store.open_store import location_of, work_on_store
 from hkoji_server.store.sqlite import backup as sqlite_backup
 
 __all__ = [
@@ -56,8 +55,6 @@ __all__ = [
     "withdraw",
 ]
 
-T = TypeVar("T")
-
 _DAY: Final = 24 * 3600
 _SHOWN: Final = 12
 """How many digits of a code's digest are shown."""
@@ -74,7 +71,7 @@ def revoke_keys(data: Path | None, name: str, *, database: str | None = None) ->
         keys = PlayerKeys(store, ClockAndEntropy(), origin="", code_lifetime=settings.code_lifetime)
         return await keys.revoke_keys(name)
 
-    return _on_store(data, database, work)
+    return work_on_store(load(data=data, database=database), work)
 
 
 def invite(
@@ -92,7 +89,7 @@ def invite(
         identity = await store.identity()
         return {**made._asdict(), "uses": uses, "origin": identity[1] if identity else None}
 
-    return _on_store(data, database, work)
+    return work_on_store(load(data=data, database=database), work)
 
 
 def invitations(data: Path | None, database: str | None = None) -> list[dict[str, Any]]:  # Any: JSON
@@ -105,7 +102,7 @@ def invitations(data: Path | None, database: str | None = None) -> list[dict[str
         found = await store.invitations(ClockAndEntropy().at())
         return [{"digest": each.digest[:_SHOWN], "uses": each.uses, "expires": each.expires} for each in found]
 
-    return _on_store(data, database, work)
+    return work_on_store(load(data=data, database=database), work)
 
 
 def withdraw(data: Path | None, prefix: str, database: str | None = None) -> dict[str, Any]:  # Any: JSON
@@ -127,7 +124,7 @@ def withdraw(data: Path | None, prefix: str, database: str | None = None) -> dic
         code = found[0]
         return {"digest": code.digest[:_SHOWN], "uses": code.uses, "expires": code.expires}
 
-    return _on_store(data, database, work)
+    return work_on_store(load(data=data, database=database), work)
 
 
 def tidy(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
@@ -146,7 +143,7 @@ def tidy(data: Path | None, database: str | None = None) -> dict[str, Any]:  # A
         void = sum([await held.remove_void(game) for game in games])
         return {**removed, "statements": void, "notices": await store.remove_stray_notices()}
 
-    return _on_store(data, database, work)
+    return work_on_store(load(data=data, database=database), work)
 
 
 def outage(
@@ -169,24 +166,7 @@ def outage(
         await store.add_outage(lost, ClockAndEntropy().at())
         return dict(lost.to_json())
 
-    return _on_store(data, database, work)
-
-
-def _on_store(
-    data: Path | None, database: str | None, work: Callable[[Store, Settings], Coroutine[None, None, T]]
-) -> T:
-    """Does `work` on the store, which must exist. The service may be running."""
-    settings, location = _find(data, database)
-    if isinstance(location, Path) and not location.is_file():
-        raise NotFoundError(
-            tell("service in"), str(settings.data), hint=tell("give the folder of `hkoji serve --data`")
-        )
-
-    async def run() -> T:
-        async with open_store(location) as store:
-            return await work(store, settings)
-
-    return asyncio.run(run())
+    return work_on_store(load(data=data, database=database), work)
 
 
 def backup(target: Path, data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON

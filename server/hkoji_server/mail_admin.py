@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from hkoji.errors import NotFoundError, UsageError
+from hkoji.errors import UsageError
 from hkoji.extras import install_command
 from hkoji.messages.text import tell
 from hkoji_server.process.stderr_log import configure_logging_later
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings, load, own_address, registers_by_mail
-from hkoji_server.store.open_store import location_of, open_store
+from hkoji_server.store.location import verify_exists
+from hkoji_server.store.open_store import location_of, open_store, work_on_store
 
 if TYPE_CHECKING:
     from hkoji_server.mail.receiving import Received, TakesNames
@@ -36,7 +37,7 @@ def run(data: Path | None, *, database: str | None, config: Path | None, log_lev
     Raises `UsageError` for settings with which nothing can be done, `NotFoundError`, `StorageError`.
     """
     settings = _settings(data, database, config, log_level=log_level)
-    _existing(settings)
+    verify_exists(location_of(settings))
     try:
         from hkoji_server.mail_app import run_mail
     except ModuleNotFoundError as error:
@@ -68,7 +69,7 @@ def receive(
     raw = _read(file)
     settings = _settings(data, database, config)
     configure_logging_later(settings.log_level, settings.log_format)
-    _existing(settings)
+    verify_exists(location_of(settings))
 
     async def work() -> Received:
         sources, location = ClockAndEntropy(), location_of(settings)
@@ -105,16 +106,13 @@ def queue(data: Path | None, database: str | None = None) -> dict[str, Any]:  # 
 
     Raises `NotFoundError` if there is no service, `StorageError`.
     """
-    settings = load(data=data, database=database)
-    _existing(settings)
 
-    async def work() -> dict[str, Any]:  # Any: JSON
-        async with open_store(location_of(settings)) as store:
-            found = await store.mail_queue(ClockAndEntropy().at())
+    async def work(store: Store, _: Settings) -> dict[str, Any]:  # Any: JSON
+        found = await store.mail_queue(ClockAndEntropy().at())
         counts = {name: each.number for name, each in found._asdict().items()}
         return {**counts, **{f"{name}_since": each.oldest for name, each in found._asdict().items()}}
 
-    return asyncio.run(work())
+    return work_on_store(load(data=data, database=database), work)
 
 
 def _settings(data: Path | None, database: str | None, config: Path | None, **given: Any) -> Settings:  # Any: settings
@@ -130,15 +128,6 @@ def _settings(data: Path | None, database: str | None, config: Path | None, **gi
             hint=tell("set one by HKOJI_SERVER_MAIL or `mail` in the settings file, as in play@hkoji.example"),
         )
     return settings
-
-
-def _existing(settings: Settings) -> None:
-    """Raises `NotFoundError` if a folder has no service."""
-    location = location_of(settings)
-    if isinstance(location, Path) and not location.is_file():
-        raise NotFoundError(
-            tell("service in"), str(settings.data), hint=tell("give the folder of `hkoji serve --data`")
-        )
 
 
 def _read(file: BinaryIO) -> bytes:

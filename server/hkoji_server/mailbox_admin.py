@@ -5,11 +5,9 @@ The service may be running meanwhile.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from hkoji.errors import ForbiddenError, IllegalError, NotFoundError
 from hkoji.log.private_key import PrivateKey
@@ -21,9 +19,7 @@ from hkoji_server.service.mails_of_game import mails_of
 from hkoji_server.settings import Settings, load, own_address
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SHUT, Mailbox, MailboxState
-from hkoji_server.store.open_store import location_of, open_store
-
-T = TypeVar("T")
+from hkoji_server.store.open_store import work_on_store
 
 
 def add(
@@ -38,7 +34,7 @@ def add(
         await (await _players(store, settings)).invite(name, address, lang, None)
         return _shown(await _mailbox(store, name))
 
-    return _on_store(data, database, config, work)
+    return work_on_store(load(config, data=data, database=database), work)
 
 
 def move(
@@ -62,7 +58,7 @@ def move(
         await (await _players(store, settings)).ask(ConfirmWhat.MOVE, name, address, box.lang, None)
         return _shown(box)
 
-    return _on_store(data, database, config, work)
+    return work_on_store(load(config, data=data, database=database), work)
 
 
 async def _players(store: Store, settings: Settings) -> HeldPlayers:
@@ -83,7 +79,7 @@ def show(data: Path | None, name: str, *, database: str | None = None) -> dict[s
     async def work(store: Store, _: Settings) -> dict[str, Any]:
         return _shown(await _mailbox(store, name))
 
-    return _on_store(data, database, None, work)
+    return work_on_store(load(data=data, database=database), work)
 
 
 def lock(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON
@@ -111,7 +107,7 @@ def erase(data: Path | None, name: str, *, database: str | None = None) -> dict[
             raise _unknown(name)
         return _shown(box)
 
-    return _on_store(data, database, None, work)
+    return work_on_store(load(data=data, database=database), work)
 
 
 def evidence(data: Path | None, game: str, name: str, *, database: str | None = None) -> bytes:
@@ -126,7 +122,7 @@ def evidence(data: Path | None, game: str, name: str, *, database: str | None = 
             raise NotFoundError(tell("game"), game, hint=tell("is the id right and whole?"))
         return await mails_of(store, lines, name)
 
-    found = _on_store(data, database, None, work)
+    found = work_on_store(load(data=data, database=database), work)
     if not found:
         raise NotFoundError(
             tell("mails of"),
@@ -149,7 +145,7 @@ def _set_state(data: Path | None, name: str, state: MailboxState, database: str 
             box = await _mailbox(store, name)
         return _shown(box)
 
-    return _on_store(data, database, None, work)
+    return work_on_store(load(data=data, database=database), work)
 
 
 async def _mailbox(store: Store, name: str) -> Mailbox:
@@ -173,24 +169,3 @@ def _unknown(name: str) -> NotFoundError:
 def _shown(box: Mailbox) -> dict[str, Any]:  # Any: JSON
     names = ("name", "address", "state", "since", "lang", "orders", "cards", "paused", "heard")
     return {**{name: getattr(box, name) for name in names}, "key": box.held_key}
-
-
-def _on_store(
-    data: Path | None,
-    database: str | None,
-    config: Path | None,
-    work: Callable[[Store, Settings], Coroutine[None, None, T]],
-) -> T:
-    """Does `work` on the store, which must exist."""
-    settings = load(config, data=data, database=database)
-    location = location_of(settings)
-    if isinstance(location, Path) and not location.is_file():
-        raise NotFoundError(
-            tell("service in"), str(settings.data), hint=tell("give the folder of `hkoji serve --data`")
-        )
-
-    async def run() -> T:
-        async with open_store(location) as store:
-            return await work(store, settings)
-
-    return asyncio.run(run())

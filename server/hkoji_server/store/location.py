@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from hkoji.errors import StorageError
+from hkoji.errors import NotFoundError, StorageError
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
@@ -34,6 +34,14 @@ def parse_location(text: str) -> URL:
     if url.drivername not in (_DRIVER, "postgresql", "postgres") or not url.database:
         raise StorageError(tell("the URL is not the URL of a PostgreSQL database"), hint=hint)
     return url.set(drivername=_DRIVER)
+
+
+def verify_exists(location: Location) -> None:
+    """Raises `NotFoundError` if there is no such file. Whether a PostgreSQL database exists shows when it is opened."""
+    if isinstance(location, Path) and not location.is_file():
+        raise NotFoundError(
+            tell("service in"), str(location.parent), hint=tell("give the folder of `hkoji serve --data`")
+        )
 
 
 def show_location(location: Location) -> str:

@@ -17,7 +17,7 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, delete, ev
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from hkoji.errors import NotFoundError, StorageError
+from hkoji.errors import StorageError
 from hkoji.game.clock import Outage
 from hkoji.game.commitments import Opening
 from hkoji.game.way import Way
@@ -25,7 +25,7 @@ from hkoji.messages.text import tell
 from hkoji_server.store.contract import GameSummary, Secrets
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS
 from hkoji_server.store.game_statements import read_statement
-from hkoji_server.store.location import Location, show_location
+from hkoji_server.store.location import Location, show_location, verify_exists
 from hkoji_server.store.mail_values import NO_GAME
 from hkoji_server.store.migrate import SCHEMA, newest_schema
 from hkoji_server.store.player_contract import Player
@@ -295,10 +295,7 @@ def _engine(location: Location) -> Engine:
             hide_parameters=True,
             poolclass=NullPool,
         )
-    if not location.is_file():
-        raise NotFoundError(
-            tell("service in"), str(location.parent), hint=tell("give the folder of `hkoji serve --data`")
-        )
+    verify_exists(location)
     engine = create_engine(
         # mode=rw: a file that does not exist is not made.
         f"sqlite:///file:{str(location.absolute()).replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hkoji.errors import UsageError
 from hkoji.extras import install_command
 from hkoji.messages.text import tell
 from hkoji_server.settings import Settings
 from hkoji_server.store.age import UTC_CLOCK, Clock
-from hkoji_server.store.location import Location, parse_location
+from hkoji_server.store.location import Location, parse_location, verify_exists
 
 if TYPE_CHECKING:
     from hkoji_server.store.contract import Store
     from hkoji_server.store.rates import Rates
+
+T = TypeVar("T")
 
 
 def location_of(settings: Settings) -> Location:
@@ -58,6 +61,18 @@ async def open_store(location: Location, clock: Clock = UTC_CLOCK) -> AsyncItera
         yield store
     finally:
         await store.close()
+
+
+def work_on_store(settings: Settings, work: Callable[[Store, Settings], Coroutine[None, None, T]]) -> T:
+    """Does `work` on the store, which must exist; a service may be running. Raises `NotFoundError`, `StorageError`."""
+    location = location_of(settings)
+    verify_exists(location)
+
+    async def run() -> T:
+        async with open_store(location) as store:
+            return await work(store, settings)
+
+    return asyncio.run(run())
 
 
 def open_rates(location: Location) -> Rates:
