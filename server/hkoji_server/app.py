@@ -48,25 +48,18 @@ from hkoji_server.routes.players import make_players_router
 from hkoji_server.routes.request_frame import RequestFrame
 from hkoji_server.routes.request_limits import AddressLimit, BodyLimit
 from hkoji_server.routes.route_metrics import RouteMetrics
-from hkoji_server.service.agreement_limits import AgreementLimits
 from hkoji_server.service.channels import ChannelKind, Channels
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.finished_games import FinishedGames
-from hkoji_server.service.game_statements import GameStatements
+from hkoji_server.service.game_parts import make_game_parts
 from hkoji_server.service.game_views import GameViews
-from hkoji_server.service.games import Games
 from hkoji_server.service.guarded_post import GuardedPoster
-from hkoji_server.service.held_players import HeldPlayers, MailLimits
 from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
 from hkoji_server.service.identity import identify
-from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
-from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.mail_stops import MailStops
 from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
-from hkoji_server.service.offer_limits import OfferLimits
 from hkoji_server.service.own_mailboxes import OwnMailboxes
-from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.player_keys import PlayerKeys
 from hkoji_server.service.players import Players
 from hkoji_server.service.rate_limits import RateLimits
@@ -174,34 +167,9 @@ class Application:
             time = ServiceTime(
                 store, sources, outage_after=settings.outage_after, unprocessed=store.oldest_unprocessed_mail
             )
-            held = LoadedGames(store, settings.cached_games)
+            parts = make_game_parts(store, settings, time, sources, key, origin=origin, limits=limits)
+            held, games = parts.held, parts.games
             views = GameViews(store, held, key, cached=settings.cached_games)
-            answers = InvitationAnswers(store, held, time, key)
-            choices = PlayerChoices(store, answers)
-            held_players = HeldPlayers(
-                store,
-                sources,
-                key,
-                origin=origin,
-                own=own_address(settings),
-                registration=settings.registration,
-                limits=MailLimits(settings.mail_shortest_clock),
-            )
-            seed_due = asyncio.Queue[str]()
-            games = Games(
-                store,
-                held,
-                time,
-                sources,
-                key,
-                choices,
-                limits=limits,
-                agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
-                offers=OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
-                held_players=held_players,
-                seed_due=seed_due.put_nowait,
-            )
-            statements = GameStatements(store, held, time, key, limits)
             heads = SignedHeads(store, time, sources, key, most=settings.cached_games)
             failed = _nothing if self._metrics is None else self._metrics.keeper_failed
             keeper = Keeper(store, held, time, sources, key, slack=settings.slack, failed=failed)
@@ -210,7 +178,7 @@ class Application:
                 "webhook": WebhookCourier(poster, key, sources, limits, origin=origin),
             }
             channels = Channels(store, sources, kinds, limits)
-            own_mailboxes = OwnMailboxes(store, sources, held_players, limits, own=own_address(settings))
+            own_mailboxes = OwnMailboxes(store, sources, parts.held_players, limits, own=own_address(settings))
             delivery = NoticeDelivery(store, held, time, sources, kinds, origin=origin, **_counted(self._metrics))
             hub = self._hub = WaitingHub(
                 store,
@@ -225,7 +193,7 @@ class Application:
             self.plain = PlainRoutes(endpoints, self.router)
             add_health_routes(self.api, Readiness(store, time))
             for router in (
-                make_players_router(players, keys, store, held_players),
+                make_players_router(players, keys, store, parts.held_players),
                 make_games_router(
                     players,
                     games,
@@ -238,13 +206,13 @@ class Application:
                     slack=settings.slack,
                 ),
                 make_channels_router(players, channels, own_mailboxes),
-                make_clocks_router(players, statements, store, sources, slack=settings.slack),
-                make_choices_router(players, choices, answers, store),
+                make_clocks_router(players, parts.statements, store, sources, slack=settings.slack),
+                make_choices_router(players, parts.choices, parts.answers, store),
                 make_finished_router(FinishedGames(store, time), sources, slack=settings.slack),
                 make_talk_router(players, Talk(store, held, sources)),
                 make_events_router(players, hub, store, sources),
                 make_invitation_router(),
-                make_mail_invitations_router(players, games, held_players),
+                make_mail_invitations_router(players, games, parts.held_players),
                 make_stop_router(MailStops(store, sources)),
             ):
                 # `include_router` would build each route a second time; there is nothing to add to them.
@@ -262,7 +230,7 @@ class Application:
                     ),
                     beat_at_intervals(time, settings.outage_after),
                     keep_at_intervals(keeper),
-                    send_seeds_at_intervals(HeldSeeds(store, held, games, sources), seed_due),
+                    send_seeds_at_intervals(HeldSeeds(store, held, games, sources), parts.seed_due),
                     deliver_at_intervals(delivery),
                 )
             ]

@@ -38,22 +38,15 @@ from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
 from hkoji_server.process.mail_metrics import MailMetrics, watch_queue
 from hkoji_server.process.server import tell_systemd
 from hkoji_server.process.stderr_log import configure_logging
-from hkoji_server.service.agreement_limits import AgreementLimits
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.game_statements import GameStatements
-from hkoji_server.service.games import Games
-from hkoji_server.service.held_players import HeldPlayers, MailLimits
+from hkoji_server.service.game_parts import make_game_parts
 from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
 from hkoji_server.service.identity import identify
-from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper, keep_at_intervals
-from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.mail_cases import MailOutcome
 from hkoji_server.service.mail_parts import make_mail_parts
 from hkoji_server.service.mail_signatures import LookUp
 from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
-from hkoji_server.service.offer_limits import OfferLimits
-from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.self_registration import SelfRegistration
 from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
@@ -121,40 +114,17 @@ def assemble(
         unprocessed=store.oldest_unprocessed_mail,
         polled=settings.mail_imap is not None,
     )
-    held = LoadedGames(store, settings.cached_games)
-    answers = InvitationAnswers(store, held, time, key)
-    players = HeldPlayers(
-        store,
-        sources,
-        key,
-        origin=origin,
-        own=own,
-        registration=settings.registration,
-        limits=MailLimits(settings.mail_shortest_clock),
-    )
-    seed_due = asyncio.Queue[str]()
-    games = Games(
+    parts = make_game_parts(store, settings, time, sources, key, origin=origin, limits=limits)
+    held = parts.held
+    mail = make_mail_parts(
         store,
         held,
         time,
         sources,
-        key,
-        PlayerChoices(store, answers),
-        limits=limits,
-        agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
-        offers=OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
-        held_players=players,
-        seed_due=seed_due.put_nowait,
-    )
-    parts = make_mail_parts(
-        store,
-        held,
-        time,
-        sources,
-        games,
-        GameStatements(store, held, time, key, limits),
-        answers,
-        players,
+        parts.games,
+        parts.statements,
+        parts.answers,
+        parts.held_players,
         own=own,
         origin=origin,
         require=MailGrade(settings.mail_require),
@@ -164,17 +134,17 @@ def assemble(
         **counts.processed,
     )
     bounces = Bounces(store, time, **counts.bounced)
-    registration = SelfRegistration(players, look_up) if registers_by_mail(settings) else None
+    registration = SelfRegistration(parts.held_players, look_up) if registers_by_mail(settings) else None
     kept = asyncio.Event()
-    courier = MailCourier(store, parts.letters, submission, bounces)
+    courier = MailCourier(store, mail.letters, submission, bounces)
     return MailWork(
         time=time,
         receiving=Receiving(store, time, own, bounces, registration=registration, woken=kept.set, **counts.received),
-        worker=MailWorker(store, time, sources, parts.orders.process),
+        worker=MailWorker(store, time, sources, mail.orders.process),
         delivery=NoticeDelivery(store, held, time, sources, {MAIL_KIND: courier}, origin=origin, **counts.sent),
         keeper=Keeper(store, held, time, sources, key, slack=settings.slack, ways=(Way.MAIL,)),
-        seeds=HeldSeeds(store, held, games, sources),
-        seed_due=seed_due,
+        seeds=HeldSeeds(store, held, parts.games, sources),
+        seed_due=parts.seed_due,
         kept=kept,
     )
 
