@@ -19,7 +19,7 @@ _RAW: Final = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name 
 _QUOTATION: Final = "blockquote"
 _QUOTATION_CLASS: Final = "gmail_quote"
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
-_INLINE: Final = frozenset({"a", "b", "em", "font", "i", "o:p", "span", "strong", "u", "wbr"})
+_INLINE: Final = frozenset({"a", "b", "em", "font", "i", "o:p", "span", "strong", "sup", "u", "wbr"})
 """Elements that only say how text looks, or where it leads."""
 _QUOTED: Final = ">"
 _MOST_NEWLINES: Final = 2

@@ -111,6 +111,7 @@ def _outlook() -> Iterator[Shape]:
         ("bold-in-part", '<b><span style="color:red">2</span></b><i>b</i>c', MOVE, "turn"),
         ("linked-address", 'new hanamikoji carol <a href="mailto:carol@example.net">carol@example.net</a> 3d/14d',
          "new hanamikoji carol carol@example.net 3d/14d", ""),
+        ("ordinal", "1<sup>a</sup>", "move 1A", "turn"),
         ("spaces-between-words", "<span>take</span> <span>c</span>", "move -C", "gift"),
         ("struck-out", "<s>1a</s>2bc", "nothing: 2bc", "turn"),
         ("line-break-between", "<span>2bc</span><br><span>Bob</span>", MOVE, "turn"),
