@@ -149,6 +149,23 @@ def test_whoever_writes_in_the_players_name_without_a_signature_does_not_use_up_
     assert table.result()["answer"] == "on record"
 
 
+@pytest.mark.parametrize("line", ["thanks, that was quick", "moves", "show"])
+def test_asked_back_once_whatever_is_written_before_the_move(table: MailTable, line: str) -> None:
+    """Each of these letters can be answered with the move, and the answers of a day do not run out meanwhile."""
+    table.world.mailbox("bob@example.org").signs = None
+    before = table.head()
+    assert table.send(table.line) == "asked back"
+    (asked,) = table.answers()
+    table.send(line, to=asked.answered_to)
+    (answer,) = table.answers()
+    assert table.head() == before
+    assert offered(answer)
+    assert answer.answered_to == asked.answered_to
+    assert table.send(offered(answer)[0], to=answer.answered_to) == "on record"
+    (done,) = table.answers()
+    assert done.answered_to != asked.answered_to
+
+
 def test_asked_back_in_italian(table: MailTable) -> None:
     world = table.world
     world.run(world.store.change_mailbox(replace(world.box("bob"), lang="it")))

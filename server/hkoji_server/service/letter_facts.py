@@ -48,7 +48,7 @@ from hkoji_server.service.letter_plan import LetterPlan
 from hkoji_server.service.letter_threads import LetterThreads, thread_id
 from hkoji_server.service.mail_results import AnswerKind, is_last, read_result
 from hkoji_server.service.mail_settings_commands import COMMANDS, command_fields, stop_fields
-from hkoji_server.service.mail_tokens import MailTokens
+from hkoji_server.service.mail_tokens import MailTokens, is_good, read_fields
 from hkoji_server.service.notice import Notice, NoticeEvent, NotNow
 from hkoji_server.service.seat_facts import SeatFactsReader
 from hkoji_server.service.seat_games import SeatGame, SeatGames
@@ -245,12 +245,25 @@ class LetterFacts:
         shows_turn = game.owes_move and game.signs and any(isinstance(each, SHOW_TURN) for each in said)
         return _Drafted(
             facts,
-            _fields_of(mailbox, game),
+            await self._asked_again(mail, mailbox, game, now) or _fields_of(mailbox, game),
             shows_turn=shows_turn,
             mail=mail,
             over=over,
             only_turn=shows_turn and any(isinstance(each, OnRecordFacts) for each in said),
         )
+
+    async def _asked_again(self, mail: IncomingMail, mailbox: Mailbox, game: SeatGame, now: str) -> TokenFields | None:
+        """Returns what the token is for that a mail was sent to, if an order was asked back with it and still can come.
+
+        Whoever answers the letter that asks back with something else is not asked back anew. A token that asked whether
+        to resign is good for nothing else, so the letter about a turn has another.
+        """
+        reply = None if mail.reply is None else await self._store.reply(mail.reply)
+        if reply is None or reply.purpose != Purpose.AGAIN.value or not reply.seq:
+            return None
+        if not is_good(reply, mailbox, now, (game.course, game.place)):
+            return None
+        return read_fields(reply, game.lines[int(reply.seq)].entry.head)
 
     # --- what is to be confirmed ----------------------------------------------------------------------------------
 
