@@ -21,6 +21,8 @@ _AT_MOST: Final = 1.5
 LEASE: Final = 6
 """How long the letters wait that a killed process had in hand, in seconds. With the real lease, most of the time of
 a run would be spent in waiting for it, and few kills would meet a process at work."""
+_LAST: Final = 6
+"""How many of the last mails and letters of a stuck game are told."""
 _PATIENCE: Final = LEASE + 60.0
 
 
@@ -74,13 +76,22 @@ def run_kills(world: MailWorld, office: RealPostOffice, kills: int, seed: int = 
 
 def _stuck(world: MailWorld, game: GameByMail) -> str:
     name = game.done.game
-    last = {name: (each.reader.asked[-5:], _read_last(each)) for name, each in game.by_mail.items()}
+    rows = kept_rows(world.data)
+    last = {
+        player: {
+            "program": each.player.program.__name__,
+            "written": each.reader.asked[-_LAST:],
+            "what became of it": [row.result for row in rows if row.name == player][-_LAST:],
+            "read": _read_last(each),
+        }
+        for player, each in game.by_mail.items()
+    }
     due = unsent(world.data, name)
-    return f"game {name} got stuck at entry {len(game.done.lines) - 1}; unsent: {due}; written and read last: {last}"
+    return f"game {name} got stuck at entry {len(game.done.lines) - 1}; unsent: {due}; players: {last}"
 
 
 def _read_last(each: Correspondent) -> list[str]:
-    return [letter.text[:300] for letter in letters(each.player.mailbox)[-2:]]
+    return [f"{letter.id} {letter.text[:200]}" for letter in letters(each.player.mailbox)[-_LAST:]]
 
 
 def _next(rng: random.Random) -> float:

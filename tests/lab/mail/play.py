@@ -73,12 +73,17 @@ class PlayedByMail:
 
 
 class Correspondent:
-    """A player with a mailbox who answers letters in one game."""
+    """A player with a mailbox who answers letters in one game.
+
+    The mail program shows a letter once that comes twice. So whatever a player needs must be in another letter.
+    """
 
     def __init__(self, player: MailboxPlayer, reader: LetterReader, said: Transcript) -> None:
         self.player = player
         self.reader = reader
         self._said = said
+        self._shown: set[str] = set()
+        """The ids of the letters that the mail program has shown."""
 
     def go_on(self) -> bool:
         """Reads the letters that have come, and answers the last that asks for something. Says whether any came."""
@@ -86,7 +91,11 @@ class Correspondent:
         for letter in new:
             self.player.known += 1
             self._said.letter(self.player.name, letter)
-        asking = [letter for letter in new if offered(letter) or is_invitation(letter, self.reader.lang)]
+        asking = []
+        for letter in new:
+            if letter.id not in self._shown and (offered(letter) or is_invitation(letter, self.reader.lang)):
+                asking.append(letter)
+            self._shown.add(letter.id)
         if asking and (lines := self.reader.answer_to(asking[-1])):
             self.write(asking[-1], *lines)
         return bool(new)
