@@ -88,7 +88,9 @@ def test_limits_are_kept(name: str, reason: str) -> None:
     assert describe(BOMBS[name]) == f"refused: {reason}"
 
 
-@pytest.mark.parametrize("name", ["nested-5", "as-large-as-allowed", "header-of-short-fields", "commas-in-to"])
+@pytest.mark.parametrize(
+    "name", ["nested-5", "as-large-as-allowed", "header-of-short-fields", "commas-in-to", "html-blank-and-again"]
+)
 def test_what_just_fits_is_read(name: str) -> None:
     assert describe(BOMBS[name]) == "move 2BC"
 

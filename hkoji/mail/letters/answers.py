@@ -200,7 +200,9 @@ def asked_back(facts: AskedBackFacts, say: Speaker) -> LetterDraft:
         first.append(say(tell("You have until {time}.", time=moment(facts.until, facts.now, say))))
     blocks = []
     if facts.why is AskedWhy.SENDER and facts.sender:
-        blocks.append((*sentences(say(tell("It came from this address:"))), *typed(_address(facts.sender))))
+        only = say(tell("What you send counts only if it comes from the address to which this letter was sent."))
+        came = sentences(say(tell("It came from this address:")))
+        blocks.append((*came, *typed(_address(facts.sender)), *paragraph(only)))
     again: Block = typed(facts.order)
     if game is not None and facts.order in game.position.legal:
         if not game.seat.cards:
