@@ -17,7 +17,7 @@ from hkoji.errors import UnreadableMailError
 from hkoji.game.held_keys import SeatGrade
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.claimed_mails import ClaimedMail, claimed_mails
-from hkoji.mail.dkim_rules import decode_answers, judge_dkim
+from hkoji.mail.dkim_rules import decode_answers, judge_dkim, signed_id
 from hkoji.mail.header import read_header
 from hkoji.mail.mail_commitment import TokenFields, make_token
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail
@@ -47,7 +47,8 @@ class SeatMails(NamedTuple):
 class OpenedMail(NamedTuple):
     """A mail that opens `commit`, to which a statement of the held key `key` at `entry` is bound.
 
-    `mail` is its Message-ID. `signer` is whom it convicts if the same mail opens another commitment too.
+    `mail` is its Message-ID or, a second time, its `signed_id`. `signer` is whom it convicts if the same mail opens
+    another commitment too.
     """
 
     key: str
@@ -167,7 +168,7 @@ class _MailsCheck:
 
     def _verify(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, signer: str) -> bool:
         """Returns whether a mail could be judged. Raises `_FaultError` if it convicts the service."""
-        self._note_opened(claim, mail, signer)
+        self._note_opened(claim, _id_of(mail.raw), signer)
         if (mail.game, mail.head) != (self._audit.lines[0].entry.game, claim.head):
             raise _FaultError(tell("the mail is bound to another place than that of the entry"))
         assert self._ordered is not None
@@ -178,10 +179,10 @@ class _MailsCheck:
         if fault is not None:
             raise _FaultError(fault)
         token = self._token(claim, mail, order)
-        return claim.grade is not MailGrade.DKIM or self._verify_dkim(claim, mailbox, mail, token)
+        return claim.grade is not MailGrade.DKIM or self._verify_dkim(claim, mailbox, mail, token, signer)
 
-    def _note_opened(self, claim: ClaimedMail, mail: ProvingMail, signer: str) -> None:
-        new = OpenedMail(claim.gateway.key.text, _id_of(mail.raw), claim.commit, claim.entry, signer)
+    def _note_opened(self, claim: ClaimedMail, known_by: str, signer: str) -> None:
+        new = OpenedMail(claim.gateway.key.text, known_by, claim.commit, claim.entry, signer)
         earlier = [each for each in self._opened if (each.key, each.mail) == (new.key, new.mail)]
         self._opened.append(new)
         if earlier and earlier[0].commit != new.commit:
@@ -202,7 +203,7 @@ class _MailsCheck:
         return token
 
     def _verify_dkim(
-        self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, fields: TokenFields | None
+        self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, fields: TokenFields | None, signer: str
     ) -> bool:
         if read_header(mail.raw).sender != mailbox.mailbox:
             raise _FaultError(tell("the entry says dkim, and the mail is not from that mailbox"))
@@ -219,6 +220,7 @@ class _MailsCheck:
             raise _FaultError(
                 tell("the entry says dkim, and the mail has no such signature: {reason}", reason=verdict.reason)
             )
+        self._note_opened(claim, signed_id(mail.raw, token), signer)
         self._signed.append(SignedMail(claim.entry, claim.name, mail.raw, mail.dns, claim.at, token))
         return True
 

@@ -26,6 +26,7 @@ from hkoji.mail.dkim_rules import (
     encode_answers,
     judge_dkim,
     key_names,
+    signed_id,
 )
 from tests.support.mail.signing import GMAIL, StrangeRsa, ed25519_key, record_of, rsa_key, seconds_of, sign, strange_rsa
 
@@ -395,6 +396,30 @@ def test_no_byte_of_what_is_signed_can_be_changed(data: st.DataObject) -> None:
     assert verdict == judge(changed)
     if verdict.holds:
         assert b" ".join(changed.lower().split()) == b" ".join(raw.lower().split())
+
+
+EDITS = st.tuples(
+    st.integers(0, 2000), st.sampled_from([b" ", b"\t ", b"\r\n", b"\r\n ", b"\n", b"X: y\r\n", b"Message-ID: "])
+)
+
+
+@given(st.lists(EDITS, max_size=4))
+def test_what_still_holds_when_it_was_changed_is_known_by_the_same(edits: list[tuple[int, bytes]]) -> None:
+    raw = sign(mail(), names=[name for name in GMAIL if name != "message-id"])
+    changed = raw.replace(b"Message-ID: <1@", b"Message-ID: <2@")
+    assert judge(changed).holds
+    for anywhere, text in edits:
+        place = anywhere % (len(changed) + 1)
+        changed = changed[:place] + text + changed[place:]
+    if judge(changed).holds:
+        assert signed_id(changed, TOKEN.upper()) == signed_id(raw, TOKEN)
+
+
+def test_other_words_another_date_and_another_token_are_another_mail() -> None:
+    others = (mail("2bc "), mail("2bd"), mail("2bc", date="Sun, 22 Nov 2026 08:00:01 +0000"), mail("2bc", date=None))
+    known = [signed_id(each, TOKEN) for each in (mail("2bc"), *others)]
+    assert known[0] == known[1]
+    assert len({*known, signed_id(mail("2bc"), OTHER)}) == 5
 
 
 @given(st.binary(max_size=300), st.binary(max_size=120))

@@ -218,6 +218,38 @@ def test_cards_that_lie_face_down_are_compared_when_they_are_open() -> None:
     assert {SERVICE} == named(table.judged())
 
 
+def test_a_signed_mail_that_was_obeyed_twice_convicts_the_service_whatever_its_message_id() -> None:
+    said: list[MailAtHand] = []
+
+    def again(mail: MailAtHand) -> MailAtHand:
+        if mail.line != "give 60s":
+            return mail
+        said.append(mail)
+        # It is the same mail to the same address; only what the provider has not signed is another.
+        return said[0]._replace(number=mail.number, head=mail.head, unsigned_id=True)
+
+    table = proved_game(0, lie=again)
+    for needed in (200, 100):
+        while table.course.actor != 0:
+            table.play(1)
+        assert table.judged().audit.ok
+        table.give(60).wait(needed).play(1)
+    assert len(said) == 2
+    convicted(table, "one mail")
+
+
+def test_two_mails_with_the_same_words_convict_nobody() -> None:
+    table = proved_game(0, lie=lambda mail: mail._replace(unsigned_id=True))
+    for needed in (200, 100):
+        while table.course.actor != 0:
+            table.play(1)
+        table.give(60).wait(needed).play(1)
+    assert len([line for line in table.lines if line.entry.kind == "credit"]) == 2
+    judged = table.judged()
+    assert judged.audit.ok
+    assert judged.seats[0].checked == judged.seats[0].claimed
+
+
 def test_a_mail_of_another_version_of_the_reader_is_not_understood() -> None:
     judged = proved_game(6, lie=at_move(2, reader=2, line="see you")).judged()
     (finding,) = judged.audit.findings

@@ -271,6 +271,9 @@ async def every_method_of_mail(store: Store) -> None:
     await store.add_incoming(replace(mail(box, 4), message_id="<1@example.org>"))
     await store.waiting_mails(10)
     await store.oldest_unprocessed_mail()
+    for _ in range(2):
+        assert await store.note_signed(1, "ab")
+    assert not await store.note_signed(2, "ab")
     await store.count_try(1, AT)
     table = Table(seed=10).begin()
     await store.add_game(game_of(table))
@@ -290,7 +293,8 @@ async def every_method_of_mail(store: Store) -> None:
     await store.forget_entropy(table.game, "cd")
     await store.spend_replies(box.channel, table.game, AT, until=LATER)
     await store.set_channel_settings(box.channel, "{}")
-    await store.drop_draft(table.game, "cd", "{}", "c1")
+    for closed in (True, False):
+        await store.drop_draft(table.game, "cd", "{}", "c1", closed=closed)
     await store.remove_drafts(table.game, ["cd"])
     await store.evidence(table.game, "erin")
     await fetch_mail(store)

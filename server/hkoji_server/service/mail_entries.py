@@ -23,6 +23,7 @@ from hkoji.log.entry import Entry
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
+from hkoji.mail.claimed_mails import claimed_mails
 from hkoji.mail.mail_commitment import mail_commitment
 from hkoji.mail.message import READER_VERSION
 from hkoji.mail.order_types import MailOrder, OrderKind
@@ -37,7 +38,7 @@ from hkoji_server.service.mail_cases import DraftText, MailCase, read_draft
 from hkoji_server.service.mail_signatures import has_dkim
 from hkoji_server.service.mail_tokens import answered_by
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import MailDraft, MailEvidence
+from hkoji_server.store.mail_values import NO_GAME, IncomingMail, MailDraft, MailEvidence
 
 SIGNS_NO_MORE: Final = tell("the service can no longer sign for you in this game")
 _ENTROPY_BYTES: Final = 32
@@ -243,6 +244,25 @@ class MailEntries:
         sig = encode_base64((await self.signer(gateway.key.text)).sign(namespace, statement.message))
         made = DraftText(orders, grade, None, statement.text, sig, salt.hex(), course.head, claim.commit or "")
         return await self.keep(game, case, made)
+
+    # --- what has come to nothing ---------------------------------------------------------------------------------
+
+    async def forget_refused(self, mail: IncomingMail, name: str) -> None:
+        """Removes drafts and mails of a player that no log and no statement names, in the game of a closed mail.
+
+        What is refused, or outdone by a larger gift, can be ordered again and again, with a large mail each time.
+        """
+        kept = [await self.kept(game, mail.digest) for game in (NO_GAME, mail.game)]
+        for game in {mail.game, *(each.offered for each in kept if each is not None)} - {NO_GAME}:
+            # In this order: what becomes of a statement meanwhile is found in one place or the other.
+            stated = [each.claim for each in await self._store.statements(game)]
+            needed = {each.commit for each in claimed_mails(await self._store.lines(game))}
+            needed |= {each.commit for each in stated if each is not None and each.commit is not None}
+            for draft in await self._store.drafts(game):
+                commit = read_draft(draft).commit
+                if draft.name == name and commit and commit not in needed:
+                    # Another process may have begun with the player's next mail.
+                    await self._store.drop_draft(game, draft.source, draft.submission, commit, closed=True)
 
     # --- what both need -------------------------------------------------------------------------------------------
 

@@ -32,9 +32,9 @@ from hkoji_server.service.current_letters import CurrentLetters
 from hkoji_server.service.mail_cases import AGAIN_SECONDS, MailCase, MailOutcome
 from hkoji_server.service.mail_commands import MailCommands
 from hkoji_server.service.mail_entries import MailEntries
-from hkoji_server.service.mail_results import SILENT, AnswerKind, mark_last, part, shown_line, write_result
+from hkoji_server.service.mail_results import ENTERED, SILENT, AnswerKind, mark_last, part, shown_line, write_result
 from hkoji_server.service.mail_rights import asks_late, demanded_grade, refusal, too_weak, wrong_letter
-from hkoji_server.service.mail_signatures import LookUp, ask_dns, dkim_seen_after, has_dkim
+from hkoji_server.service.mail_signatures import LookUp, ask_dns, dkim_seen_after, has_dkim, is_replay
 from hkoji_server.service.mail_tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.mail_verdicts import (
     ASKED_OF_OTHERS,
@@ -207,6 +207,8 @@ class MailOrders:
         if verdict.treatment is Treatment.ASKED_BACK:
             assert verdict.why is not None
             return await self._ask_back(case, read, verdict.why)
+        if await is_replay(case, self._store):
+            return MailOutcome()  # the first one has been answered, and its writer has not sent this one
         for each in read:
             if (why_not := too_weak(each.kind, case, verdict.grade)) is not None:
                 return _refused(each, why_not)
@@ -294,6 +296,8 @@ class MailOrders:
             move=outcome.move,
             code=code,
         )
+        if outcome.grade is not None and not any(each.kind in ENTERED for each in parts):
+            await self._entries.forget_refused(mail, mailbox.name)
         if outcome.forget_drafts:
             await self._store.remove_drafts(NO_GAME, [mail.digest])
         return tuple(each.kind for each in parts)

@@ -60,6 +60,10 @@ class AnswerKind(StrEnum):
     """The mail was tried in vain: `mail_values.SET_ASIDE`."""
 
 
+ENTERED: Final = (AnswerKind.ON_RECORD, AnswerKind.WELCOME)
+"""What is said of a mail that has led to an entry of a log."""
+
+
 class AnswerPart(NamedTuple):
     """What one part of a letter says, and the values for it."""
 

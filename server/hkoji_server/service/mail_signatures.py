@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import Final
 
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.dkim_rules import DnsAnswers, decode_answers, encode_answers, judge_dkim, key_names
+from hkoji.mail.dkim_rules import DnsAnswers, decode_answers, encode_answers, judge_dkim, key_names, signed_id
 from hkoji.mail.mail_commitment import Purpose
 from hkoji_server.service.mail_cases import MailCase, MailOutcome
 from hkoji_server.service.mail_results import AnswerKind
+from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox
 
 LookUp = Callable[[Sequence[str]], Awaitable[DnsAnswers]]
@@ -47,6 +48,16 @@ def has_dkim(case: MailCase, entry_before: str = "") -> bool:
     before = entry_before or ("" if case.game is None else case.game.held.refereed.at)
     at = max(case.mail.received, before)
     return judge_dkim(case.mail.raw, decode_answers(case.dns), at=at, token=case.token).holds
+
+
+async def is_replay(case: MailCase, store: Store) -> bool:
+    """Tells whether a signed mail has been obeyed before, and somebody has given it another Message-ID.
+
+    If not, it is noted. A mail is also noted if its signature could not be verified: whoever sends it again later may
+    have better luck.
+    """
+    raw = case.mail.raw
+    return bool(key_names(raw)) and not await store.note_signed(case.mail.number, signed_id(raw, case.token))
 
 
 def dkim_seen_after(mailbox: Mailbox, outcome: MailOutcome, purpose: Purpose) -> int:

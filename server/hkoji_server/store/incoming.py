@@ -123,6 +123,16 @@ def hold_new() -> Select[tuple[int]]:
     return select(INCOMING.c.number).where(mail, _NEW).with_for_update(read=True)
 
 
+def note_signed(connection: Connection, number: int, signed: str) -> bool:
+    """Notes by what a mail is known that is sent again: see `MailStore.note_signed`."""
+    name = select(INCOMING.c.name).where(INCOMING.c.number == number).scalar_subquery()
+    known = select(INCOMING.c.number).where(INCOMING.c.name == name, INCOMING.c.signed == signed)
+    if (first := connection.execute(known).scalar()) is not None:
+        return bool(first == number)
+    connection.execute(update(INCOMING).where(INCOMING.c.number == number).values(signed=signed))
+    return True
+
+
 def count_try(connection: Connection, number: int, now: str) -> int:
     """Notes that a mail is being processed: see `MailStore.count_try`."""
     values = {"tries": INCOMING.c.tries + 1, "tried": func.coalesce(INCOMING.c.tried, now)}

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, exists, func, i
 from hkoji.errors import StorageError
 from hkoji.mail.mail_commitment import Purpose
 from hkoji.messages.text import tell
-from hkoji_server.store.mail_tables import DRAFT, EVIDENCE, IMAP_PLACE, LETTER_COUNT, REPLY
+from hkoji_server.store.mail_tables import DRAFT, EVIDENCE, IMAP_PLACE, INCOMING, LETTER_COUNT, REPLY
 from hkoji_server.store.mail_values import ImapPlace, MailDraft, MailEvidence, ReplyToken
 from hkoji_server.store.tables import GAME, OUTBOX, SERVICE
 
@@ -126,9 +126,13 @@ def remove_drafts(connection: Connection, game: str, sources: Collection[str]) -
     connection.execute(delete(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source.in_(sources)))
 
 
-def drop_draft(connection: Connection, game: str, source: str, submission: str, commit: str) -> None:
-    """Removes a draft with that submission, and its evidence."""
-    same = DRAFT.c.game == game, DRAFT.c.source == source, DRAFT.c.submission == submission
+def drop_draft(
+    connection: Connection, game: str, source: str, submission: str, commit: str, *, closed: bool = False
+) -> None:
+    """Removes a draft with that submission, and its evidence: see `MailStore.drop_draft`."""
+    same = [DRAFT.c.game == game, DRAFT.c.source == source, DRAFT.c.submission == submission]
+    if closed:
+        same.append(~exists().where(INCOMING.c.digest == source, INCOMING.c.state == "new"))
     if connection.execute(delete(DRAFT).where(*same)).rowcount:
         connection.execute(delete(EVIDENCE).where(EVIDENCE.c.commit == commit))
 

@@ -3,7 +3,8 @@
 The values that its methods take and return are in `mail_values`.
 
 - *What `add_incoming` has returned is on disk*, and stays there until it is closed or the operator removes it. The same
-  mail is kept once. Of the mails of one name with one Message-ID only the first is kept, for ever.
+  mail is kept once. Of the mails of one name with one Message-ID only the first is kept, for ever. And of those that
+  have the same signed text (`note_signed`) only the first is obeyed.
 - *A mail is closed together with its answers.* So after a crash it is either processed again or has been answered.
 - *An append that a mail has led to needs the mail* (`Append.mail`): in its transaction the mail is still `new`. So
   what was set aside, and no longer holds up timeouts and heads, does not get into a log with its early time.
@@ -182,6 +183,12 @@ class MailStore(ArrivalStore, Protocol):
     async def oldest_unprocessed_mail(self) -> str | None:
         """Returns when the oldest mail came that is still to be processed; None if there is none."""
 
+    async def note_signed(self, number: int, signed: str) -> bool:
+        """Notes by what a mail is known that is sent again, as `hkoji.mail.dkim_rules.signed_id` has it.
+
+        Returns False, and notes nothing, if another mail of the same name is known by it.
+        """
+
     async def count_try(self, number: int, now: str) -> int:
         """Notes that a mail is being processed, before that is done. Returns how often that was so, with this time."""
 
@@ -264,8 +271,11 @@ class MailStore(ArrivalStore, Protocol):
     async def forget_entropy(self, game: str, source: str) -> None:
         """Forgets the entropy of a draft, because its `seed` is on record or never will be."""
 
-    async def drop_draft(self, game: str, source: str, submission: str, commit: str) -> None:
-        """Removes a draft and its evidence, unless another process has put another submission in its place."""
+    async def drop_draft(self, game: str, source: str, submission: str, commit: str, *, closed: bool = False) -> None:
+        """Removes a draft and its evidence, unless another process has put another submission in its place.
+
+        With `closed`, only if its mail is not being processed any more.
+        """
 
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         """Removes drafts whose entries are on record, and with them their entropy."""

@@ -107,6 +107,7 @@ class IncomingTable(SQLModel, table=True):
         partial_index("incoming_oldest", _NEW, "received"),
         partial_index("incoming_failed", "state = 'failed'", "number"),
         partial_index("incoming_message", "message_id != ''", "name", "message_id", unique=True),
+        partial_index("incoming_signed", "signed IS NOT NULL", "name", "signed", unique=True),
     )
 
     number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
@@ -120,6 +121,8 @@ class IncomingTable(SQLModel, table=True):
     message_id: str = Field(sa_type=Text)
     """Of one that was not processed, because an earlier one has its Message-ID, with an exclamation mark before it."""
     reply: str | None = Field(default=None, sa_type=Text)
+    signed: str | None = Field(default=None, sa_type=Text)
+    """Of one that was obeyed, and that a provider has signed: by what it is known if it is sent again."""
     state: str = Field(sa_type=Text)
     tries: int
     tried: str | None = Field(default=None, sa_type=Text)

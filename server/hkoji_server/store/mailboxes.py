@@ -252,7 +252,16 @@ def erase(connection: Connection, channel: str) -> bool:
     connection.execute(delete(MAIL_INVITATION).where(MAIL_INVITATION.c.address.in_(addresses)))
     connection.execute(update(CERTIFICATE).where(CERTIFICATE.c.mailbox.in_(addresses)).values(mailbox="", salt=""))
     # The rows stay, so that no number is used twice.
-    gone = {"raw": b"", "name": "", "channel": "", "message_id": "", "reply": None, "state": "done", "result": ""}
+    gone = {
+        "raw": b"",
+        "name": "",
+        "channel": "",
+        "message_id": "",
+        "signed": None,
+        "reply": None,
+        "state": "done",
+        "result": "",
+    }
     theirs = or_(INCOMING.c.channel == channel, INCOMING.c.name == box.name)
     connection.execute(update(INCOMING).where(theirs).values(gone))
     connection.execute(delete(EVIDENCE).where(EVIDENCE.c.name == box.name))

@@ -171,6 +171,9 @@ class SqlMailStore(SqlSteps, MailStore):
         found: str | None = oldest
         return found
 
+    async def note_signed(self, number: int, signed: str) -> bool:
+        return await self._transaction(lambda connection: incoming.note_signed(connection, number, signed))
+
     async def count_try(self, number: int, now: str) -> int:
         return await self._holding(lambda connection: incoming.count_try(connection, number, now))
 
@@ -264,8 +267,10 @@ class SqlMailStore(SqlSteps, MailStore):
     async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
         await self._transaction(lambda connection: mail.remove_drafts(connection, game, sources))
 
-    async def drop_draft(self, game: str, source: str, submission: str, commit: str) -> None:
-        await self._transaction(lambda connection: mail.drop_draft(connection, game, source, submission, commit))
+    async def drop_draft(self, game: str, source: str, submission: str, commit: str, *, closed: bool = False) -> None:
+        await self._transaction(
+            lambda connection: mail.drop_draft(connection, game, source, submission, commit, closed=closed)
+        )
 
     async def evidence(self, game: str, name: str) -> tuple[MailEvidence, ...]:
         rows = await self._rows(self._mail.evidence, {"b_game": game, "b_name": name})

@@ -1,0 +1,114 @@
+"""Mails are kept as evidence for what is on record, or may come on record. What is refused leaves nothing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hkoji_server.service.game_statements import GameStatements, Stated
+
+from hkoji.mail.claimed_mails import claimed_mails
+from tests.mail.test_mail_gifts import first, gifts
+from tests.support.mail.list_world import list_world, unread
+from tests.support.mail.mail_table import MailTable
+from tests.support.mail.reading import command_address
+from tests.support.service_in_process import Clock
+
+__all__ = ["first"]  # a fixture
+
+
+@pytest.fixture
+def table(first: MailTable, tmp_path: Path) -> Iterator[MailTable]:
+    copied = shutil.copytree(first.world.service.data, tmp_path / "data")
+    with list_world(copied, seed="later", clock=Clock(first.world.clock.now), mail="play@hkoji.example") as world:
+        yield first.in_world(world)
+
+
+def kept(table: MailTable, game: str = "") -> tuple[set[str], set[str]]:
+    """The mails that are kept for a game of bob's, by their commitments, and their drafts."""
+    store, game = table.world.store, game or table.game
+    evidence = {each.commit for each in table.world.run(store.evidence(game, "bob"))}
+    return evidence, {each.source for each in table.world.run(store.drafts(game))}
+
+
+def in_log(table: MailTable) -> set[str]:
+    return {each.commit for each in claimed_mails(table.alice.lines(table.game))}
+
+
+@pytest.mark.parametrize("order", ["give 2d", "cancel"])
+def test_an_order_that_is_refused_leaves_nothing(table: MailTable, order: str) -> None:
+    table.move()
+    table.world.deliver(61)
+    letter = unread(table.bob)[-1]
+    before, head = kept(table), table.head()
+    for _ in range(3):
+        assert table.send(order, to=letter.answered_to) == "not done"
+    assert (kept(table), table.head()) == (before, head)
+    assert before[0] == in_log(table)
+
+
+def test_what_is_about_to_be_entered_is_kept_although_another_process_tidies_up(table: MailTable) -> None:
+    entries, give = table.world.parts.orders._entries, GameStatements.give
+    table.send("give 1d")
+    first = table.world.incoming()
+
+    async def slow(*given: Any, **named: Any) -> Stated:  # Any: as `give` takes them
+        # The draft of this gift is kept, and the process that has closed the mail before was slow.
+        await entries.forget_refused(first, "bob")
+        return await give(*given, **named)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(GameStatements, "give", slow)
+        assert table.send("give 2d") == "gave"
+    table.move()
+    assert any(line.entry.kind == "credit" for line in table.alice.lines(table.game))
+    assert in_log(table) == kept(table)[0]
+
+
+def test_time_that_cannot_be_given_any_more_leaves_nothing(table: MailTable) -> None:
+    before = kept(table)
+    table.world.clock.pass_by(40 * 86_400)
+    assert table.send("give 2d") == "not done"
+    assert kept(table) == before
+
+
+def test_of_gifts_for_one_entry_the_one_that_counts_is_kept(table: MailTable) -> None:
+    before = kept(table)
+    for words in ("give 1d", "give 2d", "give 3d", "give 3d", "give 1d"):
+        assert table.send(words) == "gave"
+    (gift,) = gifts(table)
+    assert gift["seconds"] == 3 * 86_400
+    assert (len(kept(table)[0]), len(kept(table)[1])) == (len(before[0]) + 1, len(before[1]) + 1)
+    # It is the one with which the log is proved, and is kept with it.
+    table.world.clock.pass_by(3600)
+    table.move()
+    assert any(line.entry.kind == "credit" for line in table.alice.lines(table.game))
+    assert in_log(table) == kept(table)[0]
+    assert len(in_log(table)) == len(before[0]) + 1
+
+
+def test_a_wish_to_call_off_is_kept_once(table: MailTable) -> None:
+    before = kept(table)
+    for _ in range(3):
+        table.send("call off")
+        (asked,) = table.answers()
+        assert table.send("call off", to=asked.answered_to) == "called off"
+        table.answers()
+    assert len(kept(table)[0]) == len(before[0]) + 1
+
+
+def test_a_new_game_that_is_refused_leaves_nothing(table: MailTable) -> None:
+    world, bob = table.world, table.bob
+    bob.answer(table.letter, "new address")
+    (letter,) = table.answers()
+    # Her invitation is used for the first game, so she cannot be invited to another one.
+    for expected in ("on record", "not done"):
+        bob.write(command_address(letter), "a game", "new hanamikoji carol carol@example.com")
+        assert table.result()["answer"] == expected
+    (opened,) = (game for game in world.games_of("bob") if game != table.game)
+    assert len(kept(table, opened)[0]) == 1
+    everything = world.run(world.store.drafts_with_entropy(("", ""), 100))
+    assert {each.game for each in everything if each.name == "bob"} == {opened}
