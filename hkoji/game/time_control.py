@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from hkoji.errors import MalformedError, UsageError
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import exactly
-from hkoji.messages.text import shorten, tell
+from hkoji.messages.text import all_of, shorten, tell
 
 DAY: Final = 86400
 """The seconds of a day; days in UTC all have as many."""
@@ -32,6 +32,15 @@ _NUMBERS: Final = ("add", "bank", "cap", "move")
 _KEYS: Final = (*_NUMBERS, "rest", "zone")
 _REST = re.compile(r"1?2?3?4?5?6?7?")
 _WEEK: Final = "1234567"
+_WEEKDAYS: Final = (
+    tell("Monday"),
+    tell("Tuesday"),
+    tell("Wednesday"),
+    tell("Thursday"),
+    tell("Friday"),
+    tell("Saturday"),
+    tell("Sunday"),
+)
 _ZONE = re.compile(r"(?!-00:00)[+-](?:0[0-9]|1[0-4]):(?:00|15|30|45)")
 
 _UNITS: Final = (("w", 7 * DAY), ("d", DAY), ("h", 3600), ("m", 60), ("s", 1))
@@ -134,6 +143,11 @@ def parse_time_control(text: str, rest: str = "", zone: str = UTC_ZONE) -> TimeC
 def format_time_control(control: TimeControl | None) -> str:
     """Formats a control without its rest days and zone; `none` for None."""
     return NO_CLOCK if control is None else control.text
+
+
+def rest_days(control: TimeControl) -> str:
+    """Returns the rest days of a control, which has some, as a message: `Saturday and Sunday`."""
+    return all_of([_WEEKDAYS[int(day) - 1] for day in control.rest])
 
 
 def parse_duration(text: str) -> int:

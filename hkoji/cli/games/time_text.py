@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from hkoji.cli.language import _, translate
 from hkoji.game.clock import parse_time
-from hkoji.game.time_control import TimeControl, format_duration, format_time_control
-from hkoji.messages.text import all_of, tell
+from hkoji.game.time_control import TimeControl, format_duration, format_time_control, rest_days
+from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from hkoji.client.game_time import GameTime
@@ -22,15 +22,6 @@ _EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
 _HOUR: Final = 3600
 _UNITS: Final = (86400, _HOUR, 60, 1)
 _SHOWN: Final = 2
-_DAYS: Final = (
-    tell("Monday"),
-    tell("Tuesday"),
-    tell("Wednesday"),
-    tell("Thursday"),
-    tell("Friday"),
-    tell("Saturday"),
-    tell("Sunday"),
-)
 
 
 def local_time(text: str, *, seconds: bool = False) -> str:
@@ -59,8 +50,7 @@ def clock_words(control: TimeControl | None) -> str:
     """Returns a control as a message: `3d/14d`, with its rest days; `none` for no clock."""
     if control is None or not control.rest:
         return format_time_control(control)
-    days = all_of([_DAYS[int(day) - 1] for day in control.rest])
-    return tell("{clock} without {days} at {zone}", clock=control.text, days=days, zone=control.zone)
+    return tell("{clock} without {days} at {zone}", clock=control.text, days=rest_days(control), zone=control.zone)
 
 
 def agreement_lines(agreement: Agreement) -> list[str]:

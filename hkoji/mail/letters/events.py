@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hkoji.game.agreement import Agreement
 from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
-from hkoji.game.time_control import TimeControl
+from hkoji.game.time_control import TimeControl, rest_days
 from hkoji.mail.letters.facts import (
     AnnulFacts,
     DeclinedFacts,
@@ -23,18 +23,9 @@ from hkoji.mail.letters.page import Block, LetterDraft, command, items, paragrap
 from hkoji.mail.letters.times import length, moment
 from hkoji.mail.letters.turn_words import how_to_answer, turn, turn_blocks
 from hkoji.messages.language import Speaker
-from hkoji.messages.text import all_of, tell
+from hkoji.messages.text import tell
 from hkoji.show.games import board_type, brief_type
 
-_DAYS = (
-    tell("Monday"),
-    tell("Tuesday"),
-    tell("Wednesday"),
-    tell("Thursday"),
-    tell("Friday"),
-    tell("Saturday"),
-    tell("Sunday"),
-)
 LOG_TYPE = "application/x-ndjson"
 
 
@@ -130,7 +121,7 @@ def _clock_sentences(control: TimeControl, say: Speaker) -> Iterator[str]:
             )
         )
     if control.rest:
-        days = all_of([_DAYS[int(each) - 1] for each in control.rest])
+        days = rest_days(control)
         yield say(tell("These days do not count: {days} (time zone {zone}).", days=days, zone=control.zone))
     yield say(tell("Who runs out of time loses."))
 
