@@ -18,7 +18,7 @@ from hkoji_server.routes.problems import problem_responses
 
 INVITATION_PATH: Final = "/i/{game}"
 
-_PAGE: Final = """<!DOCTYPE html>
+HTML_PAGE: Final = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -27,7 +27,17 @@ _PAGE: Final = """<!DOCTYPE html>
 <title>hkoji</title>
 </head>
 <body>
-<h1>You are invited to a game</h1>
+{body}
+</body>
+</html>
+"""
+"""A web page. No search engine lists it."""
+HTML_RESPONSE: Final[dict[str, object]] = {
+    "content": {"text/html": {"schema": {"type": "string"}}},
+    "description": "The page",
+}
+_PAGE: Final = HTML_PAGE.format(
+    body="""<h1>You are invited to a game</h1>
 <p>The address of this page is an invitation to a game for two by correspondence. You play it with the program hkoji, in
 a terminal. Whoever has the whole address can join, once: do not pass it on.</p>
 <p>The part of the address after the <code>#</code> is the invitation's code. Your browser keeps it, and this service
@@ -48,10 +58,8 @@ lo vede mai.</p>
 <li>Scegli un nome: <code>hkoji init NOME</code></li>
 <li>Unisciti con l’indirizzo completo di questa pagina, tra apici: <code>hkoji join 'INDIRIZZO'</code></li>
 </ol>
-</div>
-</body>
-</html>
-"""
+</div>"""
+)
 
 
 def make_invitation_router() -> APIRouter:
@@ -62,7 +70,7 @@ def make_invitation_router() -> APIRouter:
         INVITATION_PATH,
         response_class=Response,
         responses={
-            200: {"content": {"text/html": {"schema": {"type": "string"}}}, "description": "The page"},
+            200: HTML_RESPONSE,
             **problem_responses(400),
         },
         tags=["games"],

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path
 from fastapi.responses import HTMLResponse
 
+from hkoji_server.routes.invitation_page import HTML_PAGE, HTML_RESPONSE
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.service.mail_stops import MailStops
 
@@ -18,20 +19,7 @@ STOP_PREFIX: Final = "/v1/mail/stop/"
 STOP_PATH: Final = f"{STOP_PREFIX}{{token}}"
 Token = Annotated[str, Path(pattern="^[A-Za-z2-7]{26}$", examples=["7k2mq4ruapbd3xvn5tczshw6ef"])]
 
-_FRAME: Final = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta name="robots" content="noindex">
-<title>hkoji</title>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
-_ASK: Final = _FRAME.format(
+_ASK: Final = HTML_PAGE.format(
     body="""<h1>No more letters?</h1>
 <p>You get letters about games that you play by mail. If you stop them, you are not told any more when it is your turn.
 Your games and their clocks go on. To get letters again, answer <code>start</code> to any of them.</p>
@@ -43,7 +31,7 @@ loro orologi vanno avanti. Per ricevere di nuovo le lettere, rispondi <code>iniz
 <form method="post"><button type="submit">Ferma le lettere</button></form>
 </div>"""
 )
-_DONE: Final = _FRAME.format(
+_DONE: Final = HTML_PAGE.format(
     body="""<h1>No more letters</h1>
 <p>If the address of this page was in a letter to you, no more letters are sent to you. To get letters again, answer
 <code>start</code> to any of them.</p>
@@ -53,9 +41,7 @@ _DONE: Final = _FRAME.format(
 rispondi <code>inizia</code> a una di esse.</p>
 </div>"""
 )
-_RESPONSES: Final[dict[int | str, dict[str, object]]] = {
-    200: {"content": {"text/html": {"schema": {"type": "string"}}}, "description": "The page"}
-}
+_RESPONSES: Final[dict[int | str, dict[str, object]]] = {200: HTML_RESPONSE}
 
 
 def make_stop_router(stops: MailStops) -> APIRouter:
