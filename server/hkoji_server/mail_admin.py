@@ -15,7 +15,7 @@ from hkoji.extras import install_command
 from hkoji.messages.text import tell
 from hkoji_server.process.stderr_log import configure_logging_later
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.settings import Settings, load, own_address, registers_by_mail
+from hkoji_server.settings import Settings, load, registers_by_mail
 from hkoji_server.store.location import verify_exists
 from hkoji_server.store.open_store import location_of, open_store, work_on_store
 
@@ -87,18 +87,14 @@ def receive(
 
 async def _registration(store: Store, sources: ClockAndEntropy, settings: Settings) -> TakesNames | None:
     """Returns what takes mails that ask for a name; None if they do not count here."""
-    identity = await store.identity() if registers_by_mail(settings) else None
-    if identity is None:
+    if not registers_by_mail(settings):
         return None
-    from hkoji.log.private_key import PrivateKey
     from hkoji_server.mail.resolver import TxtResolver, system_resolver
-    from hkoji_server.service.held_players import HeldPlayers
+    from hkoji_server.service.held_players import find_held_players
     from hkoji_server.service.self_registration import SelfRegistration
 
-    key, origin = identity
-    signer, own = PrivateKey.from_openssh(key.encode()), own_address(settings)
-    players = HeldPlayers(store, sources, signer, origin=settings.origin or origin, own=own)
-    return SelfRegistration(players, TxtResolver(system_resolver()).look_up)
+    players = await find_held_players(store, settings, sources)
+    return None if players is None else SelfRegistration(players, TxtResolver(system_resolver()).look_up)
 
 
 def queue(data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON

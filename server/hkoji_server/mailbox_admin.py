@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from hkoji.errors import ForbiddenError, IllegalError, NotFoundError
-from hkoji.log.private_key import PrivateKey
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.messages.text import tell
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_players import HeldPlayers
+from hkoji_server.service.held_players import HeldPlayers, find_held_players
 from hkoji_server.service.mails_of_game import mails_of
-from hkoji_server.settings import Settings, load, own_address
+from hkoji_server.settings import Settings, load
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SHUT, Mailbox, MailboxState
 from hkoji_server.store.open_store import work_on_store
@@ -62,12 +61,10 @@ def move(
 
 
 async def _players(store: Store, settings: Settings) -> HeldPlayers:
-    identity = await store.identity()
-    if identity is None:
+    players = await find_held_players(store, settings, ClockAndEntropy())
+    if players is None:
         raise NotFoundError(tell("service in"), str(settings.data))
-    key, origin = identity
-    signer, own = PrivateKey.from_openssh(key.encode()), own_address(settings)
-    return HeldPlayers(store, ClockAndEntropy(), signer, origin=settings.origin or origin, own=own)
+    return players
 
 
 def show(data: Path | None, name: str, *, database: str | None = None) -> dict[str, Any]:  # Any: JSON

@@ -35,7 +35,7 @@ from hkoji.messages.text import Text, tell
 from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.confirmations import confirmation
-from hkoji_server.settings import Registration
+from hkoji_server.settings import Registration, Settings, own_address
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import (
     TAKEN,
@@ -322,3 +322,13 @@ def _malformed(reason: Text) -> HkojiError:
 
 def _read(kept: KeptCertificate) -> Gateway:
     return require_strong_gateway(read_gateway(decode(kept.text, tell("certificate"))))
+
+
+async def find_held_players(store: Store, settings: Settings, sources: ClockAndEntropy) -> HeldPlayers | None:
+    """Returns the use cases for a command beside the service; None if no service has used the store yet."""
+    identity = await store.identity()
+    if identity is None:
+        return None
+    key, origin = identity
+    signer = PrivateKey.from_openssh(key.encode())
+    return HeldPlayers(store, sources, signer, origin=settings.origin or origin, own=own_address(settings))
