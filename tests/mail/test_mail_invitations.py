@@ -242,6 +242,25 @@ def test_a_new_game_that_cannot_be_is_refused_with_the_reason(world: ListWorld, 
     assert world.deliver(1) == ["answer"]
 
 
+def test_a_new_game_beyond_the_days_limit_is_refused_before_anybody_is_invited(world: ListWorld) -> None:
+    known = [Player(world.service, name).register().name for name in ("alice", "erin")]
+    bob, commands = mail_host(world)
+    for number in range(5):  # as many as somebody may ask for who has just registered
+        bob.write(commands, "a game", f"new hanamikoji {known[number % 2]} {known[number % 2]}@example.com")
+        assert json.loads(world.incoming().result)["answer"] == "on record"
+    games = world.games_of("bob")
+    for name in ("carol", "dave"):
+        bob.write(commands, "a game", f"new hanamikoji {name} {name}@example.com")
+        assert json.loads(world.incoming().result)["answer"] == "not done"
+        assert "5 games" in json.loads(world.incoming().result)["reason"]["english"]
+        assert world.run(world.store.mailbox_at(f"{name}@example.com")) is None
+        assert world.run(world.store.mailbox_of(name, world.run(world.time.now()))) is None
+    assert world.games_of("bob") == games
+    with closing(sqlite3.connect(world.service.data / "hkoji.sqlite3")) as database:
+        tables = ("mail_invitation WHERE player = 'bob'", "held_key WHERE name != 'bob'", "draft WHERE game = ''")
+        assert [database.execute(f"SELECT count(*) FROM {each}").fetchone() for each in tables] == [(0,)] * 3
+
+
 def test_new_takes_no_clock_for_an_address_also_of_a_registered_player(world: ListWorld) -> None:
     Player(world.service, "alice").register()
     bob, commands = mail_host(world)

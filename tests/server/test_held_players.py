@@ -412,6 +412,16 @@ def test_an_invitation_to_a_game_that_would_be_refused_reserves_nothing(
     assert invite(Player(service, "carol").register()).status == 201
 
 
+def test_who_may_ask_for_no_more_games_today_invites_nobody(tmp_path: Path) -> None:
+    with inside(tmp_path / "data", mail="play@hkoji.example", daily_offers=50, daily_offers_of_new=1) as running:
+        alice = Player(running, "alice").register()
+        key = read(invite(alice, agreement=UNTIMED.to_json())).key
+        assert open_for(alice, "bob", key).status == 201
+        answer = invite(alice, "carol", "carol@example.org", agreement=UNTIMED.to_json())
+        assert (answer.status, answer.json["code"]) == (429, "too-many-games")
+        assert [name for _, name, _ in rows(running, "held_key")["held_key"]] == ["bob"]
+
+
 def test_an_invitation_with_a_false_agreement_is_malformed(service: Inside, alice: Player) -> None:
     before = rows(service, *KEPT, "mail_invitation")
     for wrong in ({}, {**UNTIMED.to_json(), "more": 1}, {**UNTIMED.to_json(), "rated": True}):

@@ -201,6 +201,7 @@ async def every_method_of_choices(store: Store) -> None:
     await store.have_finished("alice", "bob")
     await store.open_invitations("alice", "bob")
     await store.add_game(replace(game_of(Table(seed=9)), quota=OfferQuota(AT, 10, 10)))
+    await store.verify_may_offer("alice", OfferQuota(AT, 10, 10))
     await store.finished(LATER, (AT, "0" * 32), 10)
 
 

@@ -55,7 +55,14 @@ class ChoiceContract:
         numbers = count(1000)
 
         def ask(player: str, since: str, most: int = 3) -> NewGame:
-            new = offered(next(numbers), player, OfferQuota(since, most, most))
+            quota = OfferQuota(since, most, most)
+            new = offered(next(numbers), player, quota)
+            try:
+                run(store.verify_may_offer(player, quota))
+            except TooManyGamesError as error:
+                with pytest.raises(TooManyGamesError, match=str(error)):
+                    run(store.add_game(new))
+                raise
             run(store.add_game(new))
             return new
 

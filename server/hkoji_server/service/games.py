@@ -103,11 +103,14 @@ class Games:
     async def verify_invitation(self, agreement: Agreement, host: str) -> None:
         """Checks the agreement of a game to which `host` wants to invite somebody by mail, before that is done.
 
-        Raises `IllegalError` if the game could not be opened with it, and `ClockError`.
+        Raises `IllegalError` if the game could not be opened with it, `TooManyGamesError`, and `ClockError`.
         """
         if self._held_players is not None:
             await self._held_players.verify_offer(agreement, host, invites=True)
-        self._agreements.verify(agreement, await self._time.time_of_record())
+        at = await self._time.time_of_record()
+        self._agreements.verify(agreement, at)
+        if (quota := self._offers.quota(at)) is not None:
+            await self._store.verify_may_offer(host, quota)
 
     async def offer(self, ruleset: Ruleset, agreement: Agreement, player: str, *, game_id: str | None = None) -> Line:
         """Creates a game that only `player` may open, by default with a random id, and returns its first line.

@@ -72,10 +72,10 @@ class NewGameCommands:
         agreement = Agreement(control, add_seconds(work.case.mail.received, INVITATION_SECONDS))
         kept = await self._entries.kept(NO_GAME, work.case.mail.digest)
         if kept is None:
-            await self._games.verify_invitation(agreement, host)
             # A mail that is processed twice makes one game, whoever does it.
             made = DraftText(work.orders, work.grade, offered=await self._tokens.new_game(work.case.mail.digest))
             try:
+                await self._games.verify_invitation(agreement, host)
                 key = await self._key_of(name, address, work)
             except HkojiError:
                 # Another process may have been faster, and the invitation may have opened its game.

@@ -261,6 +261,9 @@ class Store(TimeStore, PlayerStore, ChoiceStore, NoticeStore, TalkStore, MailSto
     async def set_origin(self, origin: str) -> None:
         """Changes the origin."""
 
+    async def verify_may_offer(self, player: str, quota: OfferQuota) -> None:
+        """Raises `TooManyGamesError` if a game of the player's would be one too many by its quota."""
+
     async def add_game(self, new: NewGame) -> None:
         """Adds a new game, or changes nothing and raises `StaleDecisionError`, or `TooManyGamesError` by its quota."""
 

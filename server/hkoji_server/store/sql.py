@@ -15,9 +15,29 @@ from hkoji.game.commitments import Opening
 from hkoji.game.course import OVER
 from hkoji.game.way import Way
 from hkoji.log.line import Line, StoredLine
-from hkoji_server.store import choices, expired, game_lists, game_statements, operator_codes, outages, player_keys, talk
+from hkoji_server.store import (
+    choices,
+    expired,
+    game_lists,
+    game_statements,
+    offers,
+    operator_codes,
+    outages,
+    player_keys,
+    talk,
+)
 from hkoji_server.store import notices as outbox
-from hkoji_server.store.contract import FinishedGame, GamePlace, GameSummary, History, Query, Removed, Secrets, Store
+from hkoji_server.store.contract import (
+    FinishedGame,
+    GamePlace,
+    GameSummary,
+    History,
+    OfferQuota,
+    Query,
+    Removed,
+    Secrets,
+    Store,
+)
 from hkoji_server.store.migrate import verify_schema
 from hkoji_server.store.notice_contract import Channel, LeasedNotice, NewNotice
 from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
@@ -112,6 +132,11 @@ class SqlStore(SqlMailStore, Store):
         return rows[0][0] if rows else None
 
     # --- games ----------------------------------------------------------------------------------------------------
+
+    async def verify_may_offer(self, player: str, quota: OfferQuota) -> None:
+        values = {"b_player": player, "b_since": quota.since, "b_game": ""}
+        (row,) = await self._rows(self._reads.offers, values)
+        offers.verify_may_offer(player, quota, offers.CountedOffers._make(row))
 
     async def head(self, game: str) -> tuple[int, str] | None:
         rows = await self._rows(self._reads.head, {"b_game": game})
