@@ -79,7 +79,7 @@ def test_compose_runs_the_service_and_the_mail_process_on_one_volume(monkeypatch
     assert (EXAMPLES / serve["build"]["context"]).resolve() == ROOT
     assert (ROOT / serve["build"]["dockerfile"]).is_file()
     assert serve["image"] == mail["image"]
-    assert serve["volumes"] == mail["volumes"] == ["data:/data"]
+    assert serve["volumes"] == mail["volumes"] == ["data:/data", "/var/backups/hkoji:/backups"]
     assert "data" in made["volumes"]
     assert mail["depends_on"] == {"serve": {"condition": "service_healthy"}}
     container = dict(re.findall(rf"({PREFIX}\w+)=(\S+)", (EXAMPLES / "Containerfile").read_text()))
@@ -87,7 +87,18 @@ def test_compose_runs_the_service_and_the_mail_process_on_one_volume(monkeypatch
     # The bounds are those of the unit.
     bounds = unit("hkoji-mail.service")
     assert ([f"{mail['mem_limit']}".upper()], [f"{mail['cpus']:.0%}"]) == (bounds["MemoryMax"], bounds["CPUQuota"])
+    closed = {
+        "ProtectSystem": ["strict"],
+        "CapabilityBoundingSet": [""],
+        "NoNewPrivileges": ["yes"],
+        "PrivateTmp": ["yes"],
+    }
+    assert closed.items() <= bounds.items()
+    assert isinstance(serve["healthcheck"]["test"], str)  # podman-compose 1.3 breaks the quotes of a list
     for service in (serve, mail):
+        assert service["read_only"] is True
+        assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges"])
+        assert service["tmpfs"] == ["/tmp"]  # the supervisor has its socket there
         with monkeypatch.context() as patch:
             for name, value in {**container, **service["environment"]}.items():
                 patch.setenv(name, str(value))
@@ -140,7 +151,7 @@ def test_postfix_gives_the_mail_of_the_domain_to_the_service_and_letters_to_open
     assert re.search(rf"^Socket +inet:{port}@{host}$", (EXAMPLES / "opendkim.conf").read_text(), re.MULTILINE)
 
 
-def test_the_laboratory_reads_the_part_about_mail() -> None:
+def test_the_laboratory_reads_the_page() -> None:
     mail = guide_page.section("Mail")
     commands = guide_page.commands(mail)
     assert [
@@ -149,6 +160,10 @@ def test_the_laboratory_reads_the_part_about_mail() -> None:
     assert "0 letters wait to be sent" in guide_page.printed(mail)
     assert [row[1] for row in guide_page.rows(mail)] == ["A", "MX", "TXT", "TXT", "TXT"]
     assert guide_page.packages(commands[0]) == ["postfix", "opendkim", "opendkim-tools"]
+    container = guide_page.section("A container")
+    inside = re.findall(r"^ *(sudo .*)$", container, re.MULTILINE)
+    assert inside == guide_page.commands(container)
+    assert sum(each.endswith("compose build") for each in inside) == 1
     with pytest.raises(LookupError):
         guide_page.section("No such heading")
 
