@@ -82,7 +82,7 @@ def read_command(line: str) -> MailOrder | Text | None:
     kind, read = _WITH_ARGUMENTS.get(words[0] if words else "", (None, _nothing))
     if kind is None:
         return None
-    # A name and an address keep their case; programs that make links of addresses write them twice.
+    # An address keeps its case; programs that make links of addresses write them twice.
     arguments = read(tuple(_LINKED.sub(" ", line).split())[1:])
     return arguments if isinstance(arguments, Text) else MailOrder(kind, line, arguments)
 
@@ -108,12 +108,13 @@ def _give(words: _Words) -> _Words | Text:
 
 
 def _register(words: _Words) -> _Words | Text:
-    return words if len(words) == 1 else tell("it needs one name, as in: register bob")
+    return (words[0].lower(),) if len(words) == 1 else tell("it needs one name, as in: register bob")
 
 
 def _new(words: _Words) -> _Words | Text:
     if len(words) in (3, 4):
-        return words
+        game, name, address, *clock = words
+        return game.lower(), name.lower(), address, *(each.lower() for each in clock)
     return tell("it needs a game, a name and an address, as in: new hanamikoji bob bob@example.org 3d/14d")
 
 

@@ -82,11 +82,11 @@ class SelfRegistration:
 
 
 def asked_name(raw: bytes) -> str | None:
-    """Returns the name that a mail asks for with its one command, in lower case; None for any other mail."""
+    """Returns the name that a mail asks for with its one command; None for any other mail."""
     try:
         orders = read_orders(order_lines(raw))
     except UnreadableMailError:
         return None
     if isinstance(orders, OrderFault) or [each.kind for each in orders] != [OrderKind.REGISTER]:
         return None
-    return orders[0].words[0].lower()
+    return orders[0].words[0]
