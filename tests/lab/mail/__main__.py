@@ -6,6 +6,7 @@
     python -m tests.lab.mail play --receive imap --address club@players.example --delimiter none
     python -m tests.lab.mail checks         the clock, the pipe, a mail process that is away; with mailboxes in memory
     python -m tests.lab.mail letters 1000 FOLDER    many letters of random games as files, with what is wrong with them
+    python -m tests.lab.mail stories 100    random stories: is whoever owes a move told, by a letter that takes one?
     python -m tests.lab.mail loops          what answers by itself, forwards or comes back
     python -m tests.lab.mail spoof          mails that are not what they seem, judged by the table spoof.txt
     python -m tests.lab.mail frame 300      mails files and DNS records that shall make an honest service look guilty
@@ -14,8 +15,8 @@
     python -m tests.lab.mail load 10000     many mails at once
 
 `play` plays a whole game and audits it; it writes the log to g.jsonl. With --in-process the players' mailboxes are in
-memory, and it runs on any machine, as `checks` and `letters` do. Everything else needs Linux,
-root, Postfix, Dovecot and OpenDKIM.
+memory, and it runs on any machine, as `checks`, `letters`, `stories` and `frame` do. Everything else needs Linux, root,
+Postfix, Dovecot and OpenDKIM.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import argparse
 import os
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -43,6 +45,7 @@ from tests.lab.mail.real_post_office import DOOR, PROVIDER, SMTP, RealPostOffice
 from tests.lab.mail.real_post_office import PLAYERS as PLAYERS_DOMAIN
 from tests.lab.mail.real_spoof_world import RealSpoofWorld
 from tests.lab.mail.spoof import read_table, run_spoofs
+from tests.lab.mail.stories import run_stories
 from tests.lab.mail.written import write_letters
 from tests.support.mail.in_process import MemoryPostOffice
 from tests.support.mail.post_office import PostOffice
@@ -62,6 +65,8 @@ def main(words: list[str]) -> int:
         return _check(given.name)
     if given.command == "letters":
         return _told(write_letters(given.letters, given.folder, given.seed))
+    if given.command == "stories":
+        return _stories(given)
     if given.command == "frame":
         return _frame(given)
     if FOLDER not in os.environ:
@@ -132,6 +137,12 @@ def _frame(given: argparse.Namespace) -> int:
     return _told(done.wrong)
 
 
+def _stories(given: argparse.Namespace) -> int:
+    done = run_stories(given.stories, given.seed)
+    _print_counts(done.counts)
+    return _told(done.wrong)
+
+
 def _loops(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
     ended = run_loops(world, office)
     for each in ended:
@@ -155,9 +166,13 @@ def _spoof(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) 
 
 def _kill(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
     done = run_kills(world, office, given.kills, given.seed)
-    for name, count in sorted(done.counts.items()):
-        print(f"  {name:44} {count:12,}")
+    _print_counts(done.counts)
     return done.wrong
+
+
+def _print_counts(counts: Counter[str]) -> None:
+    for name, count in sorted(counts.items()):
+        print(f"  {name:44} {count:12,}")
 
 
 def _load(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
@@ -179,6 +194,9 @@ def _parser() -> argparse.ArgumentParser:
     written.add_argument("letters", type=int)
     written.add_argument("folder", type=Path)
     written.add_argument("--seed", type=int, default=1)
+    stories = commands.add_parser("stories", help="random stories of games, with kills and late letters")
+    stories.add_argument("stories", type=int)
+    stories.add_argument("--seed", type=int, default=1, help="the number of the first one")
     commands.add_parser("loops", help="what answers by itself")
     spoof = commands.add_parser("spoof", help="mails that are not what they seem")
     spoof.add_argument("trick", nargs="*", help="default: all of the table")
