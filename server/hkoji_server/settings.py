@@ -192,7 +192,7 @@ class Settings(BaseSettings):
     mail_shortest_clock: int = Field(default=24 * 3600, ge=1)
     """The least time for a turn and reserve together in a game with a mail player, since letters take hours."""
     mail_per_day: int = Field(default=20, ge=1)
-    """Letters that a mail player may get in 24 hours; those about their turn do not count and always come."""
+    """Letters that a mail player may get in a day, and as many answers to a change; those about turns always come."""
     mail_per_hour: int = Field(default=500, ge=1)
     """Letters that the service sends in an hour; those about a turn do not count and always come."""
     mail_metrics: Annotated[str, AfterValidator(_bind_address)] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hkoji.audit.log_audit import audit
+from hkoji.game import entry_kinds
 from hkoji.game.clock import parse_time
 from hkoji.game.time_control import DAY
 from hkoji.log.canonical import decode
@@ -100,12 +101,49 @@ def test_at_most_so_many_letters_a_day_but_for_those_about_turns(tmp_path: Path)
         world.deliver(61)
         found = unread(table.bob)
         assert any(offered(letter) for letter in found)
-        assert table.send("new address", to=found[-1].answered_to) == "setting"
+        assert table.send("rules", to=found[-1].answered_to) == "rules"
+        assert table.answers() == []
+        # What changes something is counted apart; the welcome was the first of these.
+        for lang in ("it", "en"):
+            assert table.send(f"lang {lang}", to=found[-1].answered_to) == "setting"
+            assert len(table.answers()) == 1
+        assert table.send("lang en", to=found[-1].answered_to) == "setting"
         assert table.answers() == []
         world.clock.pass_by(DAY)
         table.alice.login()
         assert table.send("help", to=found[-1].answered_to) == "help"
         assert len(table.answers()) >= 1
+
+
+def test_who_writes_in_the_players_name_without_a_token_uses_up_no_letter(tmp_path: Path) -> None:
+    with list_world(tmp_path / "data", mail="play@hkoji.example", per_day=1) as world:
+        table = MailTable(world)
+        world.clock.pass_by(DAY)
+        for number, line in enumerate(("hello", "stop")):
+            world.take(mail("bob@example.org", "play@hkoji.example", line, number=number), "play@hkoji.example")
+            assert len(table.answers()) == 1
+        assert table.send("help") == "help"
+        assert len(table.answers()) == 1
+        assert table.send("rules") == "rules"
+        assert table.answers() == []
+
+
+def test_answers_to_moves_and_results_come_however_many_letters_there_were(tmp_path: Path) -> None:
+    with list_world(tmp_path / "data", mail="play@hkoji.example", per_day=1) as world:
+        table = MailTable(world)
+        for words in ("help", "rules"):
+            table.send(words)
+        table.answers()
+        for _ in range(3):
+            table.bob.answer(table.letter, offered(table.letter)[0])
+            assert table.result()["answer"] == "on record"
+            assert any("on record" in " ".join(letter.text.split()) for letter in table.answers())
+            table.move()
+            world.deliver(61)
+            table.letter = [letter for letter in letters(table.bob.mailbox) if offered(letter)][-1]
+        alice, game = table.alice, table.game
+        assert alice.send(alice.entry(game, alice.head(game), entry_kinds.Resign())).status == 201
+        assert "over" in world.deliver(61)
 
 
 def test_reminders_come_before_the_deadline(table: MailTable) -> None:

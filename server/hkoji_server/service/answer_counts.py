@@ -1,15 +1,17 @@
-"""How many answers a token gets in a day, and which answers nobody can do without."""
+"""How many answers a token and a mailbox get in a day, and which answers nobody can do without."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from hkoji.mail.letters.facts import AskedWhy
 from hkoji_server.service.mail_cases import MailOutcome
 from hkoji_server.service.mail_results import SILENT, AnswerKind, AnswerPart
-from hkoji_server.store.mail_values import Mailbox, ReplyToken
+from hkoji_server.service.notice import NoticeEvent
+from hkoji_server.store.mail_values import IncomingMail, Mailbox, ReplyToken
 
 ANSWERS_A_DAY: Final = 3
 """How many answers a token gets in a UTC day, beside those that nobody can do without (`is_needed`)."""
@@ -22,6 +24,16 @@ _NEEDED: Final = (
     AnswerKind.ASKED_BACK,
     AnswerKind.CONFIRMED,
 )
+_CHANGED: Final = (
+    *_NEEDED,
+    AnswerKind.SETTING,
+    AnswerKind.STOPPED,
+    AnswerKind.STARTED,
+    AnswerKind.CODE,
+    AnswerKind.SET_ASIDE,
+)
+_UNCOUNTED: Final = (NoticeEvent.TURN, NoticeEvent.REMIND1, NoticeEvent.REMIND2, NoticeEvent.OVER)
+_OF_OWN_GAMES: Final = (NoticeEvent.JOINED, NoticeEvent.DECLINED, NoticeEvent.CONFIRM)
 _ANSWERED: Final = "n"
 _DAY: Final = "day"
 
@@ -41,6 +53,23 @@ def is_needed(outcome: MailOutcome, mailbox: Mailbox) -> bool:
 
 def _unsigned(answer: AnswerPart) -> bool:
     return answer.kind is AnswerKind.ASKED_BACK and answer.text("why") == AskedWhy.SIGNATURE
+
+
+def counter_of(channel: str, event: NoticeEvent, mail: IncomingMail | None, parts: Sequence[AnswerPart]) -> str | None:
+    """Returns by what a letter to a mailbox counts for its day, None if it does not.
+
+    `parts` are those of the answer to `mail`, if it is one. Letters about a turn, of what ended one, and of the end of
+    a game always come. So does the answer to a mail without a token, which has a limit of its own: anybody can have
+    written that. Answers to what has changed something are counted apart from those that the opponent may have caused,
+    or somebody who knows a token. So nobody can suppress them by causing others.
+    """
+    if event in _UNCOUNTED or (mail is not None and mail.reply is None):
+        return None
+    if any(each.kind is AnswerKind.ON_RECORD for each in parts):
+        return None
+    asked = (AskedWhy.SENDER, AskedWhy.SIGNATURE, AskedWhy.REQUIRED)
+    changed = any(each.kind in _CHANGED and each.text("why") not in asked for each in parts)
+    return f"{channel} changed" if changed or event in _OF_OWN_GAMES else channel
 
 
 def count_answer(reply: ReplyToken, outcome: MailOutcome, now: str, *, needed: bool) -> tuple[bool, bool, ReplyToken]:

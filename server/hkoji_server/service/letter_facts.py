@@ -28,13 +28,13 @@ from hkoji.mail.letters.facts import (
     LastTodayFacts,
     ManyFacts,
     OneLetter,
-    OnRecordFacts,
     OverFacts,
     ReminderFacts,
     TurnFacts,
 )
 from hkoji.mail.letters.headers import LetterHeaders
 from hkoji.mail.mail_commitment import Purpose, TokenFields
+from hkoji_server.service.answer_counts import counter_of
 from hkoji_server.service.answer_facts import AnswerFacts, again_token
 from hkoji_server.service.confirmations import (
     asked_fields,
@@ -59,8 +59,6 @@ from hkoji_server.store.notice_contract import Channel
 
 LetterOfEvent = Callable[[Mailbox, SeatGame], Awaitable[OneLetter | None]]
 
-_UNLIMITED: Final = (NoticeEvent.TURN, NoticeEvent.REMIND1, NoticeEvent.REMIND2)
-"""The letters that nobody can suppress by causing others."""
 _CARDLESS: Final = (NoticeEvent.INVITED, NoticeEvent.DECLINED)
 """The letters about games that show nothing of a hand."""
 _PLAYERS: Final = ("active", "stopped")
@@ -81,14 +79,13 @@ class _Drafted(NamedTuple):
     mail: IncomingMail | None = None
     over: bool = False
     """Whether the game is over."""
-    only_turn: bool = False
-    """Whether no other letter tells of the turn that it shows, because the player's own entry has led to it."""
 
 
 class LetterFacts:
     """Makes letters. `own` is the service's mail address, and `origin` its address for browsers.
 
-    `per_day` letters a day go to one mailbox, and `per_hour` an hour to all of them, but for those about turns.
+    `per_day` letters a day of one counter (`answer_counts.counter_of`) go to one mailbox, and `per_hour` an hour to
+    all of them, but for those that are not counted.
     """
 
     def __init__(
@@ -174,11 +171,13 @@ class LetterFacts:
 
     async def _admit(self, mailbox: Mailbox, notice: Notice, drafted: _Drafted, now: str) -> bool:
         """Counts a letter, and returns whether it may be sent. Raises `NotNow`."""
-        if notice.event in _UNLIMITED:
-            return self._shown.get(mailbox.channel) != _turn_of(drafted.fields) or notice.event is not NoticeEvent.TURN
-        if drafted.only_turn:
+        if notice.event is NoticeEvent.TURN:
+            return self._shown.get(mailbox.channel) != _turn_of(drafted.fields)
+        parts = () if drafted.mail is None else read_result(drafted.mail.result)
+        counter = counter_of(mailbox.channel, notice.event, drafted.mail, parts)
+        if counter is None:
             return True
-        match await self._store.count_letter(mailbox.channel, now, per_day=self._per_day, per_hour=self._per_hour):
+        match await self._store.count_letter(counter, now, per_day=self._per_day, per_hour=self._per_hour):
             case "day":
                 return False
             case "hour":
@@ -249,7 +248,6 @@ class LetterFacts:
             shows_turn=shows_turn,
             mail=mail,
             over=over,
-            only_turn=shows_turn and any(isinstance(each, OnRecordFacts) for each in said),
         )
 
     async def _asked_again(self, mail: IncomingMail, mailbox: Mailbox, game: SeatGame, now: str) -> TokenFields | None:
