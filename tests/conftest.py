@@ -4,7 +4,8 @@ The profile `default` is the same on every run; `long` (HYPOTHESIS_PROFILE=long)
 mutation testing, tries few and does not shrink failures. Each test draws the same randomness whenever it runs
 (`tests.support.chance`). The language and settings of the user who runs the tests have no effect. The game of
 `tests.toy` is registered for all tests. Temporary files are in memory, where there is room for them: much of the
-program waits for its files to be on the disk, and no test is about the disk itself.
+program waits for its files to be on the disk, and no test is about the disk itself. Garbage is collected seldom: tests
+leave little, and to look for it among all that has been imported and collected takes long.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests.support import chance
 
+gc.disable()  # until the tests are collected
 chance.install()
 
 from tests.support.cluster import Cluster  # noqa: E402 # these import modules that draw randomness
@@ -46,6 +48,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 for _name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "HKOJI_LANG", "HKOJI_DECK", "HKOJI_ALWAYS"):
     os.environ.pop(_name, None)
 os.environ["HKOJI_CONFIG"] = os.devnull
+
+_GARBAGE = 10_000
+"""New objects after which garbage is collected."""
 
 _MEMORY = Path("/dev/shm")
 _ROOM = 4 * 2**30  # a run of all tests in one process leaves less than a tenth of it
@@ -119,3 +124,5 @@ def pytest_collection_finish() -> None:
     """Exempts the collected tests from garbage collection, which would go through all of them again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_GARBAGE)
+    gc.enable()

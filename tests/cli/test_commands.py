@@ -13,6 +13,7 @@ import pytest
 
 from hkoji import __version__, errors
 from hkoji.cli.exits import Exit, exit_code
+from hkoji.cli.study import drawing
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, NetworkError
 from tests.support.json_page import shaped
@@ -450,7 +451,10 @@ def test_the_example_of_a_batch_can_be_copied(alice: Shell) -> None:
     assert example.strip() in (ROOT / "docs" / "cli.md").read_text()
 
 
-def test_only_with_force_a_result_replaces_a_file(alice: Shell, bob: Shell, tmp_path: Path) -> None:
+def test_only_with_force_a_result_replaces_a_file(
+    alice: Shell, bob: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "_png", str.encode)  # it draws as long as all else takes here
     game = begin(alice, bob)
     log = tmp_path / "game.jsonl"
     log.write_text(alice("log", game).out)

@@ -231,6 +231,7 @@ def test_the_owner_of_an_intrigue_may_look_at_both_of_its_cards_again(seed: int,
                 assert seen[place][owner] == (card if eyes == owner else "X")
 
 
+@fewer
 @given(st.integers(0, 10**6))
 def test_the_kept_card_of_an_intrigue_is_played_when_its_round_ends(seed: int) -> None:
     """Not only at the end of the game: each round's reveal opens exactly the two cards kept in that round."""

@@ -19,6 +19,7 @@ from hkoji.game.entry_kinds import Cancel, Join, LinkInvite, Open, join_by_link,
 from hkoji.log import sshsig
 from hkoji.log.link_key import link_key, make_link_statement
 from hkoji.log.private_key import PrivateKey
+from tests.support.rules import fewer
 from tests.support.table import CODE, Table, refused
 
 OTHER_CODE = CODE[::-1]
@@ -39,6 +40,7 @@ def statement_of(table: Table, seat: int, **changes: Any) -> bytes:  # Any: fiel
 # --- it works -----------------------------------------------------------------------------------------------------
 
 
+@fewer
 @given(st.integers(0, 10**6), st.binary(min_size=16, max_size=16))
 def test_whoever_has_the_code_joins_and_the_log_holds(seed: int, code: bytes) -> None:
     table = Table(seed=seed).open_by_link(code.hex())

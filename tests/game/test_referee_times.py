@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji import errors, referee
@@ -22,6 +22,7 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.forgery import every_pin
+from tests.support.rules import fewer
 from tests.support.table import AT, refused
 from tests.support.timed_table import TimedTable, later, timed_game, too_late
 
@@ -117,7 +118,7 @@ class Play:
         table.time_out()
 
 
-@settings(deadline=None)
+@fewer
 @given(st.data(), st.integers(0, 10**6), st.sampled_from(RULESETS), st.sampled_from(CONTROLS))
 def test_whatever_the_referee_writes_passes_the_audit(
     data: st.DataObject, seed: int, ruleset: Ruleset, control: TimeControl

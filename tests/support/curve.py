@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final, TypeAlias
 
 Point: TypeAlias = tuple[int, int]
@@ -16,9 +17,10 @@ def add(one: Point, other: Point) -> Point:
     """The sum of two points."""
     (x1, y1), (x2, y2) = one, other
     product = _D * x1 * x2 * y1 * y2 % FIELD
+    inverse = pow(1 - product * product, -1, FIELD)  # of both denominators, 1 + product and 1 - product
     return (
-        (x1 * y2 + x2 * y1) * pow(1 + product, -1, FIELD) % FIELD,
-        (y1 * y2 + x1 * x2) * pow(1 - product, -1, FIELD) % FIELD,
+        (x1 * y2 + x2 * y1) * (1 - product) * inverse % FIELD,
+        (y1 * y2 + x1 * x2) * (1 + product) * inverse % FIELD,
     )
 
 
@@ -43,6 +45,7 @@ def point_at(y: int) -> Point | None:
     return (FIELD - x if x % 2 else x, y)
 
 
+@cache
 def small_order() -> frozenset[Point]:
     """The 8 points whose order divides 8."""
     for y in range(2, 1000):

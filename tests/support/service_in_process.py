@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from unittest.mock import patch
 
 from hkoji_server.app import Application, create_app
 from hkoji_server.process.metrics import Metrics
@@ -168,7 +169,7 @@ def inside(
     routers = BorrowedRouters()
     with asyncio.Runner() as runner:
         lifespan = app.router.lifespan_context(app)
-        with routers.starting():
+        with routers.starting(), patch("hkoji_server.app._tune_garbage_collection"):  # tests/conftest.py has done it
             runner.run(lifespan.__aenter__())
         try:
             yield Inside(app, runner, clock, data, settings.get("database"))

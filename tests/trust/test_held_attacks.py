@@ -58,10 +58,13 @@ def joining(table: Table, gateway: Gateway | None, mail: MailClaim | None = TOKE
     return body._replace(gateway=gateway, mail=mail)
 
 
-def found_by_both(tmp_path: Path, table: Table, change: Callable[[list[Draft]], None]) -> tuple[int, str | None]:
+def found_by_both(
+    tmp_path: Path, table: Table, change: Callable[[list[Draft]], None], *, script: bool = True
+) -> tuple[int, str | None]:
     """Publishes a changed log as somebody with all keys could; returns step and signer that the audit names.
 
-    The shell audit must find the same, and a client must accept the true log, and not the changed one.
+    A client must accept the true log, and not the changed one. With `script` the shell audit must find the same, if it
+    has the step. Of changes that it treats alike, one is enough here, because `tests.lab.two_audits` compares the two.
     """
     drafts = draft(table)
     accepted_by_client(table.text.encode(), table)
@@ -70,12 +73,12 @@ def found_by_both(tmp_path: Path, table: Table, change: Callable[[list[Draft]], 
     with pytest.raises(errors.HkojiError):
         accepted_by_client(log, table)
     finding = audit(log, pins(table)).findings[0]
-    (tmp_path / "log").write_bytes(log)
-    assert not shell_audit.missing_tools()
-    script, hkoji = shell_audit.by_script(tmp_path / "log", pins(table)), shell_audit.by_hkoji(log, pins(table))
-    if finding.step <= AuditStep.DEAL:
-        assert script.exit == 1
-        assert script.agrees(hkoji)
+    if script and finding.step <= AuditStep.DEAL:
+        (tmp_path / "log").write_bytes(log)
+        assert not shell_audit.missing_tools()
+        said = shell_audit.by_script(tmp_path / "log", pins(table))
+        assert said.exit == 1
+        assert said.agrees(shell_audit.by_hkoji(log, pins(table)))
     return int(finding.step), finding.signer
 
 
@@ -115,7 +118,8 @@ def test_a_held_key_with_a_false_certificate(tmp_path: Path) -> None:
         drafts[2].body["gateway"]["key"] = STRANGER.public.text
 
     for signer in (STRANGER, game.keys[1], game.keys[0]):
-        assert found_by_both(tmp_path, game, signed_by(signer)) == (AuditStep.TIMES, "server")
+        change = signed_by(signer)
+        assert found_by_both(tmp_path, game, change, script=signer == STRANGER) == (AuditStep.TIMES, "server")
     assert found_by_both(tmp_path, game, of_another_key) == (AuditStep.PARSE, None)
 
 
@@ -216,7 +220,7 @@ def test_held_namespaces_exchanged(tmp_path: Path) -> None:
         def exchange(drafts: list[Draft], number: int = number, space: str = space) -> None:
             drafts[number].namespace = space
 
-        assert found_by_both(tmp_path, game, exchange) == (AuditStep.SIGNATURES, None)
+        assert found_by_both(tmp_path, game, exchange, script=number > 2) == (AuditStep.SIGNATURES, None)
 
 
 @attack(

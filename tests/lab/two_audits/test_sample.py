@@ -51,10 +51,10 @@ def test_it_is_short_enough_to_be_read() -> None:
     assert max(map(len, lines)) <= 120
 
 
-def test_it_agrees_on_every_sixth_sort_of_damage(tmp_path: Path) -> None:
+def test_it_agrees_on_every_tenth_sort_of_damage(tmp_path: Path) -> None:
     logs = list(cases(random.Random(3)))
     assert len(logs) == len(BYTES) + len(FORGERIES) + 1
-    assert _differences(logs[::6], tmp_path) == []
+    assert _differences(logs[::10], tmp_path) == []
 
 
 @pytest.mark.parametrize("kind", ["open", "move"])

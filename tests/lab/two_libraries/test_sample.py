@@ -7,6 +7,7 @@ from collections import Counter
 
 from hkoji.log.signatures import OpenSSL, Verify
 from tests.lab.two_libraries.measure import Claim, claims, is_wrong, judged
+from tests.support.signers import SignedBytes
 
 
 class Lenient(OpenSSL):
@@ -31,10 +32,9 @@ def test_both_judge_alike() -> None:
 
 
 def test_a_difference_would_be_detected() -> None:
-    signed = next(claims(random.Random(5))).signed
     public, make = OpenSSL().signer(bytes(32))
-    signature = make(signed.data)
+    signature = make(b"data")
     damaged = signature[:32] + bytes([signature[32] ^ 1]) + signature[33:]
-    claim = Claim("a bit", signed._replace(public=public, signature=damaged), True)
+    claim = Claim("a bit", SignedBytes(public, damaged, b"data"), True)
     assert is_wrong(claim, judged(claim.signed, (OpenSSL(), Lenient())))
     assert is_wrong(claim, judged(claim.signed, (Lenient(), Lenient())))
