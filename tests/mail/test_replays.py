@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from hkoji.game.time_control import DAY
 from tests.mail.test_mail_gifts import first, gifts
 from tests.support.mail.list_world import list_world
 from tests.support.mail.mail_table import MailTable
@@ -121,6 +122,27 @@ def test_what_the_player_writes_again_counts_again(table: MailTable) -> None:
     later = first[first.index(b"From: ") :].replace(date, b"Date: Fri, 20 Nov 2026 12:00:01 +0000")
     table.world.take(signed(table, with_another_id(later)), table.to)
     assert (table.result()["answer"], table.world.box("bob").cards) == ("setting", False)
+
+
+def test_who_has_a_token_and_no_signature_does_not_keep_a_mailbox_in_use(table: MailTable) -> None:
+    """After a long silence cards are shown only when the owner has said that the mailbox is still theirs."""
+    world = table.world
+    raw = signed(table, table.bob.answer(table.letter, "help"))
+    heard = world.box("bob").heard
+    assert (heard, world.box("bob").dkim_seen) == (world.incoming().received, 3)
+    world.clock.pass_by(DAY)
+    assert table.send("give 2d") == "asked back"
+    assert table.send("thanks") == "not done"
+    world.take(with_another_id(raw), table.to)
+    assert table.result()["answer"] == "silent"
+    assert world.box("bob").heard == heard
+    table.bob.answer(table.letter, "rules")
+    assert world.box("bob").heard == world.incoming().received > (heard or "")
+    # Where no provider signs, nobody can tell.
+    world.run(world.store.change_mailbox(replace(world.box("bob"), dkim_seen=0)))
+    world.clock.pass_by(DAY)
+    assert table.send("thanks") == "not done"
+    assert world.box("bob").heard == world.incoming().received
 
 
 def test_a_mail_that_is_processed_again_is_no_replay(table: MailTable) -> None:

@@ -112,8 +112,10 @@ class MailOrders:
         if sender_of(header, mailbox.address) is MailSender.REGISTERED:
             changed = outcome.mailbox or mailbox
             heard = changed.heard
-            # Anybody can write in the name of somebody else, but has no token. After a long silence only `yes` counts.
-            if reply is not None and (outcome.speaks or not is_silent(mailbox, mail.received)):
+            # Anybody can write in the name of somebody else, but has no token; who has one, and whose provider signs, is
+            # heard by what is obeyed. After a long silence only `yes` counts.
+            known = reply is not None and (outcome.grade is not None or not mailbox.dkim_seen)
+            if known and (outcome.speaks or not is_silent(mailbox, mail.received)):
                 heard = max(heard or "", mail.received)
             seen = changed.dkim_seen if reply is None else dkim_seen_after(mailbox, outcome, Purpose(reply.purpose))
             outcome.mailbox = replace(changed, heard=heard, paused=None, dkim_seen=seen)
