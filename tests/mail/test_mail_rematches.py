@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hkoji_server.service import mail_rematches
+from hkoji_server.service.games import Games
+from hkoji_server.service.mail_work import NotDoneError
+from hkoji_server.store.time_contract import StaleDecisionError
 
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
@@ -16,6 +21,7 @@ from hkoji.game.rematch import has_terms, rematch_agreement, rematch_ruleset_of
 from hkoji.game.time_control import DAY
 from hkoji.log.line import format_log
 from hkoji.log.public_key import parse_public_key
+from hkoji.messages.text import tell
 from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mail_hosts import two_by_mail
 from tests.support.mail.mail_table import MailTable
@@ -166,6 +172,58 @@ def test_two_mail_players_who_ask_at_once_get_one_game(tmp_path: Path) -> None:
         world.processes = True
         assert world.process() == ["on record", "on record"]
         assert len([each for each in world.games_of("bob") if each != game]) == 1
+
+
+def test_who_asks_while_the_opponents_process_has_died_waits_and_joins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mail_rematches, "_PATIENCE", 1)
+    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
+        bob, carol, game = _two(world)
+        letters = [unread(each)[-1] for each in (bob, carol)]
+        world.processes = False
+        bob.answer(letters[0], "rematch")
+        carol.answer(letters[1], "rematch")
+        numbers, store = world.taken[-2:], world.store
+
+        class Killed(BaseException):
+            pass
+
+        async def killed(*_: object) -> None:
+            raise Killed
+
+        # The game is offered to bob, and nobody has opened it.
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "append", killed)
+            with pytest.raises(Killed):
+                world.run(world.parts.orders.process(numbers[0]))
+        with pytest.raises(StaleDecisionError):
+            world.run(world.parts.orders.process(numbers[1]))
+        assert world.incoming().state == "new"
+        assert world.process() == ["on record", "on record"]
+        (again,) = (each for each in world.games_of("bob") if each != game)
+        assert world.games_of("carol")[0] == again
+        assert [line.entry.kind for line in world.run(store.lines(again))][:3] == ["offer", "open", "join"]
+
+
+def test_who_asks_when_the_opponent_never_opens_the_game_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mail_rematches, "_PATIENCE", 1)
+    with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
+        bob, carol, game = _two(world)
+        letters = [unread(each)[-1] for each in (bob, carol)]
+        with monkeypatch.context() as patched:
+            patched.setattr(Games, "submit", refused)
+            bob.answer(letters[0], "rematch")
+        assert json.loads(world.incoming().result)["answer"] == "not done"
+        carol.answer(letters[1], "rematch")
+        assert json.loads(world.incoming().result)["answer"] == "not done"
+        assert [each for each in world.games_of("carol") if each != game] == []
+
+
+async def refused(*_: object, **__: object) -> None:
+    raise NotDoneError(tell("not now"))
 
 
 def _two(world: ListWorld) -> tuple[MailboxPlayer, MailboxPlayer, str]:

@@ -32,6 +32,7 @@ from hkoji_server.service.mail_tokens import MailTokens
 from hkoji_server.service.mail_work import NotDoneError, OrderWork, Step, on_record
 from hkoji_server.store.contract import GameSummary, Query, Store
 from hkoji_server.store.game_lists import cursor_of
+from hkoji_server.store.time_contract import StaleDecisionError
 
 _PAGE: Final = 100
 _PATIENCE: Final = 50
@@ -193,7 +194,7 @@ class RematchCommands:
         if await self._host_of(game) == wanted.name:
             invite = entry_kinds.Invite(wanted.opponent, parse_public_key(await self._key_of(wanted)))
             return await self._entries.open(work.case, game, invite, work.orders, work.grade)
-        course = await self._opened(game)
+        course = await self._opened(game, wanted.opponent)
         if not has_terms(course, wanted.course, 1 - wanted.seat, wanted.series):
             raise NotDoneError(
                 tell(
@@ -209,13 +210,19 @@ class RematchCommands:
         history = await self._store.history(game, -1)
         return None if history is None else history.secrets.offered_to
 
-    async def _opened(self, game: str) -> Course:
-        """Returns the opponent's rematch, which they may just be opening."""
+    async def _opened(self, game: str, opponent: str) -> Course:
+        """Returns the opponent's rematch, which they may just be opening.
+
+        Raises `StaleDecisionError` if the opponent's mail still waits, as when its process has died: then this mail is
+        processed again later.
+        """
         for _ in range(_PATIENCE):
             course = (await self._held.read(game)).refereed.course
             if course.stage is not Stage.OPEN:
                 return course
             await asyncio.sleep(_PAUSE)
+        if any(each.name == opponent for each in await self._store.waiting_mails(_PAGE)):
+            raise StaleDecisionError(game)
         raise NotDoneError(tell("the rematch changed while it was arranged"))
 
     async def _key_of(self, wanted: _MailRematch) -> str:
