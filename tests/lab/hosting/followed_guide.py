@@ -60,6 +60,8 @@ class FollowedGuide:
     def __init__(self, folder: Path, stand_ins: Mapping[str, str] = MappingProxyType({})) -> None:
         """Makes the machine; `stand_ins` are scripts in the place of further programs."""
         self.failed: list[str] = []
+        self.place = _ROOT
+        """Where commands run."""
         self._programs = folder / "programs"
         self._programs.mkdir()
         for name, script in {**_STAND_INS, **stand_ins}.items():
@@ -95,7 +97,7 @@ class FollowedGuide:
         environment = {**os.environ, "PATH": f"{self._programs}:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
         words = ["bash", "-o", "pipefail", "-ec", command.replace(YOU, f"you@{PLAYERS}")]
         done = subprocess.run(
-            words, capture_output=True, text=True, check=False, cwd=_ROOT, env=environment, timeout=2 * _SECONDS
+            words, capture_output=True, text=True, check=False, cwd=self.place, env=environment, timeout=2 * _SECONDS
         )
         journals = "".join(units.journal(name)[-1500:] for name in ("hkoji", "hkoji-mail", "opendkim"))
         self.see(command, done.returncode == 0, done.stdout + done.stderr + journals)
@@ -124,6 +126,14 @@ class FollowedGuide:
             said = self.run(last)
         for line, pattern in zip(wanted, patterns, strict=True):
             self.see(f"prints: {line}", re.search(f"^{pattern}$", said, re.M), said)
+
+    def see_ok(self, said: str, *names: str) -> None:
+        """Looks whether `hkoji doctor` has said `ok` of each of its checks with these names."""
+        plain = re.sub("\\x1b\\[[0-9;]*m", "", said)
+        for name in names:
+            lines = [line for line in plain.splitlines() if f" {name} " in line]
+            good = lines and all(line.startswith("ok ") for line in lines)
+            self.see(f"the doctor says ok: {name}", good, plain)
 
     def until(self, seen: Callable[[], object]) -> bool:
         """Waits until a condition holds."""

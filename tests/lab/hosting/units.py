@@ -25,12 +25,14 @@ _READ_ONLY: Final = """\
 mount --make-rprivate /
 mkdir -p {folder} && mount --bind {folder} {folder}
 while read -r _ _ _ _ place rest; do
+  mountpoint -q "$place" || continue
   case $place in /proc*|/sys*|/dev*|{folder}) ;; *) mount -o remount,bind,ro "$place" ;; esac
 done < /proc/self/mountinfo
 mount -t tmpfs -o mode=1777 tmpfs /var/tmp
 """
 """What `ProtectSystem=strict` and `PrivateTmp=yes` do: only its own folder and a temporary one can be written.
 
+What lies under another mount, such as Podman's folder in `/run`, cannot be reached, and needs nothing.
 Only `/var/tmp` is made private, because the program of a laboratory may be somewhere in `/tmp`.
 """
 
