@@ -110,6 +110,7 @@ def test_whoever_is_asked_can_write_nothing_but_yes_or_stop(world: ListWorld, wo
     assert world.service.ask("GET", f"/v1/games/{game}").json == lines
     world.deliver(1)
     (answer,) = unread(carol)
+    assert "Answer this mail:  yes  on the first line" in answer.text
     # Nothing of the player whose name it is, and no address but this one.
     assert game[:8] not in answer.text
     assert "alice" not in answer.text

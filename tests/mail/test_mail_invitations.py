@@ -159,6 +159,22 @@ def test_whoever_is_invited_may_ask_and_joins_by_nothing_else(invited: Invited, 
     assert invited.write("accept", to=answer) == "welcome"
 
 
+@pytest.mark.parametrize("words", [("I accept!",), ("accept", "Bob")])
+def test_who_is_invited_without_a_game_and_is_not_understood_is_told_the_words_and_can_answer_with_them(
+    world: ListWorld, words: tuple[str, ...]
+) -> None:
+    bob = world.player("bob@example.org")
+    world.run(world.players.invite("bob", "bob@example.org", "en", None))
+    world.deliver()
+    bob.answer(bob.next_letter(0), *words)
+    assert not registered(world, "bob")
+    world.deliver(1)
+    (letter,) = unread(bob)
+    assert "Answer this mail:  accept  or  decline  on the first line, then an empty" in letter.text
+    bob.answer(letter, "accept")
+    assert registered(world, "bob")
+
+
 def test_whoever_is_only_invited_makes_no_games(invited: Invited) -> None:
     assert invited.write("new address") == "setting"
     (answer,) = invited.answers()

@@ -29,6 +29,7 @@ from hkoji.mail.letters.facts import (
     InvitationFacts,
     JoinedFacts,
     LastTodayFacts,
+    LetterWaits,
     LockedFacts,
     LogFacts,
     ManyFacts,
@@ -169,6 +170,8 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "asked-stop", AskedBackFacts("stop", AskedWhy.NO_LETTER, until=now, now=now)
     yield "asked-accept", AskedBackFacts("accept", AskedWhy.SENDER, sender="x@y.example", until=now, now=now)
     yield "not-understood-without-game", NotUnderstoodFacts("hello there")
+    yield "not-understood-invited", NotUnderstoodFacts("I accept!", waits=LetterWaits.INVITED)
+    yield "not-understood-asked", NotUnderstoodFacts("yes please", waits=LetterWaits.ASKED)
     yield "empty-mail", NotUnderstoodFacts("", tell("the mail has no text of its own"))
     yield from _letters_of_mailboxes(name, facts)
     if facts.position.mine:

@@ -12,6 +12,7 @@ from hkoji.mail.letters.facts import (
     FirstCountsFacts,
     GaveFacts,
     LastTodayFacts,
+    LetterWaits,
     NotUnderstoodFacts,
     OnRecordFacts,
     TurnFacts,
@@ -23,7 +24,14 @@ from hkoji.mail.letters.game_facts import SeatFacts
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import Block, LetterDraft, command, harmless, paragraph, sentences, typed
 from hkoji.mail.letters.times import length, moment
-from hkoji.mail.letters.turn_words import answer_without_game, how_to_answer, turn, turn_blocks
+from hkoji.mail.letters.turn_words import (
+    answer_to_invitation,
+    answer_with_yes,
+    answer_without_game,
+    how_to_answer,
+    turn,
+    turn_blocks,
+)
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import tell
 
@@ -158,13 +166,16 @@ def not_understood(facts: NotUnderstoodFacts, say: Speaker) -> LetterDraft:
     blocks = [(*_line_read(facts, say), *paragraph(leave))]
     if game is None:
         blocks.append(_help(say))
-        return LetterDraft(first, tuple(blocks))
+        return LetterDraft(first, tuple(blocks), "" if facts.waits is None else _WAITS[facts.waits](say))
     if game.mine:
         near = (facts.ask,) if facts.ask else facts.near
         blocks.append(tuple(each for move in near for each in game.example(move)) or game.examples(short=True))
         blocks.append(game.hand())
     blocks.append(_help(say))
     return LetterDraft(first, tuple(blocks), how_to_answer(game))
+
+
+_WAITS: Final = {LetterWaits.INVITED: answer_to_invitation, LetterWaits.ASKED: answer_with_yes}
 
 
 def _line_read(facts: NotUnderstoodFacts, say: Speaker) -> Block:

@@ -21,7 +21,7 @@ from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.letter import Attachment
 from hkoji.mail.letters.page import Block, LetterDraft, command, items, paragraph, sentences, typed
 from hkoji.mail.letters.times import length, moment
-from hkoji.mail.letters.turn_words import how_to_answer, turn, turn_blocks
+from hkoji.mail.letters.turn_words import answer_to_invitation, how_to_answer, turn, turn_blocks
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import tell
 from hkoji.show.games import board_type, brief_type
@@ -34,13 +34,7 @@ LOG_TYPE = "application/x-ndjson"
 
 def invitation(facts: InvitationFacts, say: Speaker) -> LetterDraft:
     """Somebody invites the reader to a game, or the operator to play by mail."""
-    asked = say(
-        tell(
-            "Answer this mail: {accept} or {decline} on the first line, then an empty line.",
-            accept=command(say(tell("accept"))),
-            decline=command(say(tell("decline"))),
-        )
-    )
+    asked = answer_to_invitation(say)
     if not facts.held:
         asked = say(
             tell(

@@ -127,6 +127,15 @@ class OnRecordFacts(NamedTuple):
     log: bytes = b""
 
 
+class LetterWaits(StrEnum):
+    """What a reader who plays no game yet has been asked."""
+
+    INVITED = "invited"
+    """Whether they wish to play, which is answered with `accept` or `decline`."""
+    ASKED = "asked"
+    """Whether they want something, which is answered with `yes`."""
+
+
 class NotUnderstoodFacts(NamedTuple):
     """Nothing was done, because `line` of the mail was not understood or cannot be done now.
 
@@ -134,7 +143,7 @@ class NotUnderstoodFacts(NamedTuple):
     `Text`), empty if the line is just no command. `near` are up to three moves in canonical notation that can be made
     now, the best first; `ask` is the one that the line itself probably meant (bare cards), else empty. `more` says that
     the line was not the first one of the paragraph, where an empty line after the move usually helps. `seat` is None in
-    a letter about no game.
+    a letter about no game; then `waits` is what it can be answered with, None if it has asked nothing.
     """
 
     line: str
@@ -143,6 +152,7 @@ class NotUnderstoodFacts(NamedTuple):
     near: tuple[str, ...] = ()
     ask: str = ""
     more: bool = False
+    waits: LetterWaits | None = None
 
 
 class AskedWhy(StrEnum):

@@ -44,6 +44,22 @@ def how_to_answer(game: GameWords) -> str:
     return game.say(tell("Answer this mail: your move on the first line, then an empty line."))
 
 
+def answer_to_invitation(say: Speaker) -> str:
+    """How to answer a letter that invites."""
+    return say(
+        tell(
+            "Answer this mail: {accept} or {decline} on the first line, then an empty line.",
+            accept=command(say(tell("accept"))),
+            decline=command(say(tell("decline"))),
+        )
+    )
+
+
+def answer_with_yes(say: Speaker) -> str:
+    """How to answer a letter that asks for a `yes`."""
+    return say(tell("Answer this mail: {yes} on the first line, then an empty line.", yes=command(say(tell("yes")))))
+
+
 def answer_without_game(say: Speaker) -> str:
     """What the answer to a letter can be that is about no game, where such letters are in the place of an address."""
     games, help_ = (command(say(each)) for each in (tell("games"), tell("help")))

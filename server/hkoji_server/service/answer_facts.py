@@ -23,6 +23,7 @@ from hkoji.mail.letters.facts import (
     GaveFacts,
     HelpFacts,
     InvitationFacts,
+    LetterWaits,
     LockedFacts,
     LogFacts,
     MovesFacts,
@@ -44,6 +45,7 @@ from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell
 from hkoji.rules.registry import DEFAULT
+from hkoji_server.service.confirmations import what_of
 from hkoji_server.service.mail_own_keys import CODE_SECONDS
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart
 from hkoji_server.service.mail_settings_commands import COMMANDS, command_fields
@@ -236,6 +238,13 @@ class AnswerFacts:
         return TurnFacts(seat) if game.owes_move else ShowFacts(seat)
 
 
+def _waits(mailbox: Mailbox) -> LetterWaits | None:
+    """Returns what a mailbox has been asked."""
+    if mailbox.state == "invited":
+        return LetterWaits.INVITED
+    return LetterWaits.ASKED if mailbox.state == "asked" and what_of(mailbox.confirm or "") is not None else None
+
+
 def again_token(
     part: AnswerPart, mailbox: Mailbox, game: SeatGame | None, mail: IncomingMail
 ) -> tuple[TokenFields, str | None]:
@@ -286,7 +295,8 @@ def _anywhere(asked: _Asked) -> OneLetter | None:
         case AnswerKind.NOT_DONE:
             near = tuple(str(each) for each in part.values.get("near", ()))
             more = bool(part.values.get("more"))
-            return NotUnderstoodFacts(part.text("line"), part.text("reason"), seat, near, part.text("ask"), more)
+            waits = _waits(mailbox) if seat is None else None
+            return NotUnderstoodFacts(part.text("line"), part.text("reason"), seat, near, part.text("ask"), more, waits)
         case AnswerKind.ASKED_BACK:
             until = again_token(part, mailbox, asked.game, asked.mail)[1]
             why = AskedWhy(part.text("why"))
