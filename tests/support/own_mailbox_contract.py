@@ -116,6 +116,31 @@ class OwnMailboxContract:
                 run(store.ask_mailbox(again))
         assert len(outbox(store)) == letters
 
+    @pytest.mark.parametrize(
+        ("confirm", "said"),
+        [
+            ("on.9", "letters to this mailbox cannot be turned on now"),
+            ("move.9", "no player can move to this mailbox now"),
+        ],
+    )
+    def test_what_is_said_of_a_mailbox_that_cannot_be_asked_names_what_was_wished_and_no_reason(
+        self, store: Store, confirm: str, said: str
+    ) -> None:
+        in_use(store)  # and bob plays by mail
+        run(store.add_player(Player("dora", key_text(201), FIRST, "text", "sig")))
+        blocked = run(store.ask_mailbox(asked(91, "dora@example.org", "dora")))
+        run(store.change_mailbox(replace(blocked, state="blocked")))
+        letters, errors = outbox(store), set()
+        for number, address in enumerate((ADDRESS, "bob@example.org", "dora@example.org")):
+            new = asked(94 + number, address, "dora")
+            with pytest.raises(ForbiddenError) as raised:
+                run(store.ask_mailbox(replace(new, mailbox=replace(new.mailbox, confirm=confirm))))
+            errors.add((str(raised.value), raised.value.hint))
+            assert run(store.held_key(new.mailbox.held_key)) is None
+        assert [text for text, _ in errors] == [said]
+        assert "invit" not in str(errors)
+        assert outbox(store) == letters
+
     def test_a_mailbox_whose_owner_has_not_answered_is_removed_when_that_counts_no_more(self, store: Store) -> None:
         with_mailbox(store)
         box = run(store.ask_mailbox(asked()))

@@ -48,9 +48,9 @@ def ask(connection: Connection, new: AskedMailbox) -> Mailbox:
         if connection.execute(select(PLAYER.c.name).where(PLAYER.c.name == box.name)).first():
             raise ExistsError(tell("player"), box.name)
         verify_not_reserved(connection, box.name, "", box.since)
-    earlier = mailboxes.idle_at(connection, box.address, box.since)
+    earlier = mailboxes.idle_at(connection, box, box.since)
     if new.by is not None and not (box.confirm or "").startswith(TAKEN):
-        mailboxes.must_answer(connection, new.by, box.since, box.address)
+        mailboxes.must_answer(connection, new.by, box.since, box)
     for channel in (earlier, *_others(connection, box)):
         if channel is not None:
             mailboxes.forget(connection, channel)

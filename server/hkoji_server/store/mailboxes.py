@@ -33,6 +33,7 @@ from hkoji_server.store.mail_values import (
     NO_GAME,
     SHUT,
     TAKEN,
+    TURNS_ON,
     HeldRegistration,
     KeptCertificate,
     KeptHeldKey,
@@ -90,7 +91,7 @@ def count_attempt(connection: Connection, by: str | None, at: str, address: str)
         raise TooManyError(
             max(1, parse_time(again) - parse_time(at)),
             tell(
-                "you have tried to invite {most} mailboxes within 24 hours, which is the most; again after {time}",
+                "you have named {most} mailboxes within 24 hours, which is the most; again after {time}",
                 most=MOST_INVITED_A_DAY,
                 time=again,
             ),
@@ -105,21 +106,22 @@ def _attempt(by: str | None, at: str, address: str) -> tuple[ColumnElement[bool]
     return row.player == (by or ""), row.at == at, row.address == address.lower()
 
 
-def must_answer(connection: Connection, by: str | None, at: str, address: str) -> None:
+def must_answer(connection: Connection, by: str | None, at: str, box: Mailbox) -> None:
     """Notes that the owner of a mailbox is invited or asked, and has not answered.
 
     Raises `ForbiddenError` if they left `MOST_UNANSWERED` of these unanswered.
     """
+    address = box.address.lower()
     counted = (
-        MAIL_INVITATION.c.address == address.lower(),
+        MAIL_INVITATION.c.address == address,
         MAIL_INVITATION.c.answered.is_(None),
         MAIL_INVITATION.c.at > add_seconds(at, -_YEAR),
     )
     unanswered = connection.execute(select(func.count()).select_from(MAIL_INVITATION).where(*counted)).scalar_one()
     if unanswered >= MOST_UNANSWERED:
-        raise refused()
+        raise refused(box)
     connection.execute(delete(MAIL_INVITATION).where(*_attempt(by, at, address)))
-    connection.execute(insert(MAIL_INVITATION).values(player=by or "", at=at, address=address.lower()))
+    connection.execute(insert(MAIL_INVITATION).values(player=by or "", at=at, address=address))
 
 
 def invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
@@ -136,8 +138,8 @@ def invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
     if (same := repeated(connection, new)) is not None:
         return same
     verify_not_reserved(connection, name, "", new.at)
-    earlier = idle_at(connection, box.address, new.at)
-    must_answer(connection, new.by, new.at, box.address)
+    earlier = idle_at(connection, box, new.at)
+    must_answer(connection, new.by, new.at, box)
     connection.execute(insert(HELD_KEY).values(**asdict(new.held)))
     connection.execute(insert(CERTIFICATE).values(**asdict(new.certificate)))
     if earlier is not None:  # it was invited before, and is a mailbox anew
@@ -148,8 +150,8 @@ def invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
     return new.certificate
 
 
-def idle_at(connection: Connection, address: str, now: str) -> str | None:
-    """Returns the channel of the mailbox with an address, which nobody uses; None if there is no such mailbox.
+def idle_at(connection: Connection, box: Mailbox, now: str) -> str | None:
+    """Returns the channel of the mailbox with the address of `box`, which nobody uses; None if there is none.
 
     Nobody uses one that has been left, or whose owner was invited or asked and has not answered in time. Raises
     `ForbiddenError` for another one.
@@ -157,11 +159,11 @@ def idle_at(connection: Connection, address: str, now: str) -> str | None:
     over = or_(MAILBOX.c.since <= add_seconds(now, -CONFIRM_SECONDS), MAILBOX.c.confirm.like(f"{TAKEN}%"))
     late = (MAILBOX.c.state == "asked") & over
     idle = or_(MAILBOX.c.state.in_(("invited", "moved")), late) & ~standing_at(now)
-    row = connection.execute(select(MAILBOX.c.channel, idle).where(MAILBOX.c.address == address.lower())).first()
+    row = connection.execute(select(MAILBOX.c.channel, idle).where(MAILBOX.c.address == box.address.lower())).first()
     if row is None:
         return None
     if not row[1]:
-        raise refused()
+        raise refused(box)
     channel: str = row[0]
     return channel
 
@@ -178,15 +180,21 @@ def newest_first(rows: Any) -> tuple[KeptCertificate, ...]:  # Any: rows
     return tuple(sorted(kept, key=lambda each: str(json.loads(each.text)["at"]), reverse=True))
 
 
-def refused() -> ForbiddenError:
-    """Returns what is said about a mailbox that cannot be invited or asked."""
+def refused(box: Mailbox) -> ForbiddenError:
+    """Returns what is said about a mailbox that cannot be invited, or asked what `box` would be."""
     # The same whatever the reason is: nobody learns who plays here, or what others have asked of a mailbox.
-    return ForbiddenError(
-        tell("this mailbox cannot be invited now"),
-        hint=tell(
+    if box.confirm is None:
+        hint = tell(
             "nothing was changed; its owner plays here already, has not answered an invitation, or wants none. Ask them"
-        ),
+        )
+        return ForbiddenError(tell("this mailbox cannot be invited now"), hint=hint)
+    hint = tell(
+        "nothing was changed; it is used here already, its owner has not answered letters, or wants none. Give another "
+        "address"
     )
+    if box.confirm.startswith(TURNS_ON):
+        return ForbiddenError(tell("letters to this mailbox cannot be turned on now"), hint=hint)
+    return ForbiddenError(tell("no player can move to this mailbox now"), hint=hint)
 
 
 # --- answers, and changes ---------------------------------------------------------------------------------------------
