@@ -30,6 +30,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from hkoji_server.process.stderr_log import configure_logging
+
 from tests.lab.mail import dovecot
 from tests.lab.mail.checks import CHECKS
 from tests.lab.mail.failing import run_failures
@@ -138,6 +140,7 @@ def _frame(given: argparse.Namespace) -> int:
 
 
 def _stories(given: argparse.Namespace) -> int:
+    configure_logging("error", "text")  # each story has a service of its own, which tells when it starts and stops
     done = run_stories(given.stories, given.seed)
     _print_counts(done.counts)
     return _told(done.wrong)
