@@ -159,8 +159,8 @@ def test_whoever_is_invited_may_ask_and_joins_by_nothing_else(invited: Invited, 
     assert invited.write("accept", to=answer) == "welcome"
 
 
-@pytest.mark.parametrize("words", [("I accept!",), ("accept", "Bob")])
-def test_who_is_invited_without_a_game_and_is_not_understood_is_told_the_words_and_can_answer_with_them(
+@pytest.mark.parametrize("words", [("I accept!",), ("accept", "Bob"), ("help",)])
+def test_who_is_invited_without_a_game_and_is_not_understood_or_asks_for_help_is_told_the_words_to_answer_with(
     world: ListWorld, words: tuple[str, ...]
 ) -> None:
     bob = world.player("bob@example.org")

@@ -154,6 +154,7 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield "games", GamesFacts(name, (row_of(facts),), now)
     yield "no-games", GamesFacts(name, (), now)
     yield "help-without-game", HelpFacts()
+    yield "help-invited", HelpFacts(waits=LetterWaits.INVITED)
     for setting, value in (
         ("lang", lang),
         ("cards", "off"),

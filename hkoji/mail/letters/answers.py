@@ -12,7 +12,6 @@ from hkoji.mail.letters.facts import (
     FirstCountsFacts,
     GaveFacts,
     LastTodayFacts,
-    LetterWaits,
     NotUnderstoodFacts,
     OnRecordFacts,
     TurnFacts,
@@ -25,8 +24,7 @@ from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import Block, LetterDraft, command, harmless, paragraph, sentences, typed
 from hkoji.mail.letters.times import length, moment
 from hkoji.mail.letters.turn_words import (
-    answer_to_invitation,
-    answer_with_yes,
+    answer_waited_for,
     answer_without_game,
     how_to_answer,
     turn,
@@ -166,16 +164,13 @@ def not_understood(facts: NotUnderstoodFacts, say: Speaker) -> LetterDraft:
     blocks = [(*_line_read(facts, say), *paragraph(leave))]
     if game is None:
         blocks.append(_help(say))
-        return LetterDraft(first, tuple(blocks), "" if facts.waits is None else _WAITS[facts.waits](say))
+        return LetterDraft(first, tuple(blocks), answer_waited_for(facts.waits, say))
     if game.mine:
         near = (facts.ask,) if facts.ask else facts.near
         blocks.append(tuple(each for move in near for each in game.example(move)) or game.examples(short=True))
         blocks.append(game.hand())
     blocks.append(_help(say))
     return LetterDraft(first, tuple(blocks), how_to_answer(game))
-
-
-_WAITS: Final = {LetterWaits.INVITED: answer_to_invitation, LetterWaits.ASKED: answer_with_yes}
 
 
 def _line_read(facts: NotUnderstoodFacts, say: Speaker) -> Block:

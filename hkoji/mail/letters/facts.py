@@ -236,9 +236,10 @@ class GamesFacts(NamedTuple):
 
 
 class HelpFacts(NamedTuple):
-    """What can be written, for `help`; about a game if the mail was."""
+    """What can be written, for `help`; about a game if the mail was. `waits` is as in `NotUnderstoodFacts`."""
 
     seat: SeatFacts | None = None
+    waits: LetterWaits | None = None
 
 
 class LogFacts(NamedTuple):

@@ -24,7 +24,7 @@ from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.letter import Attachment
 from hkoji.mail.letters.page import Block, LetterDraft, command, items, paragraph, rows, sentences, typed, words
 from hkoji.mail.letters.times import moment
-from hkoji.mail.letters.turn_words import answer_without_game, how_to_answer
+from hkoji.mail.letters.turn_words import answer_waited_for, answer_without_game, how_to_answer
 from hkoji.mail.mails_file import MAILS_TYPE
 from hkoji.messages.language import LANGUAGES, Speaker
 from hkoji.messages.text import Text, plural, tell
@@ -143,7 +143,7 @@ def help_letter(facts: HelpFacts, say: Speaker) -> LetterDraft:
     examples: Block = ()
     if game is not None and game.mine and game.seat.cards:
         examples = game.examples_of_all()
-    return LetterDraft(first, (examples, _commands(say)))
+    return LetterDraft(first, (examples, _commands(say)), answer_waited_for(facts.waits, say))
 
 
 def _commands(say: Speaker) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hkoji.mail.letters.facts import ReminderFacts, TurnFacts
+from hkoji.mail.letters.facts import LetterWaits, ReminderFacts, TurnFacts
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import Block, LetterDraft, command, paragraph
 from hkoji.messages.language import Speaker
@@ -55,8 +55,12 @@ def answer_to_invitation(say: Speaker) -> str:
     )
 
 
-def answer_with_yes(say: Speaker) -> str:
-    """How to answer a letter that asks for a `yes`."""
+def answer_waited_for(waits: LetterWaits | None, say: Speaker) -> str:
+    """How to answer what the reader has been asked; empty if nothing was."""
+    if waits is None:
+        return ""
+    if waits is LetterWaits.INVITED:
+        return answer_to_invitation(say)
     return say(tell("Answer this mail: {yes} on the first line, then an empty line.", yes=command(say(tell("yes")))))
 
 

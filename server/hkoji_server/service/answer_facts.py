@@ -291,18 +291,18 @@ def _turn_over(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | No
 
 def _anywhere(asked: _Asked) -> OneLetter | None:
     part, mailbox, seat = asked.part, asked.mailbox, asked.seat
+    waits = _waits(mailbox) if seat is None else None
     match part.kind:
         case AnswerKind.NOT_DONE:
             near = tuple(str(each) for each in part.values.get("near", ()))
             more = bool(part.values.get("more"))
-            waits = _waits(mailbox) if seat is None else None
             return NotUnderstoodFacts(part.text("line"), part.text("reason"), seat, near, part.text("ask"), more, waits)
         case AnswerKind.ASKED_BACK:
             until = again_token(part, mailbox, asked.game, asked.mail)[1]
             why = AskedWhy(part.text("why"))
             return AskedBackFacts(part.text("order"), why, seat, part.text("sender"), until, asked.now)
         case AnswerKind.HELP:
-            return HelpFacts(seat)
+            return HelpFacts(seat, waits)
         case AnswerKind.LOCKED:
             return LockedFacts(mailbox.name, mailbox.state == "suspended")
         case AnswerKind.UNREADABLE:
