@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from hkoji_server.mail.password_file import is_open_to_others, read_password
 
-from hkoji.errors import StorageError, UsageError
+from hkoji.cli.exits import Exit, exit_code
+from hkoji.errors import UsageError
 
 
 @pytest.fixture
@@ -26,10 +27,17 @@ def test_the_password_is_the_first_line_of_its_file(file: Path) -> None:
         read_password(file, "mail_imap")
     assert "mail_imap" in raised.value.hint
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(StorageError, match=r"cannot read .*password"):
+    with pytest.raises(UsageError, match=r"cannot read .*password: it is not UTF-8"):
         read_password(file, "mail_smtp")
-    with pytest.raises(StorageError, match=r"No such file"):
-        read_password(file.parent / "none", "mail_smtp")
+
+
+@pytest.mark.parametrize("setting", ["mail_smtp", "mail_imap"])
+def test_a_file_that_is_not_there_is_a_wrong_setting(tmp_path: Path, setting: str) -> None:
+    with pytest.raises(UsageError, match=r"cannot read .*none: No such file") as raised:
+        read_password(tmp_path / "none", setting)
+    assert exit_code(raised.value) == Exit.USAGE
+    assert f"the password for {setting} into its first line" in raised.value.hint
+    assert f"HKOJI_SERVER_{setting.upper()}_PASSWORD_FILE" in raised.value.hint
 
 
 @pytest.mark.parametrize(("mode", "is_open"), [(0o600, False), (0o640, False), (0o604, True), (0o602, True)])

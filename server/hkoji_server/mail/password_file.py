@@ -6,14 +6,15 @@ import os
 import stat
 from pathlib import Path
 
-from hkoji.errors import StorageError, UsageError
+from hkoji.errors import UsageError
 from hkoji.messages.text import tell
+from hkoji_server.settings import PREFIX
 
 
 def read_password(file: Path | None, setting: str) -> str | None:
     """Returns the first line of the password file for `setting`, None without a file.
 
-    Raises `StorageError` if it cannot be read, `UsageError` if the line is empty or other users may read the file.
+    Raises `UsageError` if it cannot be read, the line is empty, or other users may read the file.
     """
     if file is None:
         return None
@@ -22,7 +23,15 @@ def read_password(file: Path | None, setting: str) -> str | None:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else tell("it is not UTF-8")
-        raise StorageError(tell("cannot read {file}: {reason}", file=file, reason=reason)) from error
+        raise UsageError(
+            tell("cannot read {file}: {reason}", file=file, reason=reason),
+            hint=tell(
+                "write the password for {setting} into its first line, or name another file by {variable}; nothing was "
+                "started",
+                setting=setting,
+                variable=f"{PREFIX}{setting.upper()}_PASSWORD_FILE",
+            ),
+        ) from error
     if others:
         raise UsageError(
             tell("other users of this machine may read {file}", file=file),
