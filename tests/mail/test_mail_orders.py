@@ -531,6 +531,22 @@ def test_a_lock_while_a_mail_is_processed_stays(table: MailTable, monkeypatch: p
     assert table.head() == before
 
 
+@pytest.mark.parametrize(
+    "words", ["games", "show", "new address", "lang it", "cards off", "own key", "ok", "yes\ngames"]
+)
+def test_the_letter_that_says_that_all_is_locked_takes_nothing_but_yes(table: MailTable, words: str) -> None:
+    assert table.send("not me") == "locked"
+    (locked,) = table.answers()
+    before = replace(table.world.box("bob"), heard=None)
+    assert table.send(words, to=locked.answered_to) == "locked"
+    assert replace(table.world.box("bob"), heard=None) == before
+    (again,) = table.answers()
+    assert table.game[:8] not in again.text
+    assert "alice" not in again.text
+    assert table.send(words, to=again.answered_to, sender=EVE) == "silent"
+    assert table.send("yes", to=again.answered_to) == "started"
+
+
 def test_not_me_locks_until_yes_from_the_mailbox(table: MailTable) -> None:
     before = table.head()
     assert table.send("not me") == "locked"

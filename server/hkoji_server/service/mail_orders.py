@@ -148,8 +148,7 @@ class MailOrders:
             return MailOutcome([part(AnswerKind.UNREADABLE, reason=fault or "")], counts={_ODD: 1})
         if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
             return MailOutcome()
-        unlocks = mailbox.state == "locked" and case.fields.purpose is Purpose.YES
-        if mailbox.state in SHUT and not unlocks:
+        if mailbox.state in SHUT and not _unlocks(case):
             return MailOutcome([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT)
         outcome = await self._obey(case, sender)
         if sender is MailSender.OTHER:
@@ -309,6 +308,17 @@ _OF_ASKED: Final = (OrderKind.YES, OrderKind.STOP, OrderKind.NOT_ME, OrderKind.H
 """What the owner of a mailbox can write that has not been confirmed."""
 _ANOTHER_ADDRESS: Final = tell("it came from another address than yours")
 _NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
+
+
+def _unlocks(case: MailCase) -> bool:
+    """Tells whether a mail says that the lock was a mistake, and nothing else, where that is asked."""
+    if case.mailbox.state != "locked" or case.fields.purpose is not Purpose.YES:
+        return False
+    try:
+        read = _read(case)
+    except UnreadableMailError:
+        return False
+    return not isinstance(read, OrderFault) and [each.kind for each in read] == [OrderKind.YES]
 
 
 def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
