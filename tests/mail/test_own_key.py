@@ -11,7 +11,9 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.store.contract import Append
+from hkoji_server.store.player_contract import Player as RegisteredPlayer
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.game import entry_kinds
@@ -20,6 +22,7 @@ from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.private_key import PrivateKey
+from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import proof_message
 from tests.support.ledger import everything
 from tests.support.mail.list_world import unread
@@ -438,3 +441,27 @@ def test_an_invitation_that_was_not_delivered_yet_is_not_sent(table: MailTable) 
     assert [each.id for each in letters if each.id.startswith("<invited.")] == []
     assert code not in "".join(each.text for each in letters)
     assert "You have a key of your own now, bob" in "".join(said(each) for each in letters)
+
+
+def test_a_game_that_is_opened_in_the_moment_of_the_recovery_is_refused(table: MailTable) -> None:
+    world, code = table.world, asked(table)
+    carol = Player(world.service, "carol").register()
+    invite, verify = (
+        entry_kinds.Invite("bob", parse_public_key(world.box("bob").held_key)),
+        PlayerChoices.verify_may_invite,
+    )
+    new = RegisteredPlayer("bob", OWN.public.text, "2026-11-20T12:00:00Z", "text", "sig")
+
+    async def meanwhile(*given: Any) -> None:
+        # The invited key has been found valid, and the entry that opens the game is not written yet.
+        await world.store.recover(new, sha256(code.encode()).hexdigest(), await world.time.now())
+        patched.undo()
+        await verify(*given)
+
+    before = world.games_of("carol")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(PlayerChoices, "verify_may_invite", meanwhile)
+        with pytest.raises(AssertionError, match="does not hold that key for bob any more"):
+            carol.new(None, invite)
+    assert world.run(world.store.player("bob")) == new
+    assert [game for game in world.games_of("carol") if game not in before and carol.course(game).joinable] == []

@@ -10,6 +10,7 @@ import pytest
 from hkoji_server.store.contract import Append, Store
 from hkoji_server.store.mail_values import AskedMailbox, KeptCertificate, KeyCode, Mailbox, MailboxMove, NewAnswer
 from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
+from hkoji_server.store.time_contract import StaleDecisionError
 
 from hkoji.errors import ConflictError, ForbiddenError, RevokedError
 from hkoji.game.way import Way
@@ -118,6 +119,47 @@ class OwnKeyContract:
         assert run(store.overdue(Way.HTTP, FIRST, 10)) == (table.game,)
         run(store.set_deadline(table.game, table.lines[1].entry.head, None, None))
         assert run(store.overdue(Way.HTTP, FIRST, 10)) == ()
+
+    @pytest.mark.parametrize("by_recovery", [True, False])
+    def test_no_game_is_opened_with_a_held_key_that_is_revoked(self, store: Store, by_recovery: bool) -> None:
+        """The host has asked before that, when the key was still valid."""
+        box = with_mailbox(store)
+        table = new_game(store, 7)
+        invites = replace(entry(table, 1, invite="bob"), opens=True, invited_key=box.held_key)
+        run(store.add_code(CODE))
+        if by_recovery:
+            run(store.recover(own(), "code", SECOND))
+        else:
+            run(store.revoke_key(RetiredKey(box.held_key, "bob", SECOND, revoked=True)))
+        with pytest.raises(StaleDecisionError):
+            run(store.append(invites))
+        assert run(store.head(table.game)) == (0, table.lines[0].entry.head)
+        run(store.append(replace(invites, invited_key=own().key)))
+
+    @pytest.mark.parametrize("by_recovery", [True, False])
+    def test_a_game_that_is_opened_while_the_held_key_is_revoked_is_found_by_the_keeper(
+        self, store: Store, by_recovery: bool
+    ) -> None:
+        """Whichever comes first, no game waits for a key that nobody signs with any more."""
+        box = with_mailbox(store)
+        tables = [new_game(store, seed) for seed in range(20, 30)]
+        opening = [
+            replace(entry(each, 1, host=f"host-{number}", invite="bob"), opens=True, invited_key=box.held_key)
+            for number, each in enumerate(tables)
+        ]
+        run(store.add_code(CODE))
+
+        async def race() -> list[BaseException | None]:
+            tries = [store.append(each) for each in opening]
+            retired = RetiredKey(box.held_key, "bob", SECOND, revoked=True)
+            tries.insert(5, store.recover(own(), "code", SECOND) if by_recovery else store.revoke_key(retired))
+            return await asyncio.gather(*tries, return_exceptions=True)
+
+        results = run(race())
+        assert results.pop(5) is None
+        assert {type(each) for each in results} <= {type(None), StaleDecisionError}
+        opened = {each.game for each, error in zip(tables, results, strict=True) if error is None}
+        assert set(run(store.overdue(Way.HTTP, FIRST, 20))) == opened
 
     def test_a_code_is_kept_when_its_mail_is_closed_and_only_for_a_held_key(self, store: Store) -> None:
         box = with_mailbox(store)

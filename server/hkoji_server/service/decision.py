@@ -15,6 +15,7 @@ from hkoji.errors import StorageError
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage
 from hkoji.game.course import Course, Stage
+from hkoji.game.entry_kinds import Invite
 from hkoji.game.submission import Submission
 from hkoji.game.way import Way
 from hkoji.log.canonical import encode
@@ -128,6 +129,7 @@ def append_of(
         way=way,
         way_before=before.way,
         opens=course.stage is Stage.OPEN,
+        invited_key=_invited_key(course, after.course),
         key=key,
         notices=notices_of(course, after, [line.entry for line in accepted.lines], deadline=deadline, by=by),
         mail=mail,
@@ -158,6 +160,12 @@ async def write_own(
 def undecided() -> StorageError:
     """Returns the error for something that changed while it was decided, each of `TRIES` times."""
     return StorageError(tell("too much changed while this was decided"), hint=tell("nothing was changed; try again"))
+
+
+def _invited_key(before: Course, after: Course) -> str:
+    """Returns the key that an entry invites which opens a game."""
+    invite = after.setup.invite
+    return invite.key.text if before.stage is Stage.OPEN and isinstance(invite, Invite) and invite.key else ""
 
 
 def _changes_outline(before: Course, after: Course) -> bool:

@@ -114,9 +114,10 @@ class Append:
     the first line. `way` is the way of the game's deadline after them, and `way_before` the one in its row, which stays
     if no time runs. `outline` says whether the lines change status, names, grades or result. Most moves do not. `opens`
     says whether they open the game; then nothing is appended if its host has `MOST_OPEN` open games or
-    `MOST_INVITATIONS` of the same player. `key` is the author's key; nothing is appended if it has been revoked. The
-    `notices` are written with the lines. `mail` is the number of the mail that has led to this: nothing is appended
-    unless it is still to be processed, and then `at` may be as old as the mail.
+    `MOST_INVITATIONS` of the same player, or if `invited_key`, the one that they invite, is held and has been revoked.
+    `key` is the author's key; nothing is appended if it has been revoked. The `notices` are written with the lines.
+    `mail` is the number of the mail that has led to this: nothing is appended unless it is still to be processed, and
+    then `at` may be as old as the mail.
     """
 
     game: str
@@ -132,6 +133,7 @@ class Append:
     way: Way = Way.HTTP
     way_before: Way = Way.HTTP
     opens: bool = False
+    invited_key: str = ""
     key: str = ""
     notices: tuple[NewNotice, ...] = ()
     mail: int | None = None

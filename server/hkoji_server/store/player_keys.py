@@ -102,8 +102,7 @@ def revoke(connection: Connection, retired: RetiredKey) -> None:
     if before is None:
         connection.execute(insert(RETIRED).values(**asdict(retired)))
         if held_for is not None:
-            invited = (GAME.c.invite == retired.name, GAME.c.guest.is_(None), GAME.c.status == "open")
-            connection.execute(update(GAME).where(*invited).values(look_at=_AT_ONCE))
+            look_at_invitations(connection, retired)
         else:
             connection.execute(delete(TOKEN).where(TOKEN.c.name == retired.name))
             remove_channels(connection, retired.name)
@@ -111,6 +110,13 @@ def revoke(connection: Connection, retired: RetiredKey) -> None:
         return
     else:
         connection.execute(update(RETIRED).where(RETIRED.c.key == retired.key).values(**asdict(retired)))
+
+
+def look_at_invitations(connection: Connection, retired: RetiredKey) -> None:
+    """Has the keeper look at the invitations to a player whose held key is revoked."""
+    if is_held(connection, retired.key):
+        invited = (GAME.c.invite == retired.name, GAME.c.guest.is_(None), GAME.c.status == "open")
+        connection.execute(update(GAME).where(*invited).values(look_at=_AT_ONCE))
 
 
 def ends_held_key(connection: Connection, name: str, digest: str, now: str) -> bool:

@@ -39,6 +39,7 @@ from hkoji_server.store import offers
 from hkoji_server.store.contract import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary
 from hkoji_server.store.expired import any_expired
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, finished, going_on, listed
+from hkoji_server.store.mail_tables import HELD_KEY
 from hkoji_server.store.notices import any_stray_notice, next_notice, wanting
 from hkoji_server.store.tables import (
     BEAT,
@@ -58,6 +59,7 @@ from hkoji_server.store.tables import (
     TOKEN,
 )
 from hkoji_server.store.talk import old_talk
+from hkoji_server.store.time_contract import StaleDecisionError
 
 Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
 Values = dict[str, Any]  # Any: column values
@@ -101,7 +103,9 @@ class ReadStatements:
             .subquery()
         )
         invited = case((opened.c.invite == bindparam("b_invite"), literal_column("1")))
-        self.open_games: Final = text(select(func.count(), func.count(invited)).select_from(opened))
+        held = RETIRED.c.key == HELD_KEY.c.key
+        gone = exists().where(HELD_KEY.c.key == bindparam("b_invited_key", type_=Text), held, RETIRED.c.revoked)
+        self.open_games: Final = text(select(func.count(), func.count(invited), gone).select_from(opened))
         self.offers: Final = text(offers.counting())
         player: BindParameter[str] = bindparam("b_player")
         other: BindParameter[str] = bindparam("b_other")
@@ -234,15 +238,19 @@ def same_place() -> tuple[ColumnElement[bool], ...]:
 
 def open_games_values(append: Append) -> Values:
     """Returns the parameters of `ReadStatements.open_games`."""
-    return {"b_host": append.summary.host, "b_invite": append.summary.invite}
+    invited = {"b_invite": append.summary.invite, "b_invited_key": append.invited_key}
+    return {"b_host": append.summary.host, **invited}
 
 
 def verify_may_open(append: Append, row: Row) -> None:
-    """Raises `TooManyGamesError` if the host may not open another game. `row` is that of `ReadStatements.open_games`.
+    """Raises `TooManyGamesError` if the host may not open another game, and `StaleDecisionError` if nobody could join.
 
-    The caller sees to it that the host opens no other game before the transaction ends.
+    `row` is that of `ReadStatements.open_games`. The caller sees to it that the host opens no other game before the
+    transaction ends.
     """
-    games, invitations = row
+    games, invitations, revoked = row
+    if revoked:
+        raise StaleDecisionError(append.game)
     host, name = append.summary.host, append.summary.invite
     if games >= MOST_OPEN:
         raise TooManyGamesError(

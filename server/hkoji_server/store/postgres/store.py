@@ -35,6 +35,9 @@ an outage is recorded:
   sees the games of those before it.
 - *A key belongs to one player for ever*, a key is replaced once, a code is used as often as it allows. These are
   decisions in several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
+- *No game waits for a held key that is revoked.* The append that opens it looks at the invited key in the statement
+  that counts the host's games. A recovery is alone with the games, and sees those that are opened. After a revocation
+  by the operator the games of its time are marked when the appends have ended for which it waits.
 - *An offer is removed or opened.* A removal locks the rows of its games, and leaves out those that an append holds.
 - *No player asks for more games than allowed.* An addition with a quota holds the row of its player before it counts.
 - *A challenge is taken once.* Only one statement can delete a row.
@@ -61,7 +64,7 @@ from hkoji.game.way import Way
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
-from hkoji_server.store import offers, outages
+from hkoji_server.store import offers, outages, player_keys
 from hkoji_server.store.batch_thread import CallThread
 from hkoji_server.store.contract import Append, Decide, NewGame, OfferQuota, OnHint, hint_of
 from hkoji_server.store.location import show_location
@@ -124,6 +127,8 @@ class PostgresStore(SqlStore):
                 tell("the key is revoked, but an entry signed with it just before may still appear"),
                 hint=tell("repeat this later to be certain"),
             )
+        # They may have opened games for it.
+        await self._transaction(lambda connection: player_keys.look_at_invitations(connection, retired))
 
     async def add_challenge(self, digest: str, expires: str) -> None:
         await self._write(statements.ADD_CHALLENGE, {"digest": digest, "expires": expires})
