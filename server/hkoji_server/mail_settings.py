@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from hkoji.messages.text import tell
+
 _LONGEST_LOCAL: Final = 64 - len("+b-") - 26
 """A local part has at most 64 characters (RFC 5321), and a delimiter, `b-` and a token must have room in it."""
 _LOCAL: Final = re.compile(r"[a-z0-9][a-z0-9_]*(?:[.-][a-z0-9_]+)*")
@@ -78,9 +80,9 @@ def read_own_address(text: str) -> str:
     """Returns the service's own address in its one form, in lower case."""
     local, _, host = text.strip().lower().rpartition("@")
     if not _LOCAL.fullmatch(local) or not _HOST.fullmatch(host):
-        raise ValueError("an address is like play@hkoji.example, of letters, digits, points, - and _")
+        raise ValueError(tell("an address is like play@hkoji.example, of letters, digits, points, - and _"))
     if len(local) > _LONGEST_LOCAL:
-        raise ValueError(f"what stands before the @ may have at most {_LONGEST_LOCAL} characters")
+        raise ValueError(tell("what stands before the @ may have at most {most} characters", most=_LONGEST_LOCAL))
     return f"{local}@{host}"
 
 
@@ -88,17 +90,17 @@ def read_lmtp(text: str) -> LmtpPlace:
     """Reads where mail is taken by LMTP: `HOST:PORT` of this machine, or the path of a socket."""
     if text.startswith("/"):
         if len(text.encode()) > 100:
-            raise ValueError("the path of a socket may have at most 100 bytes")
+            raise ValueError(tell("the path of a socket may have at most 100 bytes"))
         return LmtpPlace("", 0, text)
     found = _PLACE.fullmatch(text)
     if not found or int(found["port"]) > 65535:
-        raise ValueError("it is HOST:PORT, the path of a socket that begins with /, or off")
+        raise ValueError(tell("it is HOST:PORT, the path of a socket that begins with /, or off"))
     return LmtpPlace(found["six"] or found["host"], int(found["port"]), None)
 
 
 def read_smtp(text: str) -> SmtpServer:
     """Reads the submission host: `smtp://host`, `smtps://user@host:465`. Off this machine `smtp` demands STARTTLS."""
-    like = "it is like smtp://127.0.0.1:25 or smtps://user@mail.example"
+    like = tell("it is like smtp://127.0.0.1:25 or smtps://user@mail.example")
     url = _read_url(text, ("smtp", "smtps"), "mail_smtp", like)
     if url.path not in ("", "/"):
         raise ValueError(like)
@@ -107,15 +109,15 @@ def read_smtp(text: str) -> SmtpServer:
 
 def read_imap(text: str) -> ImapServer:
     """Reads the mailbox in which mail comes: `imaps://user@host/INBOX`. `imap`, without TLS, is for this machine."""
-    like = "it is like imaps://user@mail.example/INBOX"
+    like = tell("it is like imaps://user@mail.example/INBOX")
     url = _read_url(text, ("imap", "imaps"), "mail_imap", like)
     folder = unquote(url.path.removeprefix("/")) or "INBOX"
     if url.user is None or not folder.isprintable():
         raise ValueError(like)
     if folder == DONE_FOLDER:
-        raise ValueError("that folder is for mails that are done with")
+        raise ValueError(tell("that folder is for mails that are done with"))
     if url.scheme == "imap" and not is_loopback(url.host):
-        raise ValueError("off this machine it needs TLS, as in imaps://user@mail.example/INBOX")
+        raise ValueError(tell("off this machine it needs TLS, as in imaps://user@mail.example/INBOX"))
     return ImapServer(url.host, url.port, url.user, folder, url.scheme == "imaps")
 
 
@@ -136,10 +138,10 @@ def _read_url(text: str, schemes: tuple[str, str], setting: str, like: str) -> _
     if url.scheme not in schemes or not url.hostname or url.query or url.fragment:
         raise ValueError(like)
     if url.password is not None:
-        raise ValueError(f"a password is read from {setting}_password_file only")
+        raise ValueError(tell("a password is read from {setting}_password_file only", setting=setting))
     user = unquote(url.username) if url.username else None
     if user is not None and not all("!" <= letter <= "~" for letter in user):
-        raise ValueError("the name of the user must be printable ASCII")
+        raise ValueError(tell("the name of the user must be printable ASCII"))
     return _Url(url.scheme, url.hostname, port or _PORTS[url.scheme], user, url.path)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
@@ -19,9 +20,12 @@ from pydantic_settings import TomlConfigSettingsSource as TomlSource
 from hkoji.errors import StorageError, UsageError
 from hkoji.log.canonical import is_origin
 from hkoji.mail.addresses import OwnAddress
-from hkoji.messages.text import shorten, tell
+from hkoji.messages.text import any_of, shorten, tell
 from hkoji.processors import processors
 from hkoji_server.mail_settings import MailDelimiter, read_imap, read_lmtp, read_own_address, read_smtp
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 PREFIX: Final = "HKOJI_SERVER_"
 DATABASE: Final = "HKOJI_DATABASE"
@@ -41,7 +45,10 @@ def _split(value: Any) -> Any:  # Any: a source may give any value
 
 def _network(text: str) -> str:
     """Returns an address as it is, and a network without the bits of a host: `10.0.0.1/8` is `10.0.0.0/8`."""
-    network = ipaddress.ip_network(text, strict=False)
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError(tell("it has to name addresses or networks such as 10.0.0.7 or 10.0.0.0/8")) from None
     return str(network) if "/" in text else text
 
 
@@ -55,7 +62,11 @@ def _forms(proxy: str) -> tuple[str, ...]:
 
 def _processes(value: Any) -> Any:  # Any: a source may give any value
     """Returns the number of processes that `auto` stands for: one for each processor that this one may use."""
-    return min(processors(), _MOST_WORKERS) if value == "auto" else value
+    if value == "auto":
+        return min(processors(), _MOST_WORKERS)
+    if isinstance(value, str) and not value.strip().isdecimal():
+        raise ValueError(tell("it has to be a whole number from 1 to {most}, or auto", most=_MOST_WORKERS))
+    return value
 
 
 def _bind_address(text: str) -> str:
@@ -67,7 +78,7 @@ def parse_bind(text: str) -> tuple[str, int]:
     """Returns address and port of `HOST:PORT`. Raises `ValueError`."""
     found = _ADDRESS.fullmatch(text)
     if not found or int(found["port"]) > 65535:
-        raise ValueError("an address has the form HOST:PORT")
+        raise ValueError(tell("an address has the form HOST:PORT"))
     return found["six"] or found["host"] or "127.0.0.1", int(found["port"])
 
 
@@ -75,14 +86,14 @@ def _rate(text: str | None) -> str | None:
     if text is None or text == OFF:
         return None
     if not _RATE.fullmatch(text):
-        raise ValueError("a rate is like 600/minute: at most 999999 a second, minute or hour; or it is off")
+        raise ValueError(tell("a rate is like 600/minute: at most 999999 a second, minute or hour; or it is off"))
     return text
 
 
 def _origin(text: str) -> str:
     """Checks an origin: players sign it, so it must fit into a statement."""
     if not is_origin(text):
-        raise ValueError("an origin is 1 to 256 printable ASCII characters without spaces, quotes or backslashes")
+        raise ValueError(tell("an origin is 1 to 256 printable ASCII characters without spaces, quotes or backslashes"))
     return text
 
 
@@ -272,8 +283,8 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
     except OSError as error:
         raise StorageError(tell("cannot read {file}: {reason}", file=file, reason=error.strerror)) from error
     except ValidationError as error:
-        first = error.errors(include_input=False, include_context=False, include_url=False)[0]
-        name = ".".join(map(str, first["loc"][:1])) or "?"
+        first = error.errors(include_input=False, include_url=False)[0]
+        name = str(first["loc"][0])
         file = file or tell("a settings file")
         if first["type"] == "extra_forbidden":
             raise UsageError(
@@ -281,20 +292,46 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
                 hint=tell("check {file}; docs/cli.md lists all settings", file=file),
             ) from None
         raise UsageError(
-            tell(
-                "the setting {name} is not valid: {reason}",
-                name=shorten(name),
-                reason=shorten(first["msg"].removeprefix("Value error, "), 120),
-            ),
-            hint=tell(
-                "set it by --{flag} (if `hkoji serve --help` lists it), by {variable} or in {file}",
-                flag=name.replace("_", "-"),
-                variable=f"{PREFIX}{name.upper()}",
-                file=file,
-            ),
+            tell("the setting {name} is not valid: {reason}", name=name, reason=_reason(name, first)),
+            hint=_where(name, file, by_flag=given.get(name) is not None),
         ) from None
     except ValueError as error:  # the file is not TOML
         raise UsageError(tell("{file} is not TOML: {reason}", file=file, reason=shorten(str(error), 120))) from error
+
+
+def _reason(name: str, fault: ErrorDetails) -> str:
+    """Returns what a setting has to be, for what Pydantic has found. The value is not repeated: it may be a secret."""
+    kind, field = fault["type"], Settings.model_fields[name]
+    if kind == "value_error":  # one of this module or of `mail_settings`, which says it in words of this project
+        return cast(str, fault["ctx"]["error"].args[0])
+    if kind in ("literal_error", "enum"):
+        return tell(
+            "it has to be {names}",
+            names=any_of(get_args(field.annotation) or tuple(cast(type[StrEnum], field.annotation))),
+        )
+    if kind.startswith("bool"):
+        return tell("it has to be true or false")
+    if kind.startswith("tuple"):
+        return tell("it has to be a list")
+    if kind.startswith(("string", "path")):
+        return tell("it has to be a text, in quotes")
+    limits = {
+        limit: getattr(each, limit) for each in field.metadata for limit in ("ge", "gt", "le") if hasattr(each, limit)
+    }
+    if "gt" in limits:
+        return tell("it has to be a number greater than {least}", least=limits["gt"])
+    if "le" in limits:
+        return tell("it has to be a whole number from {least} to {most}", least=limits["ge"], most=limits["le"])
+    return tell("it has to be a whole number of at least {least}", least=limits["ge"])
+
+
+def _where(name: str, file: str, *, by_flag: bool) -> str:
+    """Returns where a setting is set: by its argument, if it was given by that, or elsewhere."""
+    variable = f"{PREFIX}{name.upper()}"
+    if by_flag:
+        flag = name.replace("_", "-")
+        return tell("set it by --{flag}, by {variable} or in {file}", flag=flag, variable=variable, file=file)
+    return tell("set it by {variable} or in {file}", variable=variable, file=file)
 
 
 def registers_by_mail(settings: Settings) -> bool:

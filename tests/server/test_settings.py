@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
 from hkoji_server.settings import Settings, load, parse_bind
 
 from hkoji.errors import StorageError, UsageError
+from hkoji.messages.text import Text
 from hkoji.processors import processors
 
 
@@ -53,16 +55,19 @@ def test_auto_is_a_process_for_each_processor_that_this_one_may_use(
 @pytest.mark.parametrize(
     ("given", "name"),
     [
-        ({"workers": 0}, "workers"),
-        ({"workers": "all"}, "workers"),
-        ({"registration": "friends"}, "registration"),
-        ({"max_address_waiting": -1}, "max_address_waiting"),
+        ({"workers": 0}, "workers: it has to be a whole number from 1 to 128$"),
+        ({"workers": "all"}, "workers: it has to be a whole number from 1 to 128, or auto$"),
+        ({"registration": "friends"}, "registration: it has to be open or code or closed$"),
+        ({"max_address_waiting": -1}, "max_address_waiting: it has to be a whole number of at least 0$"),
         ({"limit_registrations": "none"}, "limit_registrations: a rate is like 600/minute"),
-        ({"port": 70000}, "port"),
+        ({"port": 70000}, "port: it has to be a whole number from 0 to 65535$"),
         ({"log_level": "loud"}, "log_level"),
         ({"log_format": "xml"}, "log_format"),
-        ({"trusted_proxy": ["everybody"]}, "trusted_proxy"),
-        ({"max_body": "s3cret"}, "max_body"),
+        ({"trusted_proxy": ["everybody"]}, "trusted_proxy: it has to name addresses or networks"),
+        ({"request_timeout": 0}, "request_timeout: it has to be a number greater than 0$"),
+        ({"webhook_private": "maybe"}, "webhook_private: it has to be true or false$"),
+        ({"host": 3}, "host: it has to be a text, in quotes$"),
+        ({"max_body": "s3cret"}, "max_body: it has to be a whole number of at least 1024$"),
         ({"limit_address": "10/day"}, "limit_address: a rate is like 600/minute"),
         ({"limit_player": "0/minute"}, "limit_player: a rate is like 600/minute"),
         ({"metrics": "9464"}, "metrics: an address has the form HOST:PORT"),
@@ -78,6 +83,34 @@ def test_what_is_wrong_is_named(given: dict[str, object], name: str) -> None:
     with pytest.raises(UsageError, match=rf"setting {name} is not valid: {reason}") as raised:
         load(**given)
     assert "s3cret" not in str(raised.value) + raised.value.hint
+
+
+@pytest.mark.parametrize("wrong", ["a wrong s3cret", "", -1, 1.5, [1], {"s3cret": 1}], ids=repr)
+def test_every_setting_says_what_it_is_in_words_of_this_project(wrong: object) -> None:
+    refused = 0
+    for name in Settings.model_fields:
+        with suppress(UsageError):
+            load(**{name: wrong})
+            continue
+        with pytest.raises(UsageError) as raised:
+            load(**{name: wrong})
+        told = raised.value.message
+        assert isinstance(told, Text)
+        assert told.values is not None
+        assert isinstance(told.values["reason"], Text)  # so it is in the language of the reader
+        assert "s3cret" not in f"{told} {raised.value.hint}"
+        refused += 1
+    assert refused > len(Settings.model_fields) / 2
+
+
+def test_a_wrong_setting_is_said_to_be_set_where_it_can_be(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError) as raised:
+        load(port="x")
+    assert raised.value.hint == "set it by --port, by HKOJI_SERVER_PORT or in a settings file"
+    monkeypatch.setenv("HKOJI_SERVER_MAIL_PER_DAY", "x")
+    with pytest.raises(UsageError) as raised:
+        load(file)
+    assert raised.value.hint == f"set it by HKOJI_SERVER_MAIL_PER_DAY or in {file}"
 
 
 def test_the_longest_origin() -> None:
@@ -157,11 +190,12 @@ def test_no_addresses(text: str) -> None:
         ({"mail_imap": "imaps://me:s3cret@mail.example/INBOX"}, "mail_imap: a password is read from"),
         ({"mail_imap": "imaps://me@mail.example/hkoji-done"}, "mail_imap: that folder is for mails that are done"),
         ({"mail_imap": "imaps://m%20e@mail.example"}, "mail_imap: the name of the user"),
-        ({"mail_delimiter": "_"}, "mail_delimiter"),
-        ({"mail_require": "spf"}, "mail_require"),
-        ({"mail_shortest_clock": 0}, "mail_shortest_clock"),
-        ({"mail_per_day": 0}, "mail_per_day"),
-        ({"mail_per_hour": "many"}, "mail_per_hour"),
+        ({"mail_delimiter": "_"}, r"mail_delimiter: it has to be \+ or - or none$"),
+        ({"mail_require": "spf"}, "mail_require: it has to be token or dkim$"),
+        ({"mail_shortest_clock": 0}, "mail_shortest_clock: it has to be a whole number of at least 1$"),
+        ({"mail_per_day": 0}, "mail_per_day: it has to be a whole number of at least 1$"),
+        ({"mail_per_hour": "many"}, "mail_per_hour: it has to be a whole number of at least 1$"),
+        ({"mail_register": "s3cret"}, "mail_register: it has to be true or false$"),
         ({"mail_keep_days": 0}, "mail_keep_days"),
     ],
 )
