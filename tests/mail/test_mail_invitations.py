@@ -212,6 +212,12 @@ def test_stop_of_somebody_invited_blocks_invitations_until_start(invited: Invite
     assert box.state == "invited"
 
 
+def test_not_me_of_somebody_who_gets_no_invitations_any_more_offers_nothing_to_take_back(invited: Invited) -> None:
+    assert invited.write("not me") == "stopped"
+    assert invited.write("not me") == "stopped"
+    assert "mistake" not in invited.answers()[-1].text
+
+
 def test_a_mail_player_who_is_invited_again_joins_with_accept(invited: Invited) -> None:
     invited.write("accept")
     invited.answers()

@@ -49,11 +49,9 @@ class SettingCommands:
             await self._wished_quiet(case, order)
 
     async def _lock(self, work: OrderWork) -> AnswerPart:
-        if work.case.mailbox.state in ("active", "stopped"):
-            work.outcome.mailbox = replace(work.case.mailbox, state="locked", since=work.case.now)
-        elif work.case.mailbox.state in ("invited", "asked"):
-            work.outcome.mailbox = replace(work.case.mailbox, state="blocked", since=work.case.now)
-            return part(AnswerKind.STOPPED)
+        if work.mailbox.state not in ("active", "stopped"):  # they play nothing that could be locked
+            return await self._stop(work)
+        work.outcome.mailbox = replace(work.mailbox, state="locked", since=work.case.now)
         return part(AnswerKind.LOCKED)
 
     async def _stop(self, work: OrderWork) -> AnswerPart:
