@@ -465,3 +465,24 @@ def test_a_game_that_is_opened_in_the_moment_of_the_recovery_is_refused(table: M
             carol.new(None, invite)
     assert world.run(world.store.player("bob")) == new
     assert [game for game in world.games_of("carol") if game not in before and carol.course(game).joinable] == []
+
+
+def test_a_wish_to_call_off_in_the_moment_of_the_recovery_is_not_kept(table: MailTable) -> None:
+    world, code = table.world, asked(table)
+    assert table.send("call off") == "asked back"
+    letter, add = table.answers()[-1], SqliteStore.add_statement
+    before = world.run(world.store.evidence(table.game, "bob"))
+    new = RegisteredPlayer("bob", OWN.public.text, "2026-11-20T12:00:00Z", "text", "sig")
+
+    async def late(*given: Any, **named: Any) -> bool:
+        # The service has signed for bob, and found the key valid. Another process revokes it before the wish is kept.
+        await world.store.recover(new, sha256(code.encode()).hexdigest(), await world.time.now())
+        patched.undo()
+        return await add(*given, **named)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(SqliteStore, "add_statement", late)
+        assert table.send("call off", to=letter.answered_to) == "not done"
+    assert world.run(world.store.player("bob")) == new
+    assert world.service.ask("GET", f"/v1/games/{table.game}/clock").json["annul"] == []
+    assert world.run(world.store.evidence(table.game, "bob")) == before

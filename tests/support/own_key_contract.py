@@ -17,7 +17,7 @@ from hkoji.game.way import Way
 from tests.support.loops import run
 from tests.support.mail_contract import FAR, add_mailbox, key_text, mail, with_mailbox
 from tests.support.table import Table
-from tests.support.time_contract import FIRST, SECOND
+from tests.support.time_contract import FIRST, SECOND, annulment, gift
 from tests.support.waiting_contract import new_game, next_line
 
 CODE = OperatorCode("code", FAR, name="bob")
@@ -102,6 +102,61 @@ class OwnKeyContract:
         with pytest.raises(RevokedError):
             run(store.append(replace(entry(table, 5), key=box.held_key)))
         assert run(store.head(table.game)) == (4, table.lines[4].entry.head)
+
+    def test_no_statement_of_a_held_key_is_kept_after_a_recovery(self, store: Store) -> None:
+        """The key was still valid when its statement was verified."""
+        box = with_mailbox(store)
+        run(store.add_code(CODE))
+        table = begun(store, 4)
+        run(store.recover(own(), "code", SECOND))
+        for new in (gift(table, 4), annulment(table, 4, "bob")):
+            with pytest.raises(RevokedError):
+                run(store.add_statement(new, deadline=None, after=None, outages=0, key=box.held_key))
+            assert run(store.statements(table.game)) == ()
+            assert run(store.add_statement(new, deadline=None, after=None, outages=0, key=own().key))
+            assert run(store.remove_statement(new.game, new.head, new.kind, new.name))
+
+    @pytest.mark.parametrize("by_recovery", [True, False])
+    def test_gifts_wishes_and_moves_beside_a_revocation_come_before_it_or_not_at_all(
+        self, store: Store, by_recovery: bool
+    ) -> None:
+        box = with_mailbox(store)
+        run(store.add_code(CODE))
+        tables = [new_game(store, seed) for seed in range(40, 49)]
+        for table in tables:
+            for seq in range(1, 5):
+                run(store.append(entry(table, seq)))
+        retired, ended = RetiredKey(box.held_key, "bob", SECOND, revoked=True), list[bool]()
+
+        async def revoke() -> None:
+            await (store.recover(own(), "code", SECOND) if by_recovery else store.revoke_key(retired))
+            ended.append(True)
+
+        async def say(place: int, table: Table) -> str:
+            over = bool(ended)
+            new = gift(table, 4) if place % 3 == 0 else annulment(table, 4, "bob")
+            try:
+                if place % 3 == 2:
+                    await store.append(replace(entry(table, 5), key=box.held_key))
+                else:
+                    await store.add_statement(new, deadline=None, after=None, outages=0, key=box.held_key)
+            except RevokedError:
+                return ""
+            assert not over
+            return table.game
+
+        async def race() -> list[str]:
+            tasks = [asyncio.create_task(say(*each)) for each in enumerate(tables[:5])]
+            done = asyncio.create_task(revoke())
+            tasks += [asyncio.create_task(say(*each)) for each in enumerate(tables[5:], 5)]
+            await done
+            tasks += [asyncio.create_task(say(place, table)) for place, table in enumerate(tables)]
+            return [game for game in await asyncio.gather(*tasks) if game]
+
+        said = run(race())
+        stated = {each.game for table in tables for each in run(store.statements(table.game))}
+        moved = {table.game for table in tables if run(store.head(table.game)) == (5, table.lines[5].entry.head)}
+        assert sorted(said) == sorted(stated | moved)
 
     @pytest.mark.parametrize("by_recovery", [True, False])
     def test_the_keeper_finds_the_invitations_to_a_held_key_that_is_revoked(

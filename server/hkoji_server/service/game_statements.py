@@ -208,13 +208,15 @@ class GameStatements:
             number = None if arrival is None else arrival.number
             try:
                 if kind == "give":
-                    return await self._give(held, new, seat, number)
+                    return await self._give(held, new, seat, key, number)
                 return await self._annul(held, new, seat, key, number)
             except (ConflictError, StaleDecisionError):
                 await self._time.read_outages()
         raise undecided()
 
-    async def _give(self, held: LoadedGame, new: KeptStatement, seat: Seat, number: int | None) -> Stated:
+    async def _give(
+        self, held: LoadedGame, new: KeptStatement, seat: Seat, key: PublicKey, number: int | None
+    ) -> Stated:
         course = held.refereed.course
         if course.clock is None or course.actor is None:
             raise IllegalError(tell("no clock runs in this game, so no time can be given"))
@@ -228,7 +230,13 @@ class GameStatements:
         after = hold(held.refereed, None, (*held.statements, new)).due(outages)
         told = notices_of_gift(held.refereed, deadline=after, at=new.at)
         fresh = await self._store.add_statement(
-            new, deadline=held.deadline, after=after, outages=len(outages), notices=told, mail=number
+            new,
+            deadline=held.deadline,
+            after=after,
+            outages=len(outages),
+            notices=told,
+            mail=number,
+            key=key.text,
         )
         return Stated(after, (), fresh)
 
@@ -252,6 +260,7 @@ class GameStatements:
                 outages=len(outages),
                 notices=notice_of_annul(course, new.name, new.at),
                 mail=number,
+                key=key.text,
             )
             return Stated(held.due(outages), (), kept)
         blobs = (decode_base64(new.sig, "signature"), decode_base64(theirs.sig, "signature"))

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from hkoji.errors import ConflictError, NotFoundError
 from hkoji.messages.text import tell
+from hkoji_server.store import player_keys
 from hkoji_server.store.age import latest
 from hkoji_server.store.incoming import hold_new
 from hkoji_server.store.mail_values import ClosedMailError
@@ -38,6 +39,7 @@ def add_statement(
     outages: int,
     notices: Sequence[NewNotice],
     mail: int | None,
+    key: str,
     clock: Callable[[], datetime],
 ) -> bool:
     """Keeps a statement, and sets the game's deadline: see `TimeStore.add_statement`.
@@ -48,6 +50,7 @@ def add_statement(
         raise StaleDecisionError(new.game)
     if connection.execute(select(outage_number())).scalar_one() > outages:
         raise StaleDecisionError(new.game)
+    player_keys.verify_valid(connection, key)
     if mail is not None:
         # Of what a mail has led to, the mail says how old it may be.
         if connection.execute(hold_new(), {"b_mail": mail}).first() is None:

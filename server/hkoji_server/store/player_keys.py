@@ -39,6 +39,11 @@ def verify_not_revoked(retired: RetiredKey | None) -> None:
         raise RevokedError(retired.name, parse_public_key(retired.key).fingerprint)
 
 
+def verify_valid(connection: Connection, key: str) -> None:
+    """Raises `RevokedError` if a key has been revoked."""
+    verify_not_revoked(_retired(connection, key))
+
+
 def verify_unused(connection: Connection, key: str) -> None:
     """Raises `RevokedError` or `ExistsError` if a key belongs, or has belonged, to a player."""
     # In this order, so that a key that is being replaced meanwhile is found in one place or the other.

@@ -237,6 +237,7 @@ class SqlStore(SqlMailStore, Store):
         outages: int,
         notices: Sequence[NewNotice] = (),
         mail: int | None = None,
+        key: str = "",
     ) -> bool:
         def work(connection: Connection) -> bool:
             return game_statements.add_statement(
@@ -247,6 +248,7 @@ class SqlStore(SqlMailStore, Store):
                 outages=outages,
                 notices=notices,
                 mail=mail,
+                key=key,
                 clock=lambda: self._time(connection),
             )
 

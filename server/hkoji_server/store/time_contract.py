@@ -143,17 +143,18 @@ class TimeStore(BeatStore, Protocol):
         outages: int,
         notices: Sequence[NewNotice] = (),
         mail: int | None = None,
+        key: str = "",
     ) -> bool:
         """Keeps a statement about the head of a game that has that `deadline`, and sets the deadline `after`.
 
         `outages` is the number of outages it was decided with, and `new.at` the time. For an annulment `after` is the
         same as `deadline`. The `notices` are written if the statement is. Of the gifts of one player about one head,
         the largest is kept. Returns False if the same statement, or a larger gift, is kept already: then nothing
-        changes. `mail` is the number of the mail that has led to it, as in `Append`.
+        changes. `mail` is the number of the mail that has led to it, and `key` its author's key, as in `Append`.
 
-        Changes nothing if it raises: `NotFoundError`; `ConflictError` for another head; `ClosedMailError`;
-        `StaleDecisionError` also if
-        another player's annulment of the same head is kept, because then the game ends instead.
+        Changes nothing if it raises: `NotFoundError`; `ConflictError` for another head; `RevokedError`;
+        `ClosedMailError`; `StaleDecisionError` also if another player's annulment of the same head is kept, because
+        then the game ends instead.
         """
 
     async def statements(self, game: str) -> tuple[KeptStatement, ...]:

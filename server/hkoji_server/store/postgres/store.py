@@ -12,7 +12,8 @@ an outage is recorded:
 - *No stale reads.* Every read is a statement of its own on a server that takes writes, and sees all that was committed
   before it began. The rows that `history` reads in several statements are only ever added to, and are cut to the same
   length. It reads the deadline before them, and the statements about the game after them.
-- *Nothing is appended for a revoked key.* `append_statement` checks whether the key is revoked. An append that checked
+- *Nothing is appended for a revoked key.* `append_statement` checks whether the key is revoked, and so does whoever
+  keeps a statement, after the lock on the game's row. An append that checked
   before a revocation was committed has its transaction number from `HOLD` by then. After that commit the revocation
   waits as `drained` does. So after `revoke_key` has returned, no further entry of that key appears, and no append needs
   a lock on the player.
