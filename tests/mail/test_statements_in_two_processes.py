@@ -75,7 +75,7 @@ def test_it_counts_once_wherever_another_process_takes_the_mail_too(tmp_path: Pa
             assert len(table.answers()) == 1, point
             if interrupted.calls <= point:
                 break
-            point += 4  # those of one step are several, and more letters do not come in a day
+            point += 6  # those of one step are several, and more letters do not come in a day
         assert point > 10
 
 
