@@ -1,7 +1,7 @@
 """What a mail orders: every line of its first paragraph is a command, and at most one of them decides something.
 
-If one line is no command, nothing is done: then the fault names the line and moves that could have been meant. Moves
-are read by the notation of their game (docs/rules/notation.md), but only with a sign or a word. There, cards alone
+If one line is no command, nothing is done: then the fault names the line and moves that could have been meant. Only
+`stop` in the first line is done whatever follows. Moves are read by the notation of their game (docs/rules/notation.md), but only with a sign or a word. There, cards alone
 answer a proposal; in a mail they could be a signature.
 """
 
@@ -60,17 +60,23 @@ def _read_lines(
     lines: Iterable[str], read_line: Callable[[str, int], MailOrder | OrderFault]
 ) -> tuple[MailOrder, ...] | OrderFault:
     orders: list[MailOrder] = []
+    fault: OrderFault | None = None
     for number, each in enumerate(lines, 1):
         line = trim(clean(each))
-        if number > MOST_COMMANDS:
-            return OrderFault(number, line, _TOO_MANY)
-        order = read_line(line, number)
+        order = read_line(line, number) if number <= MOST_COMMANDS else OrderFault(number, line, _TOO_MANY)
         if isinstance(order, OrderFault):
-            return order
+            fault = order
+            break
         if order.decides and any(earlier.decides for earlier in orders):
-            return OrderFault(number, line, _SECOND)
+            fault = OrderFault(number, line, _SECOND)
+            break
         orders.append(order)
-    return tuple(orders) if orders else OrderFault(0, "", _EMPTY)
+    if not orders:
+        return fault or OrderFault(0, "", _EMPTY)
+    if fault is not None:
+        # Whoever wants no more letters does not care how a mail has to be written.
+        return (orders[0],) if orders[0].kind is OrderKind.STOP else fault
+    return tuple(orders)
 
 
 def is_order(line: str) -> bool:

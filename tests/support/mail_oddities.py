@@ -54,6 +54,10 @@ def _orders() -> Iterator[Shape]:
         ("not-me-italian", "non sono io", "not me"),
         ("quiet", "quiet 22 – 07", "quiet 22 7"),
         ("yes-italian", "Sì", "yes"),
+        ("stop-before-a-name", "Stop.\nBob", "stop"),
+        ("stop-before-a-move", "stop\n2bc", "stop; move 2BC"),
+        ("stop-before-two-moves", "stop\n2bc\n1a", "stop"),
+        ("stop-in-the-second-line", "show\nstop\nBob", "nothing: Bob"),
         ("politeness", "Could you play 2bc for me?", "nothing: Could you play 2bc for me?"),
     ):  # fmt: skip
         yield Shape(f"order-{name}", plain(f"{text}\n\nBob\n\n{quote()}"), reading)
