@@ -1,8 +1,9 @@
 """What a mail orders: every line of its first paragraph is a command, and at most one of them decides something.
 
 If one line is no command, nothing is done: then the fault names the line and moves that could have been meant. Only
-`stop` in the first line is done whatever follows. Moves are read by the notation of their game (docs/rules/notation.md),
-but only with a sign or a word. There, cards alone answer a proposal; in a mail they could be a signature.
+`stop` in the first line is done whatever follows. Moves are read by the notation of their game
+(docs/rules/notation.md), but only with a sign or a word. There, cards alone answer a proposal; in a mail they could be
+a signature.
 """
 
 from __future__ import annotations
