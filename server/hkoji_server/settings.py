@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from hkoji.errors import StorageError, UsageError
+from hkoji.game.time_control import DAY
 from hkoji.log.canonical import is_origin
 from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import any_of, shorten, tell
@@ -32,6 +33,8 @@ DATABASE: Final = "HKOJI_DATABASE"
 OFF: Final = "off"
 """The rate that limits nothing."""
 _MOST_WORKERS: Final = 128
+_LONGEST: Final = 36_500 * DAY
+"""A hundred years: such a time from now, and before it, can still be written down."""
 _ADDRESSES: Final = 4
 """The number of addresses that together can take all places, at least."""
 _RATE: Final = re.compile(r"[1-9][0-9]{0,5}/(second|minute|hour)")
@@ -156,25 +159,25 @@ class Settings(BaseSettings):
         tuple[Annotated[str, AfterValidator(_network)], ...], NoDecode, BeforeValidator(_split)
     ] = ()
     """Addresses or networks of reverse proxies; X-Forwarded-For and X-Forwarded-Proto are accepted only from them."""
-    token_lifetime: int = Field(default=24 * 3600, ge=60)
+    token_lifetime: int = Field(default=24 * 3600, ge=60, le=_LONGEST)
     """How long a login is valid."""
-    challenge_lifetime: int = Field(default=300, ge=10)
+    challenge_lifetime: int = Field(default=300, ge=10, le=_LONGEST)
     """How long a player may take to sign a login."""
-    code_lifetime: int = Field(default=7 * 24 * 3600, ge=60)
+    code_lifetime: int = Field(default=7 * 24 * 3600, ge=60, le=_LONGEST)
     """How long a player may take to use a code of the operator."""
     cached_games: int = Field(default=10_000, ge=1)
     """Games that a process keeps in memory."""
     registration: Registration = "open"
     """Who may register: anyone, those with a code of `hkoji admin invite`, or nobody."""
-    offer_lifetime: int = Field(default=24 * 3600, ge=60)
+    offer_lifetime: int = Field(default=24 * 3600, ge=60, le=_LONGEST)
     """How long a host may take to open a game after asking for it; then the service removes the offer."""
-    slack: int = Field(default=120, ge=0)
+    slack: int = Field(default=120, ge=0, le=_LONGEST)
     """How long after a deadline the service ends a game; with less than 120 an entry that came in time may be lost."""
-    outage_after: int = Field(default=180, ge=3)
+    outage_after: int = Field(default=180, ge=3, le=_LONGEST)
     """How long no process may have taken entries before that time counts for no player."""
     shortest_clock: int = Field(default=3600, ge=1)
     """The least time for a turn and reserve together that players may agree on."""
-    longest_expiry: int = Field(default=60 * 24 * 3600, ge=1)
+    longest_expiry: int = Field(default=60 * 24 * 3600, ge=1, le=_LONGEST)
     """How long a game may wait for a guest."""
     daily_offers: int = Field(default=50, ge=0)
     """How many games a player may ask for in 24 hours; others are answered 429; 0: any number."""
@@ -208,7 +211,7 @@ class Settings(BaseSettings):
     """Letters that the service sends in an hour; those about a turn do not count and always come."""
     mail_metrics: Annotated[str, AfterValidator(_bind_address)] | None = None
     """HOST:PORT of the metrics of `hkoji admin mail run` for Prometheus; players must not be able to reach it."""
-    mail_keep_days: int = Field(default=180, ge=1)
+    mail_keep_days: int = Field(default=180, ge=1, le=_LONGEST // DAY)
     """How many days after the end of a game the mails of its players are kept, as evidence."""
     max_body: int = Field(default=16_384, ge=1024)
     """The largest request body, in bytes."""

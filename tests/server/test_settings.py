@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hkoji_server import settings
 from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import Settings, load, parse_bind
 
 from hkoji.errors import StorageError, UsageError
@@ -103,6 +104,18 @@ def test_every_setting_says_what_it_is_in_words_of_this_project(wrong: object) -
     assert refused > len(Settings.model_fields) / 2
 
 
+def test_the_longest_times_can_be_counted_from_now() -> None:
+    found = load(offer_lifetime=3_153_600_000, token_lifetime=3_153_600_000, mail_keep_days=36_500)
+    sources = ClockAndEntropy()
+    assert sources.at(-found.offer_lifetime) == sources.at(-found.mail_keep_days * 86400) < "1990"
+    assert sources.at(found.token_lifetime) > "2100"
+    for name in ("offer_lifetime", "token_lifetime", "code_lifetime", "challenge_lifetime", "slack", "outage_after"):
+        with pytest.raises(
+            UsageError, match=rf"{name} is not valid: it has to be a whole number from \d+ to 3153600000"
+        ):
+            load(**{name: 3_153_600_001})
+
+
 def test_a_wrong_setting_is_said_to_be_set_where_it_can_be(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError) as raised:
         load(port="x")
@@ -196,7 +209,8 @@ def test_no_addresses(text: str) -> None:
         ({"mail_per_day": 0}, "mail_per_day: it has to be a whole number of at least 1$"),
         ({"mail_per_hour": "many"}, "mail_per_hour: it has to be a whole number of at least 1$"),
         ({"mail_register": "s3cret"}, "mail_register: it has to be true or false$"),
-        ({"mail_keep_days": 0}, "mail_keep_days"),
+        ({"mail_keep_days": 0}, "mail_keep_days: it has to be a whole number from 1 to 36500$"),
+        ({"mail_keep_days": 999_999}, "mail_keep_days: it has to be a whole number from 1 to 36500$"),
     ],
 )
 def test_what_is_wrong_with_the_settings_of_mail_is_named(given: dict[str, object], name: str) -> None:
