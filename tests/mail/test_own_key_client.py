@@ -79,6 +79,14 @@ def home(alice: HallPlayer, tmp_path: Path) -> HallPlayer:
     return new
 
 
+def with_own_key(alice: HallPlayer, code: str, folder: Path) -> HallPlayer:
+    """Bob with a key of his own, which he has got by a code, and which alice trusts."""
+    new = home(alice, folder)
+    assert run("recover", "bob", "--server", URL, seat=new, stdin=code).code == 0
+    assert run("trust", "bob", str(run("key", "--json", seat=new).json["fingerprint"]), seat=alice).code == 0
+    return new
+
+
 def said(done: Done) -> str:
     assert done.code == 0, done
     return " ".join((done.out + done.err).split())
@@ -144,9 +152,7 @@ def test_his_mailbox_orders_moves_again_after_mail_on(
     world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path
 ) -> None:
     game, turn = begun(world, alice, bob)
-    new = home(alice, tmp_path)
-    assert run("recover", "bob", "--server", URL, seat=new, stdin=code_of(world, bob, turn)).code == 0
-    assert run("trust", "bob", str(run("key", "--json", seat=new).json["fingerprint"]), seat=alice).code == 0
+    new = with_own_key(alice, code_of(world, bob, turn), tmp_path)
     play(new, game)
     play(alice, game)
     unread(bob)
@@ -178,9 +184,7 @@ def test_an_invitation_to_his_held_key_lapses_and_he_is_invited_again(
     world: ListWorld, alice: HallPlayer, bob: MailboxPlayer, tmp_path: Path
 ) -> None:
     other, letter = invited(world, alice, bob)
-    new = home(alice, tmp_path)
-    assert run("recover", "bob", "--server", URL, seat=new, stdin=code_of(world, bob, letter)).code == 0
-    assert run("trust", "bob", str(run("key", "--json", seat=new).json["fingerprint"]), seat=alice).code == 0
+    new = with_own_key(alice, code_of(world, bob, letter), tmp_path)
     world.keeper._ways = tuple(Way)
     world.run(world.keeper.look())
     assert kinds(world, other)[-2:] == [("lapse", "server"), ("end", "server")]

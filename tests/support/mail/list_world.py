@@ -16,21 +16,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest.mock import patch
 
-from hkoji_server.service.agreement_limits import AgreementLimits
+from hkoji_server.mail_settings import MailDelimiter
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.game_statements import GameStatements
-from hkoji_server.service.games import Games
+from hkoji_server.service.game_parts import make_game_parts
 from hkoji_server.service.held_players import HeldPlayers
 from hkoji_server.service.held_seeds import HeldSeeds
 from hkoji_server.service.identity import identify
-from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.keeper import Keeper
 from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.service.mail_parts import MailParts, make_mail_parts
 from hkoji_server.service.notice import Later, Notice
 from hkoji_server.service.notice_delivery import NoticeDelivery
-from hkoji_server.service.player_choices import PlayerChoices
+from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Query, Store
 from hkoji_server.store.mail_values import IncomingMail, Mailbox, NewMail
 from hkoji_server.store.notice_contract import Channel
@@ -349,30 +348,18 @@ async def _make(
         store, sources, outage_after=outage_after, way=Way.MAIL, unprocessed=store.oldest_unprocessed_mail
     )
     await time.beat()
-    held = LoadedGames(store, 100)
-    players = HeldPlayers(store, sources, key, origin=origin, own=OWN)
-    answers = InvitationAnswers(store, held, time, key)
-    seed_due = asyncio.Queue[str]()
-    games = Games(
-        store,
-        held,
-        time,
-        sources,
-        key,
-        PlayerChoices(store, answers),
-        agreements=AgreementLimits(1, 60 * DAY),
-        held_players=players,
-        seed_due=seed_due.put_nowait,
-    )
-    statements = GameStatements(store, held, time, key)
+    delimiter = MailDelimiter(OWN.delimiter or "none")
+    settings = Settings(data=service.data, mail=OWN.mailbox, mail_delimiter=delimiter, shortest_clock=1)
+    made = make_game_parts(store, settings, time, sources, key, origin=origin, limits=RateLimits())
+    held, games, players = made.held, made.games, made.held_players
     parts = make_mail_parts(
         store,
         held,
         time,
         sources,
         games,
-        statements,
-        answers,
+        made.statements,
+        made.answers,
         players,
         own=OWN,
         origin=origin,
@@ -385,7 +372,18 @@ async def _make(
     seeds = HeldSeeds(store, held, games, sources)
     keeper = Keeper(store, held, time, sources, key, slack=120, ways=(Way.MAIL,))
     return ListWorld(
-        service, store, delivery, time, held, players, seeds, seed_due, keeper, parts, dns, outage_after=outage_after
+        service,
+        store,
+        delivery,
+        time,
+        held,
+        players,
+        seeds,
+        made.seed_due,
+        keeper,
+        parts,
+        dns,
+        outage_after=outage_after,
     )
 
 
