@@ -195,6 +195,12 @@ def _webmail() -> Iterator[Shape]:
         f'<html><body><div style="font-family: Verdana">\n<div>2bc</div>\n\n<div>&nbsp;\n<div name="quote">'
         f"<b>Gesendet:</b>&nbsp;Mittwoch{as_html()}</div></div></div></body></html>\n", kind="text/html"
     ), MOVE)  # fmt: skip
+    spark = f"On 25 Nov 2026 at 10:00 +0100, hkoji <{TO_US}>, wrote:\n{quote()}"
+    yield Shape("spark", alternative(f"2bc\n{spark}", html), MOVE)
+    yield Shape("spark-bare-cards", alternative(f"c\n{spark}", html), "nothing: c", "gift")
+    yield Shape("spark-wrong-move", alternative(f"2bx\n{spark}\n-- \nBob\n", html), "nothing: 2bx")
+    yield Shape("spark-empty", alternative(spark, html), "nothing: (no line)")
+    yield Shape("gmail-web-empty", alternative(f"{_GMAIL_EN}\n{quote()}", html), "nothing: (no line)")
     yield Shape("roundcube-below", plain(f"Il 2026-11-25 10:00 hkoji ha scritto:\n{quote()}\n2bc\n"), MOVE)
     yield Shape("roundcube-above", plain(f"2bc\n\nIl 2026-11-25 10:00 hkoji ha scritto:\n{quote()}"), MOVE)
     yield Shape(
