@@ -21,10 +21,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> MailTable:
     """A table at which alice owes the next entry, and bob has the letter that says so. Its service has ended."""
     with list_world(tmp_path_factory.mktemp("first"), mail="play@hkoji.example") as world:
         table = MailTable(world)
-        while table.alice.course(table.game).actor == 1:
-            table.bob.answer(table.letter, table.line)
-            world.deliver(61)
-            table.letter = unread(table.bob)[-1]
+        table.finish_turn()
         return table
 
 

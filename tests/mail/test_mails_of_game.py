@@ -38,12 +38,7 @@ def world(tmp_path: Path) -> Iterator[ListWorld]:
 def table(world: ListWorld) -> MailTable:
     """Bob has accepted and moved, and it is alice's turn."""
     table = MailTable(world)
-    table.bob.answer(table.letter, table.line)
-    while table.alice.course(table.game).actor == 1:
-        world.deliver(61)
-        letter = table.bob.next_letter(0, lambda each: bool(each.answered_to) and "\n  -" in each.text)
-        table.bob.answer(letter, next(line.strip() for line in letter.lines if line.startswith("  -")))
-    world.deliver(61)
+    table.finish_turn()
     return table
 
 

@@ -18,7 +18,7 @@ from hkoji.mail.claimed_mails import claimed_mails
 from tests.mail.test_mail_gifts import gifts
 from tests.mail.test_own_key import asked
 from tests.mail.test_two_mail_processes import InterruptedStore
-from tests.support.mail.list_world import ListWorld, list_world, unread
+from tests.support.mail.list_world import ListWorld, list_world
 from tests.support.mail.mail_table import MailTable
 from tests.support.mail.post_office import Letter
 
@@ -28,10 +28,7 @@ OWN = PrivateKey.from_seed(b"\x61" * 32)
 def idle_table(world: ListWorld) -> MailTable:
     """A table at which alice owes the next entry."""
     table = MailTable(world)
-    while table.alice.course(table.game).actor == 1:
-        table.bob.answer(table.letter, table.line)
-        world.deliver(61)
-        table.letter = unread(table.bob)[-1]
+    table.finish_turn()
     return table
 
 

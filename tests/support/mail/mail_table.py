@@ -47,6 +47,13 @@ class MailTable:
         while (course := self.alice.course(self.game)).actor == 0:
             assert self.alice.send(self.alice.make_move(course, course.state.legal_actions()[0])).status == 201
 
+    def finish_turn(self) -> None:
+        """Bob moves until it is alice's turn, and has read all his letters; `letter` is the last one."""
+        while self.alice.course(self.game).actor == 1:
+            self.bob.answer(self.letter, self.line)
+            self.world.deliver(61)
+            self.letter = unread(self.bob)[-1]
+
     @property
     def line(self) -> str:
         """A move that the letter offers."""
