@@ -187,6 +187,25 @@ def bare_display_name(turn: Turn) -> Forged:
 
 
 @_trick
+def own_address_as_name(turn: Turn) -> Forged:
+    """Programs write it so for somebody who has told them no name."""
+    return Forged(_own(turn, turn.mail(From=f"{turn.sender} <{turn.sender}>")))
+
+
+@_trick
+def list_author(turn: Turn) -> Forged:
+    """A mailing list has put its own address into From."""
+    return _by_attacker(turn, f'"Player via friends" <friends@{EVIL}>')
+
+
+@_trick
+def replies_elsewhere(turn: Turn) -> Forged:
+    """Answers, receipts and reports are asked for at an address of somebody else's."""
+    fields = {"Sender": ATTACKER, "Reply_To": ATTACKER, "Disposition_Notification_To": ATTACKER, "Errors_To": ATTACKER}
+    return Forged(_own(turn, turn.mail(**fields)))
+
+
+@_trick
 def from_on_top(turn: Turn) -> Forged:
     return Forged(f"From: {ATTACKER}\r\n".encode() + _own(turn, turn.mail()))
 
@@ -248,6 +267,13 @@ def changed_body(turn: Turn) -> Forged:
     """The player asked for help, and an order was written over that."""
     raw = _own(turn, turn.mail("help\n"))
     return Forged(_replaced(raw, b"\r\n\r\nhelp\r\n", f"\r\n\r\n{turn.order}\r\n".encode()))
+
+
+@_trick
+def list_footer(turn: Turn) -> Forged:
+    """A mailing list that does not say it is one has changed the subject and the body."""
+    raw = _replaced(_own(turn, turn.mail()), b"Subject: Re: hkoji", b"Subject: [friends] Re: hkoji")
+    return Forged(raw + b"\r\n_______________\r\nfriends mailing list\r\n")
 
 
 @_trick

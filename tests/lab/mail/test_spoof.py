@@ -24,7 +24,10 @@ SAMPLE = {
     (False, "leaked"): "none own-address",
 }
 """Tricks by whether the domain signs, and by token. The laboratory tries all."""
-OTHERWISE = {"resign", "again-signed", "again-unsigned", "own-address", "display-name", "replay", "replay-with-new-id"}
+OTHERWISE = {
+    *("resign", "again-signed", "again-unsigned", "own-address", "display-name", "list-author"),
+    *("replay", "replay-with-new-id"),
+}
 """Tricks whose verdict does not follow from the signature alone."""
 
 
