@@ -120,6 +120,38 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[Non
         chance.go_on(before)
 
 
+_WAITING = (
+    "tests/lab/mail/test_sample.py",
+    "tests/server/test_timed_processes.py",
+    "tests/lab/timeouts/test_sample.py",
+    "tests/lab/outages/test_sample.py",
+    "tests/lab/notices/test_sample.py",
+    "tests/server/test_processes.py",
+    "tests/mail/test_imap_dovecot.py",
+    "tests/lab/races/test_sample.py",
+    "tests/server/test_invitations.py",
+    "tests/trust/test_attacks_relay.py",
+    "tests/client/test_long_answers.py",
+    "tests/server/test_waiting.py",
+)
+"""Files whose tests wait longer than they work, those that take longest first."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts equally many files between two that wait, so that processes that share the work do not wait together."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    here = Path(__file__).parents[1]
+    waiting = [files.pop(here / name) for name in _WAITING if here / name in files]
+    order = list(files.values())
+    between = len(order) // (len(waiting) + 1)  # the last of them is not the last of all
+    for number, some in enumerate(waiting):
+        order.insert(number * (between + 1), some)
+    items[:] = [item for some in order for item in some]
+
+
 def pytest_collection_finish() -> None:
     """Exempts the collected tests from garbage collection, which would go through all of them again and again."""
     gc.collect()

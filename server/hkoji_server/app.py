@@ -38,7 +38,7 @@ from hkoji_server.routes.game_clocks import make_clocks_router, make_head_endpoi
 from hkoji_server.routes.game_log import make_log_endpoints
 from hkoji_server.routes.game_talk import make_talk_router
 from hkoji_server.routes.games import make_games_router
-from hkoji_server.routes.health import Readiness, add_health_routes
+from hkoji_server.routes.health import Readiness, make_health_router
 from hkoji_server.routes.invitation_page import make_invitation_router
 from hkoji_server.routes.lists import make_list_endpoints
 from hkoji_server.routes.mail_invitations import make_mail_invitations_router
@@ -191,8 +191,8 @@ class Application:
                 **make_head_endpoints(heads),
             }
             self.plain = PlainRoutes(endpoints, self.router)
-            add_health_routes(self.api, Readiness(store, time))
             for router in (
+                make_health_router(Readiness(store, time)),
                 make_players_router(players, keys, store, parts.held_players),
                 make_games_router(
                     players,

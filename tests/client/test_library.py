@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -17,8 +16,9 @@ from hkoji.game.course import Stage
 from hkoji.game.position import Position
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.docs import DOCS
+from tests.support.home_shell import arrive
 from tests.support.memory_service import LocalPlayer, begin, registered
-from tests.support.service import HKOJI, serving
+from tests.support.service import serving
 
 PAGE = (DOCS / "library.md").read_text()
 
@@ -28,25 +28,23 @@ def test_the_program_on_the_page_plays_a_whole_game(tmp_path: Path) -> None:
     assert len(program.splitlines()) <= 25
     file = tmp_path / "play.py"
     file.write_text(program)
-    homes = [{**os.environ, "HKOJI_HOME": str(tmp_path / name)} for name in ("alice", "bob")]
-    with serving(tmp_path / "data") as service:
-        for name, home in zip(("alice", "bob"), homes, strict=True):
-            for words in (["init", name], ["register", "--server", service.url]):
-                subprocess.run([str(HKOJI), *words], env=home, check=True, capture_output=True, timeout=120)
-        host = subprocess.Popen([sys.executable, file], env=homes[0], stdout=subprocess.PIPE, text=True)
+    with serving(tmp_path / "data", forked=True) as service:
+        alice, bob = (arrive(service, tmp_path / name, name) for name in ("alice", "bob"))
+        host = subprocess.Popen([sys.executable, file], env=alice.environment, stdout=subprocess.PIPE, text=True)
         try:
             assert host.stdout is not None
             game = host.stdout.readline().strip()
             command = [sys.executable, str(file), game[:8]]
-            guest = subprocess.run(command, env=homes[1], check=True, capture_output=True, text=True, timeout=240)
+            guest = subprocess.run(
+                command, env=bob.environment, check=True, capture_output=True, text=True, timeout=240
+            )
             said, _ = host.communicate(timeout=60)
         finally:
             host.kill()
             host.wait()
         assert (said.strip(), guest.stdout.strip()) in {("won", "lost"), ("lost", "won"), ("shared", "shared")}
         assert re.search(r"^hand [A-G]{7}$", guest.stderr, re.MULTILINE)
-        audited = subprocess.run([HKOJI, "audit", game], env=homes[0], capture_output=True, text=True, check=False)
-        assert audited.returncode == 0, audited.stderr
+        alice.run("audit", game)
 
 
 def test_the_names_on_the_page_are_there() -> None:

@@ -18,7 +18,10 @@ from sqlalchemy import Connection, text
 
 from hkoji.game.clock import Outage
 from hkoji.game.way import Way
+from tests.support import compiled_statements
 from tests.support.loops import run
+
+compiled_statements.share()
 
 DATABASES: Final = Path(__file__).parents[1] / "data" / "databases"
 REFUSED: Final = (

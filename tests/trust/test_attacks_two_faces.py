@@ -8,26 +8,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from tests.support.adversary import attack
-from tests.support.service import HKOJI, serving
+from tests.support.forked import run_forked
+from tests.support.service import serving
 from tests.trust.forwarding import front
 from tests.trust.test_attacks import SERVICE
 
 
 class Shell:
-    """The command in one player's home."""
+    """The command in one player's home, in a process of its own."""
 
     def __init__(self, home: Path) -> None:
         self.environment = {**os.environ, "HKOJI_HOME": str(home), "NO_COLOR": "1"}
 
     def __call__(self, *words: str, code: int = 0, stdin: str = "") -> str:
-        done = subprocess.run(
-            [str(HKOJI), *words], env=self.environment, capture_output=True, text=True, input=stdin, check=False
-        )
+        done = run_forked(words, env=self.environment, stdin=stdin)
         assert done.returncode == code, (words, done)
         return done.stdout if code == 0 else done.stdout + done.stderr
 

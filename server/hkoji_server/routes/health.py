@@ -4,7 +4,7 @@ import asyncio
 from time import monotonic
 from typing import Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
@@ -46,19 +46,21 @@ class Readiness:
         return None
 
 
-def add_health_routes(app: FastAPI, ready: Readiness) -> None:
-    """Adds `/healthz` and `/readyz`."""
+def make_health_router(ready: Readiness) -> APIRouter:
+    """`/healthz` and `/readyz`."""
+    router = APIRouter(tags=["service"])
 
-    @app.get("/healthz", tags=["service"])
+    @router.get("/healthz")
     async def healthz() -> dict[str, str]:
         """Whether the process answers."""
         return {"status": "ok"}
 
-    @app.get("/readyz", tags=["service"], response_model=dict[str, str])
+    @router.get("/readyz", response_model=dict[str, str])
     async def readyz() -> dict[str, str]:
         """Whether the service takes moves: the database answers, has the right schema, and a write reaches the disk."""
         await ready.verify()
         return {"status": "ok"}
 
     for path, check in (("/healthz", healthz), ("/readyz", readyz)):  # load balancers and watchdogs may ask by HEAD
-        app.add_api_route(path, check, methods=["HEAD"], include_in_schema=False)
+        router.add_api_route(path, check, methods=["HEAD"], include_in_schema=False)
+    return router
