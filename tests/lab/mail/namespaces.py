@@ -52,14 +52,22 @@ def why_not() -> str | None:
         return "the mail laboratory needs Linux"
     if os.geteuid() != 0:
         return "the mail laboratory needs the rights of root, for its own namespaces"
-    missing = {package for name, package in PACKAGES.items() if not shutil.which(name, path=PATH)}
-    missing -= {package for name, package in PACKAGES.items() if name[0] == "/" and Path(name).exists()}
-    if missing:
-        return f"the mail laboratory needs Debian's packages {', '.join(sorted(missing))}"
+    if missing := missing_packages():
+        return f"the mail laboratory needs Debian's packages {', '.join(missing)}"
     tried = subprocess.run([*_UNSHARE, "true"], capture_output=True, text=True, check=False)
     if tried.returncode:
         return f"this machine allows no namespaces: {tried.stderr.strip()}"
     return None
+
+
+def missing_packages(root: Path = Path("/")) -> list[str]:
+    """Lists, sorted, the packages whose programs and files are not below `root`."""
+    path = os.pathsep.join(f"{root}{folder}" for folder in PATH.split(":"))
+    there = {
+        name: Path(f"{root}{name}").exists() if name.startswith("/") else shutil.which(name, path=path) is not None
+        for name in PACKAGES
+    }
+    return sorted({package for name, package in PACKAGES.items() if not there[name]})
 
 
 def run_inside(words: Sequence[str], module: str = "tests.lab.mail") -> int:
