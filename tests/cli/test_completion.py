@@ -225,7 +225,7 @@ def test_a_silent_service_holds_nobody_up(place: Place, tmp_path: Path) -> None:
 def installed(place: Place) -> Place:
     """The place, where completion is set up for all shells that are here."""
     for shell in SHELLS:
-        if programs.has(shell):
+        if programs.find(shell):
             done = subprocess.run(
                 [shell, "-c", "hkoji --install-completion; true"],
                 env=place.environment(),
@@ -298,7 +298,7 @@ def test_zsh_shows_opponent_and_state(installed: Place) -> None:
 
 
 def test_show_completion_prints_the_script_of_the_shell(place: Place) -> None:
-    for shell in filter(programs.has, SHELLS):
+    for shell in filter(programs.find, SHELLS):
         done = subprocess.run(
             [shell, "-c", "hkoji --show-completion; true"],
             env=place.environment(),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from hkoji.client import Home
 from hkoji.client.vault import Vault
 from hkoji.log.line import parse_log
+from tests.support import programs
 from tests.support.conditions import until
 from tests.support.home_shell import HomeShell, begin, open_and_join
 from tests.support.memory_service import MemoryService, play_on
@@ -229,9 +229,9 @@ POINTS = [
 """The calls at which `plans run` is killed. It makes fewer of some kinds: then it is not killed."""
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not here")
 def test_a_run_that_is_killed_anywhere_makes_one_move(running: Service, tmp_path: Path) -> None:
     """At its n-th call of a kind the process gets SIGKILL. The next run makes the move, unless it was made, once."""
+    strace = programs.needs("strace")
     alice, bob = homes(running, tmp_path, 2)
     killed = 0
     for call, number in POINTS:
@@ -241,7 +241,7 @@ def test_a_run_that_is_killed_anywhere_makes_one_move(running: Service, tmp_path
         alice.run("move", game, next(each for each in legal if each[0] == "3"))
         done = subprocess.run(
             [
-                *("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=SIGKILL:when={number}"),
+                *(strace, "-f", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=SIGKILL:when={number}"),
                 *(str(HKOJI), "plans", "run", "--delay", "0"),
             ],
             env=bob.environment,

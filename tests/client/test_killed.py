@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from hkoji.client import Client, Home, Position
 from hkoji.client.vault import Vault
 from hkoji.log.line import parse_log
+from tests.support import programs
 from tests.support.commands import current
 from tests.support.forked import run_forked
 from tests.support.service import HKOJI, Service, serving
@@ -44,7 +44,7 @@ def killed_hkoji(home: Path, *words: str, call: str, number: int) -> subprocess.
     """A command that is killed at its n-th call of a kind."""
     inject = f"inject={call}:signal=SIGKILL:when={number}"
     return subprocess.run(
-        ["strace", "-f", "-qq", "-o", "/dev/null", "-e", inject, str(HKOJI), *words],
+        [programs.needs("strace"), "-f", "-qq", "-o", "/dev/null", "-e", inject, str(HKOJI), *words],
         env={**os.environ, "HKOJI_HOME": str(home)},
         capture_output=True,
         text=True,
@@ -53,7 +53,6 @@ def killed_hkoji(home: Path, *words: str, call: str, number: int) -> subprocess.
     )
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not here")
 def test_a_move_that_is_killed_anywhere_is_made_once(service: Service, tmp_path: Path) -> None:
     homes = {name: tmp_path / name for name in ("alice", "bob")}
     for name, home in homes.items():

@@ -37,6 +37,7 @@ _SOURCES: Final = {
     "zsh": _Source(("zsh-static", "zsh-common"), "zsh-static", ("-fc", "autoload -Uz compinit && compinit -D")),
     "fish": _Source(("fish", "fish-common", "libpcre2-32-0"), "fish", ("-c", "complete -C 'ls '")),
     "mandoc": _Source(("mandoc",), "mandoc", ("-T", "lint", "-W", "error", os.devnull)),
+    "strace": _Source(("strace", "libunwind8"), "strace", ("-qq", "-o", os.devnull, "true")),
 }
 # Unlike with the machine's own settings nothing is written outside of the folder, no hooks run, what is installed does
 # not matter, and nobody waits for long.
@@ -104,7 +105,7 @@ def _make_start(name: str, inside: str, root: Path) -> Path:
     program = program.rename(program.with_name(name))  # Typer finds out by its name which shell calls
     variables = {
         "FPATH": [path for path in sorted((root / "usr/share/zsh/functions").rglob("*")) if path.is_dir()],
-        "LD_LIBRARY_PATH": [path.parent for path in (root / "usr/lib").glob("*/libpcre2-32.so.0")],
+        "LD_LIBRARY_PATH": sorted({path.parent for path in (root / "usr/lib").glob("*/*.so.*")}),
     }
     lines = ["#!/bin/sh", 'root="${0%/*}/.."']
     for variable, folders in variables.items():
@@ -164,12 +165,14 @@ def path() -> str:
     return ":".join(folders)
 
 
-def has(name: str) -> bool:
-    """Tells whether a program is here."""
-    return shutil.which(name, path=path()) is not None
+def find(name: str) -> str | None:
+    """Finds a program. Returns its place, or None if it is not here."""
+    return shutil.which(name, path=path())
 
 
-def needs(name: str) -> None:
-    """Skips the test if a program is not here."""
-    if not has(name):
+def needs(name: str) -> str:
+    """Returns the place of a program. Skips the test if it is not here."""
+    place = find(name)
+    if place is None:
         pytest.skip(f"{name} is not on the PATH" + " and could not be fetched" * (name in _SOURCES))
+    return place
