@@ -122,13 +122,17 @@ class PlayerAnswer(NamedTuple):
 
 
 class ViewAnswer(NamedTuple):
-    """A seat's view: the log's length and head, the signed view, the player's openings, and the log's new lines."""
+    """A seat's view: the log's length and head, the signed view, the player's openings, and the log's new lines.
+
+    `clock` is there if it was asked for, unless the head moved meanwhile or the service is older than such requests.
+    """
 
     seq: int
     head: str
     view: SignedEntry
     openings: tuple[Opening, ...]
     lines: tuple[Line, ...]
+    clock: ClockAnswer | None = None
 
 
 def problem(answer: HttpAnswer) -> errors.HkojiError:
@@ -292,6 +296,7 @@ def read_view_answer(answer: HttpAnswer) -> ViewAnswer:
             read_signed(value["view"], "view"),
             tuple(parse_opening(each) for each in value["openings"]),
             tuple(read_line(each) for each in value["lines"]),
+            _read_clock(value["clock"]) if "clock" in value and value["clock"]["head"] == value["head"] else None,
         )
 
 
@@ -304,21 +309,22 @@ def read_head(answer: HttpAnswer) -> SignedHead:
 def read_clock_answer(answer: HttpAnswer) -> ClockAnswer:
     """Reads what a service says about the entry that is due. Raises `ServiceError`."""
     with understood(answer):
-        value = answer.json()
-        gifts = tuple(
-            GivenTime(read_text(each["head"]), _read_seconds(each["seconds"]), decode_base64(each["sig"], "signature"))
-            for each in value["gifts"]
-        )
-        outages = tuple(
-            read_outage({name: each[name] for name in ("from", "until", "way")}) for each in value["outages"]
-        )
-        names = tuple(read_text(name) for name in value.get("annul", ()))
-        silent = tuple((read_text(name), read_text(since)) for name, since in value.get("silent", {}).items())
-        if not all(map(is_name, (*names, *(name for name, _ in silent)))):
-            raise ValueError("a name is not one of a player")
-        if not all(is_time(since) for _, since in silent):
-            raise ValueError("a time is none")
-        return ClockAnswer(gifts, outages, names, silent)
+        return _read_clock(answer.json())
+
+
+def _read_clock(value: Any) -> ClockAnswer:  # Any: JSON
+    gifts = tuple(
+        GivenTime(read_text(each["head"]), _read_seconds(each["seconds"]), decode_base64(each["sig"], "signature"))
+        for each in value["gifts"]
+    )
+    outages = tuple(read_outage({name: each[name] for name in ("from", "until", "way")}) for each in value["outages"])
+    names = tuple(read_text(name) for name in value.get("annul", ()))
+    silent = tuple((read_text(name), read_text(since)) for name, since in value.get("silent", {}).items())
+    if not all(map(is_name, (*names, *(name for name, _ in silent)))):
+        raise ValueError("a name is not one of a player")
+    if not all(is_time(since) for _, since in silent):
+        raise ValueError("a time is none")
+    return ClockAnswer(gifts, outages, names, silent)
 
 
 def _read_seconds(value: object) -> int:

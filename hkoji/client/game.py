@@ -117,8 +117,11 @@ class ClientGame:
 
     def current(self) -> Position:
         """Sends a waiting entry, fetches new lines, reveals the player's entropy if due, and returns the game."""
+        return self._current()
+
+    def _current(self, *, timed: bool = False) -> Position:
         self._deliver_waiting()
-        return self._settle()
+        return self._settle(timed=timed)
 
     def unsettled(self) -> Position:
         """Returns the game like `current`, but sends nothing that is due: what is said about the last entry counts."""
@@ -133,14 +136,14 @@ class ClientGame:
 
     def look(self) -> tuple[Position, GameTime]:
         """Returns the game as it stands now, and its time: see `current` and `TimeKeeper.current`."""
-        self.current()
+        self._current(timed=True)
         time = self.time.current()
         return self.record.require().position, time
 
-    def _settle(self) -> Position:
+    def _settle(self, *, timed: bool = False) -> Position:
         """Fetches new lines, and sends what needs no decision of the player: a new key, a `delegate`, entropy."""
         try:
-            return self._settled()
+            return self._settled(timed=timed)
         except ConflictError as error:  # another home of the player has been faster
             return self.moved_on(self.record.require().position.course.head, error)
 
@@ -155,8 +158,8 @@ class ClientGame:
             ) from error
         return position
 
-    def _settled(self) -> Position:
-        known = self.record.refresh()
+    def _settled(self, *, timed: bool) -> Position:
+        known = self.record.refresh(timed=timed)
         if self._seat_key.bring(known):
             known = self._fresh()
         if self._delegation.bring(known):

@@ -307,9 +307,9 @@ class Service:
 
     # --- views ----------------------------------------------------------------------------------------------------
 
-    def view(self, game: str, after: int) -> ViewAnswer:
-        """Returns the player's view, with the log's lines after an entry."""
-        path = f"/v1/games/{game}/view?after={after}"
+    def view(self, game: str, after: int, *, timed: bool = False) -> ViewAnswer:
+        """Returns the player's view, with the log's lines after an entry; if `timed`, also what `clock` returns."""
+        path = f"/v1/games/{game}/view?after={after}{'&clock=true' if timed else ''}"
         answer = self.requests.with_login(
             lambda token: self.requests.send("GET", path, token=token, game=game, most=LONGEST_VIEW)
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from hkoji.client.answers import ViewAnswer
+from hkoji.client.answers import ClockAnswer, ViewAnswer
 from hkoji.client.head_checks import verify_heads
 from hkoji.client.identity import Identity
 from hkoji.client.kept_evidence import Refusals
@@ -54,17 +54,23 @@ class VerifiedLog:
         self.refusals: Final = Refusals(vault, service.pins)
         self._say = say
         self._memory: KnownGame | None = None
+        self._clock: tuple[str, ClockAnswer] | None = None
+        """What came with the last view about the entry that is due, and the head that it is about."""
 
     # --- what is new ----------------------------------------------------------------------------------------------
 
-    def refresh(self, taken: tuple[Line, ...] = ()) -> KnownGame:
-        """Fetches, verifies and keeps new lines and views. `taken` are lines that the service has just confirmed."""
+    def refresh(self, taken: tuple[Line, ...] = (), *, timed: bool = False) -> KnownGame:
+        """Fetches, verifies and keeps new lines and views. `taken` are lines that the service has just confirmed.
+
+        If `timed`, a view brings for `take_clock` what the service knows beside the log.
+        """
+        self._clock = None
         known = self.known()
         kept = known.lines if known else ()
         shown: ViewAnswer | None = None
         if known is not None and (known.seat is not None or self.lacks_cards(known)):
             try:
-                shown = self.service.view(self.vault.game, known.lines[-1].entry.seq)
+                shown = self.service.view(self.vault.game, known.lines[-1].entry.seq, timed=timed)
                 new = shown.lines
             except TooLargeError:  # after a long absence the new lines alone can be too much for a view
                 new, shown = self._lines_and_view(self._public_lines(kept), known.lines[-1].entry.seq)
@@ -84,9 +90,16 @@ class VerifiedLog:
                 raise
         # Only the keys of the game may have shown that a seat in it is the player's.
         if self.lacks_cards(found):
-            return self.refresh()
+            return self.refresh(timed=timed)
+        if shown is not None and shown.clock is not None:
+            self._clock = shown.head, shown.clock
         self.vault.confirm()
         return found
+
+    def take_clock(self) -> ClockAnswer | None:
+        """Returns once what the last `refresh` has brought about the entry that is due now; None if it is not known."""
+        said, self._clock = self._clock, None
+        return said[1] if said is not None and said[0] == self.require().position.course.head else None
 
     def _head_now(self) -> SignedHead | None:
         """Returns a signed head of the game as it stands; None if the service gives none."""

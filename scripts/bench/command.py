@@ -155,7 +155,7 @@ def _shows(folder: Path, service: Service, batch: Batch, game: str) -> None:
     """`show` of a game without news, against the request for the view that it sends."""
     (shown, _) = batch.ask(f"show {game}", f"show {game}")
     (token,) = json.loads((folder / "alice" / "tokens.json").read_text()).values()
-    path, given = f"/v1/games/{game}/view?after={shown['seq']}", request_headers(token)
+    path, given = f"/v1/games/{game}/view?after={shown['seq']}&clock=true", request_headers(token)
     connection = http.client.HTTPConnection("127.0.0.1", service.port)
 
     def bare() -> None:

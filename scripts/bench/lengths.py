@@ -10,7 +10,8 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from hkoji_server.routes.game_log import log_answer, view_answer
+from hkoji_server.routes.answer_json import view_bytes, view_with
+from hkoji_server.routes.game_log import log_answer
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import summarise
 from hkoji_server.service.game_views import GameViews
@@ -56,6 +57,11 @@ async def _log(views: GameViews, game: str, after: int) -> None:
     log_answer(head, "".join(f"{format_stored(each)}\n" for each in lines), None)
 
 
+async def _view(views: GameViews, game: str, player: str, after: int) -> None:
+    body, lines = await views.view(game, player, after, view_bytes)
+    view_with(body, lines, None, "")
+
+
 async def _measure(folder: Path) -> None:
     store = SqliteStore(folder / "hkoji.sqlite3")
     found: dict[str, dict[int, list[float]]] = {}
@@ -73,10 +79,10 @@ async def _measure(folder: Path) -> None:
             timings = {
                 "whole log": await _time(_log(views, game, -1)),
                 "log, the last entry": await _time(_log(views, game, last)),
-                "own view, first look at the game": await _time(view_answer(views, game, names[0], last)),
-                "own view, game seen before": await _time(view_answer(views, game, names[1], last)),
-                "own view again": await _time(view_answer(views, game, names[0], last)),
-                "own view with the whole log": await _time(view_answer(views, game, names[0], -1)),
+                "own view, first look at the game": await _time(_view(views, game, names[0], last)),
+                "own view, game seen before": await _time(_view(views, game, names[1], last)),
+                "own view again": await _time(_view(views, game, names[0], last)),
+                "own view with the whole log": await _time(_view(views, game, names[0], -1)),
                 "a move": await _moves(games, held, table),
             }
             for what, took in timings.items():

@@ -186,7 +186,9 @@ class Application:
                 of_address=cap_of_address(settings.max_address_waiting, settings.max_waiting),
             )
             endpoints = {
-                **make_log_endpoints(players, games, views, hub, store),
+                **make_log_endpoints(
+                    players, games, views, parts.statements, hub, store, sources, slack=settings.slack
+                ),
                 **make_list_endpoints(players, store, sources, settings.slack),
                 **make_head_endpoints(heads),
             }

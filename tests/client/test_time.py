@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,6 +107,52 @@ def test_a_game_without_a_clock_asks_for_no_head(world: TimedWorld, alice: Timed
     assert not [each for each in world.asked if "/head" in each]
 
 
+# --- view and clock in one answer -------------------------------------------------------------------------------------
+
+
+def tampered_views(change: Callable[[Any], object]) -> Callable[[str, HttpAnswer], HttpAnswer]:  # Any: JSON
+    """Changes views that come with a clock."""
+
+    def tamper(path: str, answer: HttpAnswer) -> HttpAnswer:
+        if not path.endswith("&clock=true"):
+            return answer
+        value = answer.json()
+        change(value)
+        return answer._replace(body=json.dumps(value).encode())
+
+    return tamper
+
+
+def test_position_and_time_are_one_request(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    give(bob, game, DAY)
+    seq = alice.position(game).course.seq
+    world.asked.clear()
+    assert [gift.seconds for gift in look(alice, game).gifts] == [DAY]
+    assert world.asked == [f"GET /v1/games/{game}/view?after={seq}&clock=true"]
+    world.asked.clear()
+    assert alice("show", game[:8]).code == 0
+    assert len(world.asked) == 1
+    world.asked.clear()
+    look(bob, game)  # time runs for the opponent, so a signed head is fetched too
+    assert [each.rpartition("/")[2] for each in world.asked] == [f"view?after={seq}&clock=true", "head"]
+
+
+@pytest.mark.parametrize(
+    "change", [lambda said: said.pop("clock"), lambda said: said["clock"].update(head="0" * 64)], ids=["none", "other"]
+)
+def test_a_clock_that_does_not_come_with_the_view_is_asked_for(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, change: Callable[[Any], object]
+) -> None:
+    """An older service sends none. If an entry comes between the service's two reads, the clock is that of its head."""
+    game = timed_game(alice, bob)
+    give(bob, game, DAY)
+    world.tamper = tampered_views(change)
+    world.asked.clear()
+    assert [gift.seconds for gift in look(alice, game).gifts] == [DAY]
+    assert [each.rpartition("/")[2].partition("?")[0] for each in world.asked] == ["view", "clock"]
+
+
 # --- gifts ------------------------------------------------------------------------------------------------------------
 
 
@@ -151,14 +199,10 @@ def test_a_gift_that_the_giver_has_not_signed_is_not_counted(
     game = timed_game(alice, bob)
     give(bob, game, DAY)
 
-    def tamper(path: str, answer: HttpAnswer) -> HttpAnswer:
-        if not path.endswith("/clock"):
-            return answer
-        value = answer.json()
-        value["gifts"][0]["seconds"] = 9 * DAY
-        return answer._replace(body=json.dumps(value).encode())
+    def tamper(said: Any) -> None:  # Any: JSON
+        said["clock"]["gifts"][0]["seconds"] = 9 * DAY
 
-    world.tamper = tamper
+    world.tamper = tampered_views(tamper)
     seen = look(alice, game)
     assert (seen.gifts, seen.reading.deadline) == ((), "2026-12-07T12:00:00Z")
     assert any("gift that does not hold" in said for said in alice.said)

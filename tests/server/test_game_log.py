@@ -111,6 +111,7 @@ QUERIES = (
         "?&&after=x&",
     ),
     *("?AFTER=x", "?wait=0", "?wait=-1", "?wait=x", "?wait=", "?after=x&wait=x", "?wait=x&after=1", "?x=1"),
+    *("?clock=true", "?clock=1", "?clock=x", "?clock=", "?clock", "?after=x&clock=x", "?clock=x&after=x"),
     f"?after={'9' * 5000}",
 )
 LISTS = (
@@ -258,6 +259,14 @@ def test_a_view_is_made_once_for_each_head_and_seat(room: Tables) -> None:
             for query in PLAIN:
                 assert room.view(player, query=query).status == 200
     assert len(made) <= 2
+
+
+@pytest.mark.parametrize("query", PLAIN)
+def test_a_view_has_the_clock_only_on_request(room: Tables, query: str) -> None:
+    shown = room.view(room.alice, query=query).json
+    assert "clock" not in shown
+    shown["clock"] = room.one.ask("GET", f"/v1/games/{room.game}/clock").json
+    assert room.view(room.alice, query=f"{query}{'&' if query else '?'}clock=true").json == shown
 
 
 def test_nothing_stale_is_shown_whoever_has_moved(tmp_path: Path) -> None:

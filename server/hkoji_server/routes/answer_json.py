@@ -8,7 +8,7 @@ from typing import Any
 
 from hkoji.game.held_keys import Gateway
 from hkoji.log.canonical import encode_base64
-from hkoji.log.line import Line, format_line, format_signed
+from hkoji.log.line import Line, StoredLine, format_line, format_signed, format_stored
 from hkoji_server.service.game_statements import ClockReport, Stated
 from hkoji_server.service.view_cache import OwnView
 from hkoji_server.store.contract import FinishedGame, GameSummary
@@ -43,6 +43,20 @@ def view_bytes(own: OwnView) -> bytes:
         "lines": [],
     }
     return json_bytes(shown)
+
+
+def view_with(body: bytes, lines: Iterable[StoredLine], clock: ClockReport | None, late: str) -> bytes:
+    """Returns what `view_bytes` has made with these lines, and with the `clock` if there is one.
+
+    A game with a deadline before `late` is overdue.
+    """
+    added = ",".join(map(format_stored, lines))
+    if not added and clock is None:
+        return body
+    start = body[: body.rindex(b"]}")]  # up to the end of the empty list `lines`, the last member
+    if clock is None:
+        return b"".join((start, added.encode("ascii"), b"]}"))
+    return b"".join((start, added.encode("ascii"), b'],"clock":', json_bytes(clock_json(clock, late)), b"}"))
 
 
 def submitted_bytes(lines: tuple[Line, ...]) -> bytes:

@@ -15,6 +15,8 @@ from hkoji_server.routes.event_streams import LongPoll
 from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_header, read_login, read_query
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.routes.problems import problem
+from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
@@ -31,21 +33,32 @@ ENTRIES_PATH: Final = "/v1/games/{game}/entries"
 
 _GAME: Final = Parameter[str]("path", "game", models.GameId, "")
 _AFTER: Final = Parameter("query", "after", models.After, -1)
+_CLOCK: Final = Parameter("query", "clock", models.WithClock, False)
 _WAIT: Final = Parameter("query", "wait", models.Wait, 0)
 
 
 class ViewEndpoint(PlainEndpoint):
-    """The game as the caller sees it: own cards, signed, and the log's new lines."""
+    """The game as the caller sees it: own cards, signed, the log's new lines, and on request what the clocks show."""
 
-    def __init__(self, players: Players, views: GameViews) -> None:
+    def __init__(
+        self, players: Players, views: GameViews, statements: GameStatements, sources: ClockAndEntropy, slack: int
+    ) -> None:
         self._players = players
         self._views = views
+        self._statements = statements
+        self._sources = sources
+        self._slack = slack
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the view with the lines after entry number `after`."""
         player = await read_login(self._players, scope)
-        game, after = _GAME.read(scope["path_params"]), _AFTER.read(read_query(scope))
-        return await view_answer(self._views, game, player, after)
+        query = read_query(scope)
+        game, after, timed = _GAME.read(scope["path_params"]), _AFTER.read(query), _CLOCK.read(query)
+        body, lines = await self._views.view(game, player, after, answer_json.view_bytes)
+        # If an entry comes between the two reads, the clock names a later head than the view.
+        clock = await self._statements.clock(game) if timed else None
+        shown = answer_json.view_with(body, lines, clock, self._sources.at(-self._slack))
+        return Response(shown, media_type="application/json", headers=NO_STORE)
 
 
 class LogEndpoint(PlainEndpoint):
@@ -91,24 +104,22 @@ class EntriesEndpoint(PlainEndpoint):
 
 
 def make_log_endpoints(
-    players: Players, games: Games, views: GameViews, hub: WaitingHub, store: Store
+    players: Players,
+    games: Games,
+    views: GameViews,
+    statements: GameStatements,
+    hub: WaitingHub,
+    store: Store,
+    sources: ClockAndEntropy,
+    *,
+    slack: int,
 ) -> dict[str, ASGIApp]:
     """Returns the endpoints over these use cases, by their paths."""
     return {
-        VIEW_PATH: ViewEndpoint(players, views),
+        VIEW_PATH: ViewEndpoint(players, views, statements, sources, slack),
         LOG_PATH: LogEndpoint(views, hub),
         ENTRIES_PATH: EntriesEndpoint(games, store),
     }
-
-
-async def view_answer(views: GameViews, game: str, player: str, after: int) -> Response:
-    """Returns the answer with the game as `player` sees it, and the lines after entry number `after`."""
-    body, lines = await views.view(game, player, after, answer_json.view_bytes)
-    if lines:
-        end = body.rindex(b"]}")  # the end of the empty list `lines`, the last member
-        added = ",".join(map(format_stored, lines)).encode("ascii")
-        body = b"".join((body[:end], added, body[end:]))
-    return Response(body, media_type="application/json", headers=NO_STORE)
 
 
 def log_answer(head: str, text: str, known: str | None) -> Response:

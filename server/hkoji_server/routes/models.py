@@ -16,6 +16,7 @@ GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ec
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
 Status = Literal["open", "playing", "finished", "cancelled"]
 After = Annotated[int, Query(ge=-1, le=2**31, description="Only entries after the one with this number")]
+WithClock = Annotated[bool, Query(description="Whether `clock` is in the answer")]
 Wait = Annotated[int, Query(ge=0, description="Wait for a new entry for this many seconds, at most 60")]
 
 
@@ -369,3 +370,6 @@ class ViewModel(_Model):
     view: Signed
     openings: list[OpeningModel]
     lines: list[LineModel]
+    clock: ClockModel | None = Field(
+        default=None, description="What the clocks show; left out unless the request asks for it"
+    )

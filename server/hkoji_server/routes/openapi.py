@@ -158,7 +158,12 @@ def plain_routes() -> APIRouter:
         """The last entry of a game, by the service's signature in namespace `hkoji.head.v1`."""
 
     @router.get(VIEW_PATH, response_model=models.ViewModel, responses=problem_responses(400, 401, 403, 404))
-    async def view(game: models.GameId, _: Annotated[Any, Depends(BEARER)], after: models.After = -1) -> None:
+    async def view(
+        game: models.GameId,
+        _: Annotated[Any, Depends(BEARER)],
+        after: models.After = -1,
+        clock: models.WithClock = False,
+    ) -> None:
         """The game as the caller sees it: own cards, signed, and the log's new lines."""
 
     return router

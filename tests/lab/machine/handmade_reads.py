@@ -28,7 +28,8 @@ def ask(world: World, game: NaiveGame, what: int, choice: int) -> None:
         case 1:
             world.ask("GET", f"/v1/games/{game.game}/log?after={after}", token=token)
         case 2 | 3:
-            world.ask("GET", f"/v1/games/{game.game}/view?after={after}", token=token)
+            timed = "&clock=true" if choice % 2 else ""
+            world.ask("GET", f"/v1/games/{game.game}/view?after={after}{timed}", token=token)
         case 4:
             world.ask("GET", f"/v1/me/games?limit={1 + choice % 3}{status}", token=token)
         case 5:
