@@ -35,6 +35,8 @@ def _commands(made: Board) -> Iterator[Choice]:
     if position.studied:
         return
     if position.over:
+        if not made.dealt:
+            return
         yield Choice(_("look back"), f"hkoji replay {game}", _("the whole game in notation"))
         yield Choice(_("check it"), f"hkoji audit {game}", _("every signature, card and move"))
         yield Choice(_("keep it"), f"hkoji export {game}", _("for anyone to check"))

@@ -66,6 +66,11 @@ def check_standard_input(sources: list[str], *, taken: bool) -> None:
         )
 
 
+def can_ask(out: CommandOutput) -> bool:
+    """Returns whether somebody at a terminal can be asked. In a batch nobody can."""
+    return not out.keep and sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def confirm(out: CommandOutput, question: str, refused: str, *, yes: bool, unasked: UsageError | None = None) -> None:
     """Asks before a step that cannot be taken back, unless `yes`. Raises `CancelledError` with `refused` for a no.
 
@@ -73,7 +78,7 @@ def confirm(out: CommandOutput, question: str, refused: str, *, yes: bool, unask
     """
     if yes:
         return
-    if out.keep or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not can_ask(out):
         raise unasked or unconfirmed()
     sys.stderr.write(f"{question} {_('[y/N]')} ")
     sys.stderr.flush()
@@ -98,7 +103,7 @@ def with_origin(out: CommandOutput, origin: str | None, call: Callable[[str | No
     try:
         return call(origin)
     except OtherOriginError as error:
-        if origin is not None or out.keep or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if origin is not None or not can_ask(out):
             raise
         sys.stderr.write(
             _(

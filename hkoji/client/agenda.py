@@ -85,8 +85,8 @@ class Agenda:
     def known(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
         """Returns summaries of the player's games, with the clocks as they are known here.
 
-        Of the player's invitations that ended before anybody joined it also says how, under `lapse`. The service is
-        asked only about those of which this home does not have the end yet.
+        Of games that ended before anybody joined it also says how, under `lapse`, if they are kept here. The service
+        is asked only about those of which this home does not have the end yet.
         """
         return [{**with_clock(each, self._known(each)), **self._lapse(each)} for each in summaries]
 
@@ -131,10 +131,10 @@ class Agenda:
             return found
 
     def _lapse(self, summary: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
-        """Returns how an invitation has ended, as a field of its summary; nothing if it is not kept here."""
+        """Returns how a game ended that nobody joined, as a field of its summary; nothing if it is not kept here."""
         game = summary["game"]
-        sent = summary["status"] == "cancelled" and summary["invite"] is not None and summary["guest"] is None
-        if not sent or not (self._client.home.game_folder(game) / "log.jsonl").exists():
+        unplayed = summary["status"] == "cancelled" and summary["guest"] is None
+        if not unplayed or not (self._client.home.game_folder(game) / "log.jsonl").exists():
             return {}
         try:
             kept = self._client.kept_game(game)

@@ -74,11 +74,13 @@ class KeptGame(NamedTuple):
 
     @property
     def lapse(self) -> dict[str, Any]:  # Any: JSON
-        """Why the game ended before anybody joined it, as a field of its summary; nothing for any other game."""
-        if not self.position.over:
+        """Why the game ended before anybody joined it, as a field of its summary; nothing for any other game.
+
+        It is None if the host has cancelled the game.
+        """
+        if not self.position.over or self.position.course.setup.names[1] is not None:
             return {}
-        lapse = lapse_json(closing_body(step.body for step in self.position.replay.steps))
-        return {} if lapse is None else {"lapse": lapse}
+        return {"lapse": lapse_json(closing_body(step.body for step in self.position.replay.steps))}
 
     def concerns(self, name: str) -> bool:
         """Whether the player with that name plays in the game or is invited to it."""

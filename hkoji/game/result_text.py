@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from hkoji.game.clock import Effect
 from hkoji.game.course import Course, EntryBody
-from hkoji.game.entry_kinds import Annul, End, Lapse
+from hkoji.game.entry_kinds import Annul, Cancel, End, Lapse
 from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
 from hkoji.messages.text import Text, tell
 from hkoji.rules.events import CLOSING_REASONS, Outcome
@@ -69,6 +69,27 @@ def lapse_text(reason: str, why: str | None) -> Text:
     if reason == LapseReason.EXPIRED:
         return tell("expired")
     return tell("declined") if why is None else tell("declined: {why}", why=WHY_DECLINED[why])
+
+
+def unplayed_text(course: Course, closed: EntryBody | None, me: str | None = None) -> Text | None:
+    """Returns as a sentence why a game has ended that nobody has joined; None for any other game.
+
+    `closed` is the entry that has ended it, `me` the name of the reader, if that is a player.
+    """
+    host, invited = course.setup.names[0], course.setup.invited
+    if isinstance(closed, Cancel):
+        if host == me:
+            return tell("You cancelled the game before anybody joined.")
+        return tell("{name} cancelled the game before anybody joined.", name=host)
+    if not isinstance(closed, Lapse):
+        return None
+    if closed.reason == LapseReason.EXPIRED:
+        return tell("The offer expired before anybody joined.")
+    if invited == me:
+        return tell("You declined the invitation.")
+    if closed.why is None:
+        return tell("{name} declined the invitation.", name=invited)
+    return tell("{name} declined the invitation ({why}).", name=invited, why=WHY_DECLINED[closed.why])
 
 
 def lapse_json(closed: EntryBody | None) -> dict[str, str | None] | None:

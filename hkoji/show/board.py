@@ -14,7 +14,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from hkoji.game.course import Course, Stage
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
-from hkoji.game.result_text import closing_body, result_text
+from hkoji.game.result_text import closing_body, result_text, unplayed_text
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import Text, tell
 from hkoji.rules.events import DECISIONS, Close, Event, Reveal, Seat
@@ -76,6 +76,11 @@ class Board(ABC):
         self.notes: Final = look.notes
         self.me: Final[Seat] = position.seat if position.seat is not None else 0
         self.you: Final = position.seat is not None and not position.studied
+
+    @property
+    def dealt(self) -> bool:
+        """Whether there is a table to look at: not of a game that has ended before its first round."""
+        return not self.course.finished or self.course.state.round > 0
 
     def text(self, choices: Iterable[Choice]) -> str:
         """Returns the board, or sentences if the look is plain; `choices` stand at its end."""
@@ -179,9 +184,12 @@ class Board(ABC):
         if course.finished:
             outcome = course.outcome
             assert outcome is not None
+            closed = closing_body(step.body for step in self.position.replay.steps)
+            unplayed = unplayed_text(course, closed, course.setup.names[self.me] if self.you else None)
+            if unplayed is not None:
+                return self.say(unplayed)
             winner, reasons = outcome.winner, course.setup.ruleset.reasons
             if winner is None:
-                closed = closing_body(step.body for step in self.position.replay.steps)
                 result = result_text(outcome, reasons, None, closed=closed)
             else:
                 result = result_text(outcome, reasons, self.name(winner), you=self.is_me(winner))
@@ -264,8 +272,9 @@ class Board(ABC):
 
     def _lines(self, choices: Iterable[Choice]) -> Iterator[str]:
         yield from (self.paint(line, "bold") for line in self.title())
-        yield ""
-        yield from self.table()
+        if self.dealt:
+            yield ""
+            yield from self.table()
         news = [part for line in self.news() for part in wrap(line, WIDTH - SIDE, subsequent_indent="  ")]
         if news:
             yield ""
@@ -288,7 +297,8 @@ class Board(ABC):
 
     def _sentences(self, choices: Iterable[Choice]) -> Iterator[str]:
         yield f"{self.game} {self.course.setup.game[:8]}, {self.players()}, {self.where()}."
-        yield from self.sentences()
+        if self.dealt:
+            yield from self.sentences()
         for line in self.news():
             yield self.say(tell("Lately: {news}.", news=" ".join(line.split())))
         yield self.turn()

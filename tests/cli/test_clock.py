@@ -338,7 +338,7 @@ def test_a_lost_game_and_an_expired_one_in_words(world: TimedWorld, alice: Timed
     assert "alice lost on time" in bob("show", lost).out
     assert "won on time" in bob("games").out
     assert "alice has lost on time" in bob("watch", lost, "--after", "3").out
-    assert "no winner, expired" in alice("show", open_).out
+    assert "The offer expired before anybody joined." in alice("show", open_).out
     assert "the offer has expired: nobody has joined" in alice("watch", open_, "--after", "0").out
 
 

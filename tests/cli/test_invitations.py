@@ -34,13 +34,17 @@ def test_the_host_sees_why_an_invitation_was_declined(homes: Homes) -> None:
     assert (declined.code, declined.json["status"]) == (0, "cancelled")
     why = {"reason": "declined", "why": "later"}
     assert declined.json["lapse"] == why
+    for text in (homes("bob", "show", game).out, homes("alice", "show", game).out):
+        assert "bob declined the invitation (later)." in text
+        assert "hkoji replay" not in text
+        assert "charm" not in text
+    assert homes("alice", "games", "--status", "cancelled").out.rstrip().endswith("declined: later")
     assert homes("bob", "decline", game, "--why", "bot", "--json").json["lapse"] == why
     (listed,) = homes("alice", "games", "--status", "finished", "--json").json
     assert (listed["result"], listed["lapse"]) == ({"reason": "cancel", "winner": None}, why)
     assert homes("alice", "games", "--offline", "--json").json[0]["lapse"] == why
     assert "declined: later" in homes("alice", "games").out
     assert "rifiutata: più tardi" in homes("alice", "--lang", "it", "games").out
-    assert "no winner, declined: later" in homes("alice", "show", game).out
     watched = homes("alice", "watch", game, "--after", "1").out.splitlines()
     assert watched[0].endswith("the invitation has been declined: later")
     assert watched[1].endswith("no winner, declined: later")

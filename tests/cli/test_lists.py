@@ -148,8 +148,8 @@ def test_a_cancelled_game_is_over_and_called_so(alice: Shell) -> None:
     for status in ("open", "playing"):
         assert alice("games", "--status", status, "--json").json == []
     head, line = alice("games").out.splitlines()
-    assert "result" not in head
-    assert "cancelled" in line.split()
+    assert head.endswith("  result")
+    assert line.endswith("  cancelled by you")
     assert "annullata" in alice("games", "--lang", "it").out
     assert "statuses: open, playing, finished, cancelled" in alice("games", "--status", "lost").err
 
@@ -194,6 +194,74 @@ def test_a_result_that_does_not_fit_is_not_listed(service: MemoryService, alice:
     done = alice("games")
     assert (done.code, done.out) == (1, "")
     assert "is not understood" in done.err
+
+
+def test_a_cancelled_game_says_why_instead_of_an_empty_board(alice: Shell, bob: Shell) -> None:
+    game = alice("new", "--invite", "bob").out.strip()
+    assert bob("show", game).code == 0  # so that it is kept there too
+    ended = alice("cancel", game).out
+    for text in (ended, *(alice("show", game, *more).out for more in ((), ("--plain",), ("--offline",)))):
+        assert "You cancelled the game before anybody joined." in text
+        for absent in ("geisha", "deck", "charm", "hkoji replay", "hkoji audit", "hkoji export"):
+            assert absent not in text
+    assert "alice cancelled the game before anybody joined." in bob("show", game).out
+    assert "Hai annullato la partita" in alice("show", game, "--lang", "it").out
+
+
+def test_a_game_called_off_later_keeps_its_board(service: MemoryService, alice: Shell) -> None:
+    table = ended(SHORT, Outcome("resign", 0))
+    add(service, table)
+    shown = alice("show", table.game).out
+    assert "hkoji replay" in shown
+    assert "charm" in shown
+
+
+# --- what is offered --------------------------------------------------------------------------------------------------
+
+
+def test_open_games_and_their_boards_say_clock_and_rated(
+    alice: Shell, bob: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed = alice("new", "--clock", "30d/60d").out.strip()
+    quick = alice("new", "--clock", "1h", "--unrated", "--invite", "bob").out.strip()
+    free = alice("new", "--clock", "none").out.strip()
+    for width in (None, 80, 200):
+        monkeypatch.setattr(terminal, "width", lambda width=width: width)
+        head, *lines = bob("games", "--open").out.splitlines()
+        rows = {line[:8]: line for line in lines}
+        for game, who, clock, rated in (
+            (timed, "anyone", "30d/60d", "yes"),
+            (quick, "you", "1h", "no"),
+            (free, "anyone", "none", "no"),
+        ):
+            cells = [rows[game[:8]][head.index(name) :].split()[0] for name in ("for", "clock", "rated")]
+            assert cells == [who, clock, rated]
+        assert width is None or max(map(len, (head, *lines))) <= width
+    monkeypatch.undo()
+    assert "per la classifica" in bob("games", "--open", "--lang", "it").out
+    for shell in (alice, bob):
+        shown = shell("show", timed).out
+        assert "Clock: 30d/60d. Each player has 30d for each turn" in shown
+        assert "The game is rated." in shown
+        assert "The game is not rated." in shell("show", quick).out
+    assert bob("join", timed).code == 0
+    assert "The game is rated." not in bob("show", timed).out
+
+
+def test_joining_at_a_terminal_shows_the_terms_and_asks(service: MemoryService, alice: Shell, bob: Shell) -> None:
+    game = alice("new", "--clock", "2d").out.strip()
+    refused = bob("join", game, stdin="n\n", terminal=True)
+    assert refused.code == 3
+    assert refused.err.index("Clock: 2d.") < refused.err.index("The game is rated.") < refused.err.index("Join this")
+    assert "not joined" in refused.err
+    assert service.games[game].refereed.course.joinable
+    agreed = bob("join", game, stdin="y\n", terminal=True)
+    assert agreed.code == 0
+    assert not service.games[game].refereed.course.joinable
+    other, third = alice("new").out.strip(), alice("new").out.strip()
+    assert "Join this game?" not in bob("join", other, "--yes", terminal=True).err
+    assert "Join this game?" not in bob("join", third).err
+    assert not any(service.games[each].refereed.course.joinable for each in (other, third))
 
 
 # --- invitations ------------------------------------------------------------------------------------------------------

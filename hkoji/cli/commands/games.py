@@ -140,8 +140,8 @@ def join(
 ) -> None:
     """Join an open game.
 
-    Prints the rules and the clock before it joins. Give a link in quotes, or the whole line that you were sent. If
-    necessary, you are registered at the service of the link.
+    Prints the rules and the clock, and in a terminal asks before it joins. Give a link in quotes, or the whole line
+    that you were sent. If necessary, you are registered at the service of the link.
     """
     from hkoji.cli.games.new import join, read_join_terms
 

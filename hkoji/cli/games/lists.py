@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.cli.games.offline import ask_or_keep
-from hkoji.cli.games.time_text import local_time, reserve_text, short_time, until_text
+from hkoji.cli.games.time_text import clock_words, local_time, reserve_text, short_time, until_text
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import UsageError
@@ -31,6 +31,9 @@ _COLUMNS: Final = {
     "guest": tell("guest"),
     "round": tell("round"),
     "to move": tell("to move"),
+    "for": tell("for"),
+    "clock": tell("clock"),
+    "rated": tell("rated"),
     "left": tell("time left"),
     "until": tell("until"),
     "reserve": tell("reserve"),
@@ -42,8 +45,11 @@ _COLUMNS: Final = {
 _MINUTES: Final = len("2026-11-20 12:00")
 _OPTIONAL: Final = ("left", "until", "reserve", "call off", "by mail", "result")
 """Columns that are shown only if a game has something there."""
+_ONLY_OF_OFFERS: Final = ("for", "clock", "rated")
 _LESS_NEEDED: Final = ("updated", "round", "reserve", "until")
 """Columns that a list with times does without, one after the other, where there is no room."""
+_OF_OFFERS: Final = ("game", "ruleset", "host", "for", "clock", "rated", "until")
+"""The columns of a list of offers: what somebody who joins agrees to."""
 
 
 CLOCKS: Final = ("none", "fast", "days", "slow")
@@ -72,7 +78,13 @@ def joinable(client: Client, out: CommandOutput, wanted: OpenGames, *, offline: 
             )
     found = client.joinable(**wanted._asdict())
     none = tell("No game can be joined. Open one with: hkoji new")
-    _listing(client, out, found, none if wanted == OpenGames() else tell("No such game can be joined."))
+    empty = none if wanted == OpenGames() else tell("No such game can be joined.")
+    out.result(found, lambda: _offers(client, out, found) if found else translate(empty))
+
+
+def _offers(client: Client, out: CommandOutput, games: Sequence[dict[str, Any]]) -> str:  # Any: JSON
+    """Returns open games, of which there are some, as `listing` does, with what each player would agree to."""
+    return _fitting([_row(each, client) for each in games], _OF_OFFERS, out)
 
 
 def refuse_filters(wanted: OpenGames) -> None:
@@ -157,7 +169,12 @@ def listing(client: Client, out: CommandOutput, games: Sequence[dict[str, Any]],
     hidden = {name for name in _OPTIONAL if not any(row[name] for row in rows)}
     if waiting:
         hidden |= {"to move"} | ({"status"} if all(each["status"] == "playing" for each in games) else set())
-    shown = [name for name in _COLUMNS if name not in hidden]
+    return _fitting(rows, [name for name in _COLUMNS if name not in hidden and name not in _ONLY_OF_OFFERS], out)
+
+
+def _fitting(rows: list[dict[str, str]], whole: Sequence[str], out: CommandOutput) -> str:
+    """Returns rows as a table with these columns; where there is no room without some, and then in paragraphs."""
+    shown = list(whole)
     room = out.style.width
     for name in (None, *_LESS_NEEDED):
         columns = [each for each in shown if each != name]
@@ -168,9 +185,8 @@ def listing(client: Client, out: CommandOutput, games: Sequence[dict[str, Any]],
         # A list without times looks the same whatever is left out, so it is not tried.
         if name is not None:
             shown = columns
-        elif not {"left"} & set(shown):
+        elif not {"left", "clock"} & set(shown):
             break
-    whole = [name for name in _COLUMNS if name not in hidden]
     return "\n".join(_paragraph(row, whole) for row in rows)
 
 
@@ -190,6 +206,9 @@ def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
         "guest": game["guest"] or "",
         "round": str(game["round"] or ""),
         "to move": _("you") if mover == me else mover,
+        "for": _("you") if mover == me else mover,
+        "clock": translate(clock_words(time.agreement.clock)),
+        "rated": _("yes") if time.agreement.rated else _("no"),
         "left": until_text(time),
         "until": "" if time.reading.deadline is None else short_time(time.reading.deadline, time.now),
         "reserve": reserve_text(time),
@@ -219,25 +238,27 @@ def _table(rows: list[dict[str, str]], columns: list[str]) -> list[str]:
     return ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
 
-def _paragraph(row: dict[str, str], columns: list[str]) -> str:
+def _paragraph(row: dict[str, str], columns: Sequence[str]) -> str:
     """Returns a game for a terminal that is too narrow for the table."""
     told = ", ".join(f"{translate(_COLUMNS[name])} {row[name]}" for name in columns[1:] if row[name])
     return f"{row['game']}\n  {told}"
 
 
 def _result(game: dict[str, Any], me: str) -> str:  # Any: JSON
-    """Returns how a game ended: `won by charm`, `lost on time`, `declined: later`.
-
-    It is empty for one that goes on, and for one that was cancelled in a way that its status says.
-    """
+    """Returns how a game ended: `won by charm`, `lost on time`, `declined: later`; empty for one that goes on."""
     if game["result"] is None:
         return ""
     from hkoji.game.result_text import lapse_text, own_result_text, result_text
 
-    if lapse := game.get("lapse"):
+    lapse = game.get("lapse")
+    if lapse is not None:
         return lapse_text(lapse["reason"], lapse["why"])
     if game["status"] == "cancelled":
-        return tell("called off by agreement") if game["guest"] is not None else ""
+        if game["guest"] is not None:
+            return tell("called off by agreement")
+        if "lapse" not in game:  # only the log says how, and it is not kept here
+            return tell("nobody joined")
+        return tell("cancelled by you") if game["host"] == me else tell("cancelled by {name}", name=game["host"])
     from hkoji.rules.events import Outcome
     from hkoji.rules.registry import RULESETS
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hkoji.cli.games.by_mail import held_line
 from hkoji.cli.games.show import show_position
 from hkoji.cli.games.time_text import agreement_lines, clock_words
-from hkoji.cli.input import check_standard_input, confirm, read_code, read_input, with_origin
+from hkoji.cli.input import can_ask, check_standard_input, confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
@@ -216,7 +216,7 @@ def bound_lines(ruleset: Ruleset, agreement: Agreement) -> list[str]:
 class JoinTerms(NamedTuple):
     """The clock with which alone the player wants to join, if `asked`; origin and code for the service of a link.
 
-    `yes` joins a game without asking whose host plays by mail.
+    With `yes` nothing is asked.
     """
 
     asked: bool = False
@@ -315,6 +315,8 @@ def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
         if course.setup.held(0):
             out.say(held_line(setup.names[0] or ""))
             confirm(out, _("Join all the same?"), tell("not joined"), yes=terms.yes, unasked=_HELD_UNASKED)
+        elif can_ask(out):
+            confirm(out, _("Join this game?"), tell("not joined"), yes=terms.yes)
 
     return agree
 

@@ -101,9 +101,11 @@ def _show(
 
     def text() -> str:
         from hkoji.cli.boards import draw
-        from hkoji.cli.games.time_text import time_lines
+        from hkoji.cli.games.time_text import terms_lines, time_lines
 
         lines = time_lines(time, position)
+        if position.course.joinable:
+            lines = [*terms_lines(time.agreement), *lines]
         if beside.place is not None:
             from hkoji.cli.games.series_text import series_line
 

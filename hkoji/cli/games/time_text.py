@@ -55,19 +55,24 @@ def clock_words(control: TimeControl | None) -> str:
 
 def agreement_lines(agreement: Agreement) -> list[str]:
     """Returns what two players agree on, in sentences."""
+    lines = terms_lines(agreement)
+    if agreement.expires is not None:
+        lines.append(_("The offer expires on {time}.", time=local_time(agreement.expires)))
+    if agreement.series is not None:
+        from hkoji.cli.games.series_text import place_line
+
+        lines.append(place_line(agreement.series))
+    return lines
+
+
+def terms_lines(agreement: Agreement) -> list[str]:
+    """Returns the clock that two players agree on, and whether the game is rated, in sentences."""
     if agreement.clock is None:
         lines = [_("Clock: none. Nobody can lose on time.")]
     else:
         control = agreement.clock
         lines = [_("Clock: {clock}.", clock=translate(clock_words(control))) + " " + _control_sentence(control)]
-    if agreement.expires is not None:
-        lines.append(_("The offer expires on {time}.", time=local_time(agreement.expires)))
-    if agreement.clock is not None:
-        lines.append(_("The game is rated.") if agreement.rated else _("The game is not rated."))
-    if agreement.series is not None:
-        from hkoji.cli.games.series_text import place_line
-
-        lines.append(place_line(agreement.series))
+    lines.append(_("The game is rated.") if agreement.rated else _("The game is not rated."))
     return lines
 
 
