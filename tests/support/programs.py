@@ -126,7 +126,7 @@ def fetch(names: Iterable[str], folder: Path) -> list[Path]:
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "lock").open("w") as lock:
-            first = _lock(lock)
+            first = first_to_lock(lock)
             missing = [name for name in names if not (folder / name).exists()]
             if first and missing and shutil.which("apt-get") and shutil.which("dpkg-deb"):
                 with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as made:
@@ -134,7 +134,7 @@ def fetch(names: Iterable[str], folder: Path) -> list[Path]:
     return [folder / name / "start" for name in names if (folder / name).exists()]
 
 
-def _lock(file: IO[str]) -> bool:
+def first_to_lock(file: IO[str]) -> bool:
     """Locks a file. Returns False if another process held it: that one has just tried to fetch the same."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -21,22 +21,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
+from tests.support.mail.mail_servers import PATH, layer, missing_packages
+from tests.support.mail.mail_servers import command as servers
+
 CANNOT: Final = 3
 """The exit code if this machine cannot have such namespaces or lacks a program."""
 FOLDER: Final = "HKOJI_MAIL_LABORATORY"
 """The variable that has the folder of the laboratory, within the namespaces."""
-PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
-PACKAGES: Final = {
-    "postfix": "postfix",
-    "dovecot": "dovecot-core",
-    "/usr/lib/dovecot/lmtp": "dovecot-lmtpd",
-    "/usr/lib/dovecot/imap": "dovecot-imapd",
-    "/usr/lib/dovecot/modules/lib90_sieve_plugin.so": "dovecot-sieve",
-    "opendkim": "opendkim",
-    "unshare": "util-linux",
-    "setpriv": "util-linux",
-}
-"""Programs and files that are needed, and Debian's packages that have them."""
 _UNSHARE: Final = ("unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child")
 _ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5")
 """Addresses of other hosts, beside 127.0.0.1. Postfix binds only to one that an interface has."""
@@ -52,22 +43,13 @@ def why_not() -> str | None:
         return "the mail laboratory needs Linux"
     if os.geteuid() != 0:
         return "the mail laboratory needs the rights of root, for its own namespaces"
-    if missing := missing_packages():
+    missing = missing_packages()
+    if missing and layer() is None:
         return f"the mail laboratory needs Debian's packages {', '.join(missing)}"
     tried = subprocess.run([*_UNSHARE, "true"], capture_output=True, text=True, check=False)
     if tried.returncode:
         return f"this machine allows no namespaces: {tried.stderr.strip()}"
     return None
-
-
-def missing_packages(root: Path = Path("/")) -> list[str]:
-    """Lists, sorted, the packages whose programs and files are not below `root`."""
-    path = os.pathsep.join(f"{root}{folder}" for folder in PATH.split(":"))
-    there = {
-        name: Path(f"{root}{name}").exists() if name.startswith("/") else shutil.which(name, path=path) is not None
-        for name in PACKAGES
-    }
-    return sorted({package for name, package in PACKAGES.items() if not there[name]})
 
 
 def run_inside(words: Sequence[str], module: str = "tests.lab.mail") -> int:
@@ -78,7 +60,7 @@ def run_inside(words: Sequence[str], module: str = "tests.lab.mail") -> int:
     folder = Path(tempfile.mkdtemp(prefix="hkoji-mail-"))
     folder.chmod(0o755)  # the mail servers run as users of their own
     environment = {**os.environ, FOLDER: str(folder), "PATH": f"{os.environ['PATH']}:{PATH}"}
-    command = ["setpriv", "--pdeathsig", "KILL", *_UNSHARE, sys.executable, "-m", module, *words]
+    command = ["setpriv", "--pdeathsig", "KILL", *servers([*_UNSHARE, sys.executable, "-m", module, *words])]
     try:
         process = subprocess.Popen(command, env=environment)
 

@@ -16,8 +16,14 @@ from tests.lab.mail import namespaces
 from tests.lab.mail.__main__ import main
 from tests.support.processes import alive
 
-REASON = namespaces.why_not()
 _ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def real() -> None:
+    """Skips the tests that need the real servers where they cannot run."""
+    if reason := namespaces.why_not():
+        pytest.skip(reason)
 
 
 def lab(*words: str) -> subprocess.CompletedProcess[str]:
@@ -35,7 +41,7 @@ def test_a_whole_game_is_played_by_mail_in_italian(tmp_path: Path, capsys: pytes
     assert json.loads(json.loads(place.read_text().splitlines()[-1])["entry"])["kind"] == "end"
 
 
-@pytest.mark.skipif(REASON is not None, reason=REASON or "")
+@pytest.mark.usefixtures("real")
 def test_two_mailboxes_play_a_whole_game_through_postfix_and_dovecot(tmp_path: Path) -> None:
     before = {path for folder in ("/etc", "/var") for path in Path(folder).iterdir()}
     done = lab("play", "--seats", "mail,mail", "--output", str(tmp_path / "g.jsonl"))
@@ -44,7 +50,7 @@ def test_two_mailboxes_play_a_whole_game_through_postfix_and_dovecot(tmp_path: P
     assert {path for folder in ("/etc", "/var") for path in Path(folder).iterdir()} == before
 
 
-@pytest.mark.skipif(REASON is not None, reason=REASON or "")
+@pytest.mark.usefixtures("real")
 def test_all_that_was_started_ends_with_the_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.lab.mail", "post"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}  # what is killed cannot remove its folder
@@ -78,22 +84,12 @@ def _parents(pid: int) -> set[int]:
     return found
 
 
-def test_the_packages_that_are_missing_are_named(tmp_path: Path) -> None:
-    """A folder stands for the machine, so that it does not matter which packages this one has."""
-    assert namespaces.missing_packages(tmp_path) == sorted(set(namespaces.PACKAGES.values()))
-    for name, package in namespaces.PACKAGES.items():
-        if package != "dovecot-core":
-            place = Path(f"{tmp_path}{name if name.startswith('/') else f'/usr/sbin/{name}'}")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.touch(mode=0o755)
-    assert namespaces.missing_packages(tmp_path) == ["dovecot-core"]
-
-
 def test_a_laboratory_without_its_packages_says_which_ones() -> None:
     with (
         patch.object(sys, "platform", "linux"),
         patch.object(os, "geteuid", lambda: 0),
         patch.object(namespaces, "missing_packages", lambda: ["dovecot-core", "postfix"]),
+        patch.object(namespaces, "layer", lambda: None),
     ):
         assert namespaces.why_not() == "the mail laboratory needs Debian's packages dovecot-core, postfix"
 

@@ -18,10 +18,10 @@ from typing import Final
 
 import pytest
 
+from tests.support.mail.mail_servers import command, layer, missing_packages
 from tests.support.metrics import free_port
 
 PASSWORD: Final = "s3cret"
-PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 _SECONDS: Final = 30
 _SETTINGS: Final = """\
 protocols = imap
@@ -125,8 +125,7 @@ def dovecot_server(certificate: Path) -> Iterator[DovecotServer]:
 
     The file `certificate` has its certificate and key.
     """
-    program = shutil.which("dovecot", path=PATH)
-    if program is None or not Path("/usr/lib/dovecot/imap").exists():
+    if {"dovecot-core", "dovecot-imapd"} & set(missing_packages()) and layer() is None:
         pytest.skip("this machine has no Dovecot (Debian's packages dovecot-core and dovecot-imapd)")
     root, port, tls_port = os.geteuid() == 0, free_port(), free_port()
     user = getpass.getuser()
@@ -152,7 +151,9 @@ def dovecot_server(certificate: Path) -> Iterator[DovecotServer]:
         )
     )
     with (folder / "stderr").open("wb") as stderr:
-        process = subprocess.Popen([program, "-F", "-c", str(folder / "dovecot.conf")], stdout=stderr, stderr=stderr)
+        process = subprocess.Popen(
+            command(["/usr/sbin/dovecot", "-F", "-c", str(folder / "dovecot.conf")]), stdout=stderr, stderr=stderr
+        )
     try:
         end = time.monotonic() + _SECONDS
         while not _listens(port):
