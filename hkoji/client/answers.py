@@ -23,7 +23,7 @@ from hkoji.log.entry import is_name, is_time
 from hkoji.log.game_statements import SignedHead, read_signed_head
 from hkoji.log.line import MAX_LINE_BYTES, Line, SignedEntry, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key
-from hkoji.log.statement import Login, make_login, parse_login
+from hkoji.log.statement import Login, OriginStatement, make_login, parse_login, parse_origin
 from hkoji.messages.text import Text, quoted, shorten, tell
 from hkoji.messages.wire import assemble
 from hkoji.rules.events import SEATS, Outcome
@@ -261,6 +261,20 @@ def read_description(answer: HttpAnswer) -> ServiceDescription:
         if type(slack) is not int or slack < 0:
             raise TypeError("slack is not a number of seconds")
         return ServiceDescription(parse_public_key(value["key"]), origin, slack)
+
+
+class SignedOrigin(NamedTuple):
+    """What a service says of its origin, with its SSHSIG blob."""
+
+    statement: OriginStatement
+    sig: bytes
+
+
+def read_origin(answer: HttpAnswer) -> SignedOrigin:
+    """Reads what a service has signed about its origin. Raises `ServiceError`."""
+    with understood(answer):
+        signed = read_signed(answer.json(), "origin")
+        return SignedOrigin(parse_origin(signed.text), signed.sig)
 
 
 def read_challenge(answer: HttpAnswer) -> Login:

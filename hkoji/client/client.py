@@ -19,6 +19,7 @@ from hkoji.client.identity import Identity, load
 from hkoji.client.kept_evidence import Refusals, WrittenEvidence, write_evidence
 from hkoji.client.kept_game import KeptGame, readable
 from hkoji.client.key_changes import KeyChanges
+from hkoji.client.moving import move_games, naming_new_address
 from hkoji.client.service import Service
 from hkoji.client.transport import Transport, parse_url
 from hkoji.client.vault import Vault
@@ -122,6 +123,11 @@ class Client:
         service.register(origin, code)
         self.home.update_config(server=service.url)
         return service
+
+    def move_games(self) -> tuple[str, ...]:
+        """Binds the games of its earlier addresses to the player's service: see `hkoji.client.moving.move_games`."""
+        self._games.clear()
+        return move_games(self.home, self.service())
 
     @property
     def keys(self) -> KeyChanges:
@@ -385,7 +391,7 @@ class Client:
         game = found.vault.game
         if game in self._locked:  # the second lock would wait for the first for ever
             raise RuntimeError(f"this client holds game {game} already")
-        with found.vault.locked():
+        with found.vault.locked(), naming_new_address(self.home, found.service.url):
             self._locked.add(game)
             try:
                 yield found

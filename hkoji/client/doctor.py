@@ -18,12 +18,14 @@ from hkoji import __version__
 from hkoji.client.answers import problem, read_player
 from hkoji.client.home import Home
 from hkoji.client.identity import load
+from hkoji.client.moving import BoundGames, bound_games, move_command
 from hkoji.client.pins import Pins
 from hkoji.client.requests import REPLACED
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.client.vault import Vault
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
+from hkoji.game.replay import replay
 from hkoji.messages.text import shorten, tell
 
 _SKEW: Final = 120
@@ -45,6 +47,7 @@ def examine(
     yield _permissions(home)
     yield _unsent(home)
     url = str(home.config().get("server") or "")
+    yield from _games(home, url, connect)
     if not url:
         yield DoctorCheck(
             "service", "warn", tell("you are not registered at a service"), tell("hkoji register --server URL")
@@ -120,6 +123,55 @@ def _unsent(home: Home) -> DoctorCheck:
         tell("signed, but not confirmed by the service, in: {games}", games=shown),
         tell("hkoji show {game} sends the same bytes again", game=waiting[0]),
     )
+
+
+def _games(home: Home, own: str, connect: Callable[[str], Transport]) -> Iterator[DoctorCheck]:
+    """Checks the other addresses than the player's service's to which running games are bound."""
+    try:
+        pinned = Pins(home, own, lambda _: None).server_key if own else None
+        found = [each for each in bound_games(home) if each.url != own]
+    except HkojiError:  # the check of the pins says it
+        return
+    for each in found:
+        running = [game for game in each.games if _runs(Vault(home.game_folder(game)))]
+        if running:
+            yield _address_of(each, running, own if pinned is not None and each.key == pinned else "", connect)
+
+
+def _address_of(bound: BoundGames, running: list[str], now: str, connect: Callable[[str], Transport]) -> DoctorCheck:
+    """Checks an address to which running games are bound; `now` is the player's service if that is the same one."""
+    shown = " ".join(game[:8] for game in running[:_MOST_SHOWN])
+    transport = connect(bound.url)
+    try:
+        found = transport.request("GET", "/v1/service").json()
+    except HkojiError as error:
+        said = tell("{reason}; bound to this address: {games}", reason=error.message, games=shown)
+        return DoctorCheck("games", "fail", said, _moves(now))
+    finally:
+        transport.close()
+    key = found.get("key") if isinstance(found, dict) else None
+    if bound.key is None or key != bound.key.text:
+        said = tell("{url} does not show the key pinned for these games: {games}", url=bound.url, games=shown)
+        return DoctorCheck("games", "fail", said, _moves(now))
+    if now:
+        said = tell("bound to {url}, and you are registered at {now}: {games}", url=bound.url, now=now, games=shown)
+        return DoctorCheck("games", "warn", said, _moves(now))
+    return DoctorCheck("games", "ok", tell("{url} answers, for {games}", url=bound.url, games=shown))
+
+
+def _moves(now: str) -> str:
+    if now:
+        return move_command(now)
+    return tell("if the service has moved, ask its operator where, and then: {command}", command=move_command("URL"))
+
+
+def _runs(vault: Vault) -> bool:
+    """Returns whether the game of a vault goes on, as far as its log here says."""
+    try:
+        steps = replay(vault.lines()).steps
+    except HkojiError:
+        return True
+    return not steps or not steps[-1].course.finished
 
 
 def _service(

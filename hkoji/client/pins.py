@@ -34,6 +34,10 @@ def pinned(home: Home) -> tuple[str, ...]:
         return tuple(sorted(read_json(file)))
 
 
+_LISTS: Final = ("past", "trusted", "by_link", "held", "delegated")
+"""The pins that are lists by the player's name."""
+
+
 class KeyStanding(StrEnum):
     """How a player's key is known, from the best way to the least."""
 
@@ -237,8 +241,35 @@ class Pins:
         self._rewrite(lambda here: _added(here, "delegated", name, key.fingerprint))
 
     def certifies(self, origin: str) -> bool:
-        """Returns whether a certificate of that origin can be of the service at this address."""
-        return origin == self.origin or (self.origin is None and same_address(self._url, origin))
+        """Returns whether what was signed for that origin can be of the service at this address."""
+        with intact(self._file):
+            former = self._pins().get("former", ())
+        return origin in (self.origin, *former) or (self.origin is None and same_address(self._url, origin))
+
+    def adopt(self, former: str) -> None:
+        """Adds what is pinned for the address `former`, where the service was before; what is pinned here counts.
+
+        What players have signed for the earlier origin stays valid. Call it only for a service that has proved its key.
+        """
+        with intact(self._file):
+            there = read_json(self._file).get(former, {})
+            origins = [each for each in (*there.get("former", ()), there.get("origin")) if each]
+        kept = Pins(self._home, former, self._say)
+
+        def edit(here: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
+            made = {**here, "players": {**there.get("players", {}), **here.get("players", {})}}
+            made["former"] = list(dict.fromkeys([*here.get("former", ()), *origins]))
+            for what in _LISTS:
+                for name, texts in there.get(what, {}).items():
+                    for text in texts:
+                        made = _added(made, what, name, text)
+            for name, keys in kept.every.items():
+                for key in keys:
+                    if key.text != made["players"][name]:
+                        made = _added(made, "past", name, key.text)
+            return made
+
+        self._rewrite(edit)
 
     def remember(self, name: str, key: PublicKey) -> None:
         """Keeps an earlier key of a player, for old games."""

@@ -5,6 +5,7 @@ docs/spec/http.md; docs/spec/log.md, "Client rules".
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
@@ -25,6 +26,7 @@ from hkoji.client.answers import (
     read_description,
     read_head,
     read_lines,
+    read_origin,
     read_player,
     read_summary,
     read_text,
@@ -47,11 +49,12 @@ from hkoji.game.agreement import Agreement
 from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, parse_log, read_line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import NewKey, parse_new_key
-from hkoji.messages.text import tell
+from hkoji.messages.text import Text, tell
 from hkoji.rules.protocol import Ruleset
 
 _PAGE: Final = "200"
@@ -126,6 +129,31 @@ class Service:
         self.pins.verify_origin(about.origin, about.key, origin)
         return about
 
+    def prove(self, key: PublicKey, origin: str) -> None:
+        """Lets the service prove that `key` is its own, and that its origin is `origin`.
+
+        Anybody can state the key of a service, and pass on its answers. Raises `TrustError`, and `NotFoundError` if the
+        service does not know the question.
+        """
+        from hkoji.log import sshsig
+
+        nonce = secrets.token_hex(32)
+        signed = read_origin(self.requests.send("GET", f"/v1/service/proof?nonce={nonce}"))
+        try:
+            sshsig.verify(signed.sig, key, sshsig.ORIGIN, signed.statement.message, SERVER_NAME)
+        except HkojiError as error:
+            raise self._unproved(tell("its signature does not hold")) from error
+        if signed.statement.nonce != nonce:
+            raise self._unproved(tell("its signature is an earlier one"))
+        if signed.statement.origin != origin:
+            raise self._unproved(tell("its signature is for {origin}", origin=signed.statement.origin))
+
+    def _unproved(self, reason: Text) -> TrustError:
+        return TrustError(
+            tell("{url} does not prove that it has the key that it shows: {reason}", url=self.url, reason=reason),
+            hint=tell("no game was moved; ask the operator, over another channel, where the service is now"),
+        )
+
     # --- players --------------------------------------------------------------------------------------------------
 
     def register(self, origin: str | None = None, code: str | None = None) -> None:
@@ -194,7 +222,7 @@ class Service:
                 if each.text is None or each.sig is None or each.new_sig is None:
                     continue
                 step = parse_new_key(each.text)
-                if step.name != name or step.old != each.key or step.origin != self.pins.origin:
+                if step.name != name or step.old != each.key or not self.pins.certifies(step.origin):
                     continue
                 for key, sig in ((step.old, each.sig), (step.key, each.new_sig)):
                     sshsig.verify(decode_base64(sig, "signature"), key, sshsig.NEW_KEY, step.message, name)

@@ -141,6 +141,10 @@ class Vault:
         if entropy or self.server is None:
             self._update(server=self.server or server, entropy=[*kept.get("entropy", []), *entropy])
 
+    def move(self, server: str) -> None:
+        """Keeps that the service of the game is at another address now."""
+        self._update(server=server)
+
     @property
     def link_code(self) -> str | None:
         """The code of the link by which the player has opened the game; None if there is no link."""

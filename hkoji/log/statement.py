@@ -45,6 +45,7 @@ _REGISTRATION: Final = TextForm(
     "registration", MAX_STATEMENT_BYTES, {"at": TIME, "key": TEXT, "name": NAME, "origin": ORIGIN}
 )
 _LOGIN: Final = TextForm("login", MAX_STATEMENT_BYTES, {"expires": TIME, "nonce": HASH, "origin": ORIGIN})
+_ORIGIN: Final = TextForm("origin", MAX_STATEMENT_BYTES, {"nonce": HASH, "origin": ORIGIN})
 _CARDS = re.compile(r"[A-Z0-9]+")
 
 
@@ -104,6 +105,19 @@ class Login:
         return message(self.text)
 
 
+class OriginStatement(NamedTuple):
+    """The service's statement that its origin is `origin`, for whoever has drawn `nonce`, 64 hex digits."""
+
+    nonce: str
+    origin: str
+    text: str
+
+    @property
+    def message(self) -> bytes:
+        """The signed bytes, in namespace `hkoji.origin.v1`."""
+        return message(self.text)
+
+
 def parse_view(text: str) -> View:
     """Reads a view's exact text. Raises `MalformedError` or `NotUnderstoodError`."""
     encoded, game, head, seat, seq = _VIEW.read(text)
@@ -139,6 +153,17 @@ def parse_login(text: str) -> Login:
 def make_login(*, expires: str, nonce: str, origin: str) -> Login:
     """A login challenge from its fields; `nonce` is 64 fresh hex digits. Raises what `parse_login` raises."""
     return parse_login(encode({"expires": expires, "nonce": nonce, "origin": origin, "v": VERSION}))
+
+
+def parse_origin(text: str) -> OriginStatement:
+    """Reads a statement's exact text. Raises `MalformedError` or `NotUnderstoodError`."""
+    nonce, origin = _ORIGIN.read(text)
+    return OriginStatement(nonce, origin, text)
+
+
+def make_origin(*, nonce: str, origin: str) -> OriginStatement:
+    """A statement from its fields. Raises what `parse_origin` raises."""
+    return parse_origin(encode({"nonce": nonce, "origin": origin, "v": VERSION}))
 
 
 def _read_dealt(value: JsonValue, number: int) -> Dealt:

@@ -202,7 +202,7 @@ class Application:
                     views,
                     sources,
                     origin=origin,
-                    key=key.public.text,
+                    signer=key,
                     registration=settings.registration,
                     mail=settings.mail,
                     slack=settings.slack,

@@ -40,6 +40,7 @@ NAMESPACES = [
     sshsig.GIVE,
     sshsig.ANNUL,
     sshsig.HEAD,
+    sshsig.ORIGIN,
     sshsig.INVITE,
     sshsig.JOIN,
     sshsig.NOTICE,

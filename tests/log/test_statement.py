@@ -32,18 +32,21 @@ from hkoji.log.statement import (
     Dealt,
     Login,
     NewKey,
+    OriginStatement,
     Recovery,
     Registration,
     Revocation,
     View,
     make_login,
     make_new_key,
+    make_origin,
     make_recovery,
     make_registration,
     make_revocation,
     make_view,
     parse_login,
     parse_new_key,
+    parse_origin,
     parse_recovery,
     parse_registration,
     parse_revocation,
@@ -66,9 +69,19 @@ RECOVERY = make_recovery(at=AT, key=BOB.public, name="alice", origin=ORIGIN)
 GIFT = make_gift(game=GAME, head=MOVE.head, name="alice", seconds=172_800)
 ANNUL = make_annul(game=GAME, head=MOVE.head, name="bob")
 HEAD = make_head(at=AT, game=GAME, head=MOVE.head, seq=3)
+PROVED = make_origin(nonce=NONCE, origin=ORIGIN)
 
 Statement = (
-    View | Registration | Login | NewKey | Revocation | Recovery | GiftStatement | AnnulStatement | HeadStatement
+    View
+    | Registration
+    | Login
+    | NewKey
+    | Revocation
+    | Recovery
+    | GiftStatement
+    | AnnulStatement
+    | HeadStatement
+    | OriginStatement
 )
 
 READERS: dict[str, tuple[Statement, Callable[[str], Statement]]] = {
@@ -81,6 +94,7 @@ READERS: dict[str, tuple[Statement, Callable[[str], Statement]]] = {
     "gift of time": (GIFT, parse_gift),
     "calling off": (ANNUL, parse_annul),
     "signed head": (HEAD, parse_head),
+    "origin": (PROVED, parse_origin),
 }
 KEYS = [(what, key) for what, (statement, _) in READERS.items() for key in ("key", "old") if hasattr(statement, key)]
 every_statement = pytest.mark.parametrize("what", READERS)
@@ -99,6 +113,7 @@ def test_statements_are_their_texts() -> None:
         "gift of time": {"game": GAME, "head": MOVE.head, "name": "alice", "seconds": 172_800, "v": 1},
         "calling off": {"game": GAME, "head": MOVE.head, "name": "bob", "v": 1},
         "signed head": {"at": AT, "game": GAME, "head": MOVE.head, "seq": 3, "v": 1},
+        "origin": {"nonce": NONCE, "origin": ORIGIN, "v": 1},
     }
     proof = proof_message(game=GAME, key=BOB.public, name="alice", old=ALICE.public, prev=MOVE.prev, seq=3)
     assert proof == (

@@ -73,7 +73,7 @@ _PHASES = [Phase.explicit, Phase.generate]
 def test_answers_are_as_documented(api: Any, players: tuple[Player, Player], game: str) -> None:
     """Generated requests, half of them with a login, and half of the ids existing ones."""
     operations = [found.ok() for found in api.get_all_operations()]
-    assert len(operations) == 45
+    assert len(operations) == 46
     with receiver() as hook:
         channel = add_channel(players[0], hook).json["id"]
     known = {"game": game, "name": "alice", "channel": channel, "number": 1, "token": "a" * 26}
@@ -122,6 +122,7 @@ def test_real_answers_are_as_documented(service: Service, players: tuple[Player,
         ("get", "/healthz"): service.ask("GET", "/healthz"),
         ("get", "/readyz"): service.ask("GET", "/readyz"),
         ("get", "/v1/service"): service.ask("GET", "/v1/service"),
+        ("get", "/v1/service/proof"): service.ask("GET", f"/v1/service/proof?nonce={'0' * 64}"),
         ("get", "/v1/players/{name}"): service.ask("GET", "/v1/players/alice"),
         ("post", "/v1/offers"): offer,
         ("post", "/v1/login/challenge"): challenge,

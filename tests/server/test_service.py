@@ -513,6 +513,7 @@ def test_the_api_documents_every_endpoint(service: Service) -> None:
         "/healthz",
         "/readyz",
         "/v1/service",
+        "/v1/service/proof",
         "/v1/players",
         "/v1/players/{name}",
         "/v1/players/{name}/key",

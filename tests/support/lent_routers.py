@@ -36,8 +36,10 @@ class _LentRouter:
         self._places = [_Placeholder() for _ in _use_cases(args, named)]
         self.fill(_use_cases(args, named))
         places = iter(self._places)
+        # Not in the call: Python would make its named arguments before it goes through a generator.
+        positional = [each if isinstance(each, _PLAIN) else next(places) for each in args]
         self.router = make(
-            *(each if isinstance(each, _PLAIN) else next(places) for each in args),
+            *positional,
             **{name: each if isinstance(each, _PLAIN) else next(places) for name, each in named.items()},
         )
 

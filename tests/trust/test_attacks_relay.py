@@ -201,6 +201,26 @@ def test_a_relay_under_its_own_name(service: Service, alice: Shell, bob: Shell, 
     assert alice("show", game)["hand"]
 
 
+@attack(
+    "such an address, as the one to which the games of a service are to be moved",
+    who=ANYBODY,
+    found=CLIENT,
+    named=ADDRESS,
+)
+@pytest.mark.parametrize("origin", ["own", "https://hanamikoji.example"])
+def test_a_relay_as_the_new_address(service: Service, alice: Shell, bob: Shell, tmp_path: Path, origin: str) -> None:
+    """It shows the service's key, and passes its proof on; but the service proves it for its own origin alone."""
+    alice("register", "--server", service.url)
+    game = begin(alice, bob)
+    with relaying(service.url, tmp_path / "relay.jsonl", origin) as relay:
+        confirmed = () if origin == "own" else ("--origin", origin)
+        said = alice.fails(8, "register", "--server", relay.url, "--move-games", *confirmed)
+        assert f"its signature is for {service.url}" in said
+        assert f"POST /v1/games/{game}/entries" not in relay.paths
+        assert not relay.tokens
+    assert alice("show", game)["hand"]
+
+
 @attack("a service of its own under the origin of another one", who=ANYBODY, found=CLIENT, named=ADDRESS)
 def test_another_service_under_a_known_origin(service: Service, alice: Shell, bob: Shell, tmp_path: Path) -> None:
     """Even if the user confirms the origin: its key is not the one of the service that has this origin."""

@@ -39,17 +39,24 @@ def register(
             "--code", help="The code from the operator, if one is needed; - to ask for it.", show_default=False
         ),
     ] = None,
+    move_games: Annotated[
+        bool, typer.Option("--move-games", help="Move the games that you have at an earlier address of the service.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Register at a service, which becomes your default.
 
     If the service states another origin than the address you give, you must confirm it: a terminal asks you, and
     elsewhere you give --origin. Ask the operator first.
+
+    A game is bound to the address at which you opened or joined it. If the service has moved, register at its new
+    address: a terminal asks whether to move your games there, and elsewhere you give --move-games. They are moved only
+    if the service proves that it has the same key as before.
     """
     from hkoji.cli.player import identity
 
     out.json = json
-    identity.register(client(), out, server, origin, code)
+    identity.register(client(), out, server, identity.RegisterOptions(origin, code, move_games))
 
 
 @commands.command()

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hkoji.cli.input import read_code, with_origin
+from hkoji.cli.input import confirm, read_code, with_origin
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Home
+from hkoji.errors import HkojiError, TrustError
+from hkoji.messages.text import plural, tell
+
+if TYPE_CHECKING:
+    from hkoji.client.service import Service
+
+
+class RegisterOptions(NamedTuple):
+    """What the player says of a registration: the service's origin, the operator's code, whether games move there."""
+
+    origin: str | None = None
+    code: str | None = None
+    move_games: bool = False
 
 
 def init(out: CommandOutput, name: str, key: Path | None) -> None:
@@ -68,10 +81,23 @@ def whoami(client: Client, out: CommandOutput) -> None:
     )
 
 
-def register(client: Client, out: CommandOutput, server: str, origin: str | None, code: str | None) -> None:
+def register(client: Client, out: CommandOutput, server: str, terms: RegisterOptions) -> None:
     """Registers the player at a service, which becomes the default one. The code `-` is read from standard input."""
-    given = read_code(out) if code == "-" else code
-    service = with_origin(out, origin, lambda confirmed: client.register(server, confirmed, given))
+    from hkoji.client.moving import require_proof
+
+    given = read_code(out) if terms.code == "-" else terms.code
+
+    def enrol(confirmed: str | None) -> Service:
+        if terms.move_games:
+            require_proof(client.home, client.service(server), confirmed)
+        return client.register(server, confirmed, given)
+
+    service = with_origin(out, terms.origin, enrol)
+    moved = client.move_games() if terms.move_games else _offer_to_move(client, out, service)
+    if moved:
+        out.say(
+            plural("{n} game is bound to {url} now", "{n} games are bound to {url} now", len(moved), url=service.url)
+        )
     identity = client.identity
     value = {
         "name": identity.name,
@@ -79,6 +105,7 @@ def register(client: Client, out: CommandOutput, server: str, origin: str | None
         "server": service.url,
         "server_key": service.key.text,
         "server_fingerprint": service.key.fingerprint,
+        "moved": list(moved),
     }
     out.result(
         value,
@@ -88,3 +115,32 @@ def register(client: Client, out: CommandOutput, server: str, origin: str | None
             url=service.url,
         ),
     )
+
+
+def _offer_to_move(client: Client, out: CommandOutput, service: Service) -> tuple[str, ...]:
+    """Offers to move the games of earlier addresses of a service. Returns those that have been moved."""
+    from hkoji.client.moving import movable_games, move_command
+
+    found = movable_games(client.home, service.url, service.key)
+    if not found:
+        return ()
+    number, urls = sum(len(each.games) for each in found), ", ".join(each.url for each in found)
+    out.say(
+        plural(
+            "{n} game here is bound to an earlier address of this service: {urls}",
+            "{n} games here are bound to earlier addresses of this service: {urls}",
+            number,
+            urls=urls,
+        )
+    )
+    try:
+        service.prove(service.key, service.pins.origin or "")
+        confirm(out, _("Move them to {url}?", url=service.url), "", yes=False)
+    except TrustError as error:
+        out.say(tell("warning: {reason}", reason=error))
+        out.say(error.hint)
+    except HkojiError:
+        out.say(tell("to move them: {command}", command=move_command(service.url)))
+    else:
+        return client.move_games()
+    return ()

@@ -10,7 +10,10 @@ from fastapi.responses import JSONResponse
 
 from hkoji import __version__
 from hkoji.game.agreement import read_agreement
+from hkoji.log import sshsig
 from hkoji.log.line import line_to_json
+from hkoji.log.private_key import Signer
+from hkoji.log.statement import make_origin
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.players import NO_STORE, logged_in
@@ -29,7 +32,7 @@ def make_games_router(
     sources: ClockAndEntropy,
     *,
     origin: str,
-    key: str,
+    signer: Signer,
     registration: Registration,
     mail: str | None,
     slack: int,
@@ -46,13 +49,20 @@ def make_games_router(
             "name": "hkoji",
             "version": __version__,
             "origin": origin,
-            "key": key,
+            "key": signer.public.text,
             "registration": registration,
             "mail": mail,
             "rulesets": sorted(RULESETS),
             "slack": slack,
             "time": sources.at(),
         }
+
+    @router.get("/service/proof", response_model=models.Signed, responses=problem_responses(400), tags=["service"])
+    async def prove(nonce: models.Nonce) -> Any:
+        """The service's signature on its origin and on what the caller has drawn."""
+        statement = make_origin(nonce=nonce, origin=origin)
+        sig = signer.sign(sshsig.ORIGIN, statement.message)
+        return JSONResponse(answer_json.signed_json(statement.text, sig), headers=NO_STORE)
 
     @router.post(
         "/offers",

@@ -14,6 +14,7 @@ from hkoji_server.settings import Registration
 
 GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9_-]{1,31}$", examples=["alice"])]
+Nonce = Annotated[str, Query(pattern="^[0-9a-f]{64}$", description="64 hex digits that the caller has drawn")]
 Status = Literal["open", "playing", "finished", "cancelled"]
 After = Annotated[int, Query(ge=-1, le=2**31, description="Only entries after the one with this number")]
 WithClock = Annotated[bool, Query(description="Whether `clock` is in the answer")]

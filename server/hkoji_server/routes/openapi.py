@@ -32,7 +32,7 @@ from hkoji_server.routes.problems import MEDIA_TYPE, Problem, problem_responses
 _REF: Final = "#/components/schemas/{model}"
 _FOREIGN: Final = ("HTTPValidationError", "ValidationError")
 _FREE: Final = ("/healthz", "/readyz")
-_UNSTORED: Final = ("/healthz", "/v1/service")
+_UNSTORED: Final = ("/healthz", "/v1/service", "/v1/service/proof")
 _BEFORE: Final = {
     GAMES_PATH: "/v1/games/{game}",
     OWN_GAMES_PATH: "/v1/games/{game}",

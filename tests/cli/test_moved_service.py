@@ -1,0 +1,177 @@
+"""A service that moves to another address: its players' games move there, but never to one that has not its key."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hkoji.cli.exits import Exit
+from tests.cli.test_register import typed
+from tests.support.home_shell import HomeShell
+from tests.support.service import Service, serving
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class Moved:
+    """A game that alice and bob have begun at an address that no longer answers, and their service at another one."""
+
+    def __init__(self, folder: Path, now: Service, before: str, game: str) -> None:
+        self.now = now
+        self.url = f"http://localhost:{now.port}"
+        self.before = before
+        self.game = game
+        self.alice, self.bob = HomeShell(folder / "alice"), HomeShell(folder / "bob")
+
+    def address(self, shell: HomeShell) -> str:
+        """The address to which the game is bound in a home."""
+        return str(json.loads((shell.home / "games" / self.game / "secrets.json").read_text())["server"])
+
+    def files(self) -> dict[str, bytes]:
+        """The files of alice's home, without locks."""
+        home = self.alice.home
+        return {str(each): each.read_bytes() for each in home.rglob("*") if each.is_file() and each.name != "lock"}
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Iterator[Moved]:
+    data, port = tmp_path / "data", free_port()
+    with serving(data, forked=True) as service:
+        alice, bob = HomeShell(tmp_path / "alice"), HomeShell(tmp_path / "bob")
+        for name, shell in (("alice", alice), ("bob", bob)):
+            shell.run("init", name)
+            shell.run("register", "--server", service.url)
+        alice.run("trust", "bob", bob.json("key")["fingerprint"])
+        game = alice.json("new", "--invite", "bob")["game"]
+        bob.run("join", game)
+        alice.run("show", game)
+    with serving(data, port=port, options=("--origin", f"http://localhost:{port}")) as now:
+        yield Moved(tmp_path, now, service.url, game)
+
+
+def test_a_script_moves_the_games(moved: Moved) -> None:
+    for shell in (moved.alice, moved.bob):
+        done = shell.run("register", "--server", moved.url)
+        assert "1 game here is bound to an earlier address of this service" in done.stderr
+        command = f"hkoji register --server {moved.url} --move-games"
+        assert command in done.stderr
+        assert moved.address(shell) == moved.before
+        assert command in shell.fails(Exit.NETWORK, "resign", moved.game, "--yes")
+        assert shell.json("register", "--server", moved.url, "--move-games")["moved"] == [moved.game]
+        assert moved.address(shell) == moved.url
+        assert shell.json("register", "--server", moved.url, "--move-games")["moved"] == []
+    shown = moved.alice.json("show", moved.game)
+    mover = moved.alice if shown["actor"] == shown["seat"] else moved.bob
+    move = next(each for each in mover.json("show", moved.game)["legal"] if each.startswith("1"))
+    mover.run("move", moved.game, move)
+
+
+def test_what_is_known_of_players_moves_with_the_games(moved: Moved) -> None:
+    moved.alice.run("register", "--server", moved.url, "--move-games")
+    pins = json.loads((moved.alice.home / "pins.json").read_text())
+    for what in ("players", "trusted"):
+        assert pins[moved.url][what]["bob"] == pins[moved.before][what]["bob"]
+    assert pins[moved.url]["former"] == [moved.before]
+    assert "confirmed" in next(line for line in moved.alice.run("keys").stdout.splitlines() if "bob" in line)
+
+
+@pytest.mark.parametrize(("answer", "moves"), [("y", True), ("n", False), ("", False)])
+def test_a_terminal_asks(moved: Moved, answer: str, *, moves: bool) -> None:
+    code, shown = typed(moved.alice, answer, "register", "--server", moved.url)
+    assert code == Exit.OK
+    assert f"Move them to {moved.url}?" in shown
+    assert moved.address(moved.alice) == (moved.url if moves else moved.before)
+
+
+def test_a_new_key_that_was_signed_at_the_earlier_address_is_followed(tmp_path: Path) -> None:
+    data, port = tmp_path / "data", free_port()
+    with serving(data, forked=True) as service:
+        alice, bob = HomeShell(tmp_path / "alice"), HomeShell(tmp_path / "bob")
+        for name, shell in (("alice", alice), ("bob", bob)):
+            shell.run("init", name)
+            shell.run("register", "--server", service.url)
+        game = alice.json("new", "--invite", "bob")["game"]
+        bob.run("join", game)
+        alice.run("show", game)
+        bob.run("rekey")
+    with serving(data, port=port, options=("--origin", f"http://localhost:{port}")):
+        url = f"http://localhost:{port}"
+        for shell in (alice, bob):
+            shell.run("register", "--server", url, "--move-games")
+        second = bob.json("new", "--invite", "alice")["game"]
+        alice.run("join", second)  # the key of its host is not the one that alice has seen first
+
+
+def test_doctor_looks_at_the_address_of_each_game(moved: Moved) -> None:
+    def checked(shell: HomeShell, code: int) -> dict[str, dict[str, str]]:
+        done = shell.run("doctor", "--json", code=code)
+        return {each["name"]: each for each in json.loads(done.stdout)["checks"]}
+
+    assert checked(moved.alice, 1)["service"]["verdict"] == "fail"
+    moved.alice.run("register", "--server", moved.url)
+    found = checked(moved.alice, 1)["games"]
+    assert (found["verdict"], found["hint"]) == ("fail", f"hkoji register --server {moved.url} --move-games")
+    moved.alice.run("register", "--server", moved.url, "--move-games")
+    assert "games" not in checked(moved.alice, 0)
+
+
+def as_pinned(moved: Moved) -> None:
+    """Pins the key of another service for the game's address."""
+    file = moved.alice.home / "pins.json"
+    pins = json.loads(file.read_text())
+    pins[moved.before]["key"] = pins[moved.before]["players"]["bob"]
+    file.write_text(json.dumps(pins))
+
+
+def test_games_of_another_key_stay(moved: Moved) -> None:
+    as_pinned(moved)
+    assert moved.alice.json("register", "--server", moved.url, "--move-games")["moved"] == []
+    assert moved.address(moved.alice) == moved.before
+
+
+def without_proof(_: bytes) -> bytes:
+    return b""
+
+
+def of_another_key(answer: bytes) -> bytes:
+    value = json.loads(answer)
+    sig = bytearray(value["sig"].encode())
+    sig[-8] = ord("A") if sig[-8] != ord("A") else ord("B")
+    return json.dumps({**value, "sig": sig.decode()}).encode()
+
+
+def of_another_nonce(answer: bytes) -> bytes:
+    value = json.loads(answer)
+    text = json.loads(value["text"])
+    value["text"] = value["text"].replace(text["nonce"], "0" * 64)
+    return json.dumps(value).encode()
+
+
+@pytest.mark.parametrize("change", [without_proof, of_another_key, of_another_nonce])
+def test_without_a_proof_nothing_is_kept(
+    moved: Moved, change: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hkoji.client.transport import HttpAnswer, Transport
+
+    real = Transport.request
+
+    def lying(
+        self: Transport, method: str, path: str, body: bytes | None = None, token: str | None = None
+    ) -> HttpAnswer:
+        answer = real(self, method, path, body, token)
+        return answer._replace(body=change(answer.body)) if "/proof" in path else answer
+
+    monkeypatch.setattr(Transport, "request", lying)
+    before = moved.files()
+    moved.alice.run(
+        "register", "--server", moved.url, "--move-games", code=Exit.FAILURE if change is without_proof else Exit.AUDIT
+    )
+    assert moved.files() == before
