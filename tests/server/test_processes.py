@@ -42,6 +42,14 @@ def workers(service: Service) -> set[int]:
     return {line["pid"] for line in said if line["event"] == "ready"}
 
 
+def still_served(sock: socket.socket) -> bool:
+    """Whether the worker of a connection lives."""
+    try:
+        return healthy(sock)
+    except OSError:
+        return False
+
+
 # --- several processes ------------------------------------------------------------------------------------------------
 
 
@@ -119,17 +127,79 @@ def test_workers_share_connections_and_end_when_their_supervisor_has_gone(tmp_pa
         until(lambda: service.log.read_text().count('"worker died"') == 2)
         assert healthy(stack.enter_context(connected(service)))  # it waits for a new worker
         until(lambda: len(workers(service)) == 4)
-        if sys.platform == "linux":  # the process that starts workers is replaced too
-            os.kill(parent(min(workers(service) - first)), signal.SIGKILL)
-            until(lambda: service.log.read_text().count('"worker died"') == 4)
-            assert healthy(stack.enter_context(connected(service)))
-            until(lambda: len(workers(service)) == 6)
-            until(lambda: sum(map(alive, workers(service))) == 2)
     service.process.kill()
     service.process.wait()
     until(lambda: not any(alive(pid) for pid in workers(service)))
     with pytest.raises(ConnectionRefusedError):
         connected(service)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked from another process on Linux only")
+def test_workers_outlive_the_process_that_forks_them_and_are_then_replaced_and_stopped_as_ever(tmp_path: Path) -> None:
+    service = start(tmp_path / "data", log_level="debug", options=("--workers", "2"))
+    with served(service) as one, served(service) as other:  # each worker has one of them
+        dying, staying = sorted(workers(service))
+        os.kill(parent(dying), signal.SIGKILL)
+        assert healthy(one)
+        assert healthy(other)
+        os.kill(dying, signal.SIGKILL)
+        until(lambda: len(workers(service)) == 3)
+        assert service.log.read_text().count('"worker died"') == 1
+        assert sorted(map(still_served, (one, other))) == [False, True]
+        assert alive(staying)
+    service.stop()
+    assert service.process.returncode == 0
+    assert not any(alive(pid) for pid in workers(service))
+    assert "did not stop" not in service.log.read_text()
+
+
+STARVED = """
+import errno, sys
+from hkoji.cli.main import main
+from hkoji_server.process import worker_start
+
+calls, start = [], worker_start.start
+
+def starved(*given, **named):
+    calls.append(given)
+    if len(calls) in {refused}:
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+    return start(*given, **named)
+
+worker_start.start = starved
+main()
+"""
+
+
+def test_a_worker_that_cannot_be_replaced_at_once_is_replaced_later_and_the_other_one_serves_on(tmp_path: Path) -> None:
+    program = (sys.executable, "-c", STARVED.format(refused=(3, 4)))
+    service = start(tmp_path / "data", log_level="debug", options=("--workers", "2"), program=program)
+    first = workers(service)
+    os.kill(min(first), signal.SIGKILL)
+    until(lambda: '"could not start a worker"' in service.log.read_text())
+    with connected(service) as sock:
+        assert healthy(sock)
+    until(lambda: len(workers(service)) == 3)
+    log = service.log.read_text()
+    assert log.count('"could not start a worker"') == 2
+    assert "Traceback" not in log
+    assert alive(max(first))
+    service.stop()
+    assert service.process.returncode == 0
+
+
+def test_a_service_whose_first_workers_cannot_be_started_says_so(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", STARVED.format(refused=(2,)), "serve", "--data", tmp_path / "data", "--workers", "2"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env={**os.environ, "HKOJI_SERVER_PORT": "0"},
+    )
+    assert ran.returncode != 0
+    assert "a worker could not start: Resource temporarily unavailable" in ran.stderr
+    assert "Traceback" not in ran.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the processors that a process may use are set on Linux only")
@@ -299,6 +369,30 @@ def test_a_request_that_does_not_come_whole_is_ended_and_a_quiet_connection_is_k
             assert b"HTTP/1.1 408 " in answer, name
             assert b'"code": "too-slow"' in answer, name
         assert healthy(socks["quiet"])  # longer than a request's time limit
+
+
+def test_a_request_that_does_not_come_whole_is_logged_and_counted_by_its_answer(tmp_path: Path) -> None:
+    port = free_port()
+    options = ("--request-timeout", "1", "--metrics", f"127.0.0.1:{port}")
+    half = b"POST /v1/login/challenge HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n"
+    with serving(tmp_path / "data", log_level="info", options=options, forked=True) as service:
+        with connected(service) as leaving:
+            leaving.sendall(half)
+            assert leaving.recv(1000).startswith(b"HTTP/1.1 100 ")
+        with connected(service) as slow:
+            slow.sendall(half)
+            assert b"HTTP/1.1 408 " in everything(slow)
+        until(lambda: len(requests_logged(service)) == 2)
+        figures = read(port)
+    assert requests_logged(service) == [499, 408]
+    counted = 'hkoji_requests_total{method="POST",route="/v1/login/challenge",status="%s"}'
+    assert [figures.get(counted % status) for status in (408, 499, 500)] == [1, 1, None]
+
+
+def requests_logged(service: Service) -> list[int]:
+    """The status of each request in the log."""
+    said = [json.loads(line) for line in service.said() if line.startswith("{")]
+    return [line["status"] for line in said if line["event"] == "request"]
 
 
 def test_one_connection_too_many_is_refused_and_no_other(strict: Service) -> None:

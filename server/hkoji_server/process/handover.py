@@ -44,19 +44,18 @@ class Giver:
         return True
 
     def hear(self) -> bool:
-        """Reads what the worker has reported. Returns False when the worker has ended."""
-        try:
-            count = len(self._channel.recv(_MOST_BYTES))
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        if count and not self.ready:
+        """Reads all that the worker has reported. Returns False when the worker has ended."""
+        while True:
+            try:
+                count = len(self._channel.recv(_MOST_BYTES))
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+            if not count:
+                return False
+            self.open -= count if self.ready else count - 1
             self.ready = True
-            self.open -= count - 1
-        else:
-            self.open -= count
-        return count > 0
 
     def close(self) -> None:
         """Closes the channel, which stops the worker."""

@@ -1,18 +1,25 @@
 """Several worker processes on one address and one database. The supervisor accepts; a dead worker is replaced.
 
+A worker lives as long as its channel is open, and as long no other process has its number. The fork server alone could
+say when a process that it has forked ends, but it may end before. If a worker cannot be started now, the supervisor
+tries again after a pause. Neither ends the other workers.
+
 uvicorn has a supervisor too. But it does not wait until the workers are ready, restarts a failing worker without a
 pause, leaves its workers running when it is killed, and lets them share their connections unevenly.
 """
 
 from __future__ import annotations
 
+import os
 import selectors
 import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Final
@@ -26,10 +33,13 @@ from hkoji_server.process.server import BACKLOG, PATIENCE
 from hkoji_server.process.worker_start import Target
 
 _SHORT_LIFE: Final = 5.0
+_FIRST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 30.0
 _AT_ONCE: Final = 64
 _RETRY: Final = 0.02
 _BREATH: Final = 0.5
+_LAST_STEPS: Final = 1.0
+"""The seconds that a process gets to end after it has closed its channel."""
 
 
 @dataclass(slots=True)
@@ -39,10 +49,14 @@ class _WorkerSlot:
     number: int
     process: BaseProcess | None = None
     giver: Giver | None = None
-    """The channel to the process; None once it has been closed at the other end."""
     started: float = 0.0
     pause: float = 0.0
     due: float = field(default=0.0)
+
+    def postpone(self) -> None:
+        """Doubles the pause before the next start."""
+        self.pause = min(_LONGEST_PAUSE, self.pause * 2 or _FIRST_PAUSE)
+        self.due = time.monotonic() + self.pause
 
 
 class Workers:
@@ -78,9 +92,9 @@ class Workers:
         starting = {slot.number for slot in self._slots}
         try:
             while self._stopped_by is None:
-                self._fill()
-                for slot in self._watch():
-                    if slot.process is not None and not slot.process.is_alive():
+                self._fill(starting)
+                for slot, living in self._watch():
+                    if not living:
                         self._handle_death(slot, first=slot.number in starting)
                     elif slot.number in starting and slot.giver is not None and slot.giver.ready:
                         starting.remove(slot.number)
@@ -109,45 +123,47 @@ class Workers:
     def _handle(self, sig: int, _: FrameType | None) -> None:
         self._stopped_by = self._stopped_by or sig
 
-    def _fill(self) -> None:
-        now = time.monotonic()
+    def _fill(self, starting: Collection[int]) -> None:
         for slot in self._slots:
-            if slot.process is None and slot.due <= now and self._stopped_by is None:
-                self._start(slot, now)
+            if slot.process is None and slot.due <= time.monotonic() and self._stopped_by is None:
+                try:
+                    self._start(slot)
+                except OSError as error:  # usually because the system allows no more processes or open files
+                    if slot.number in starting:
+                        raise StorageError(
+                            tell("a worker could not start: {reason}", reason=error.strerror),
+                            hint=tell("nothing was changed; give the same command again later"),
+                        ) from error
+                    slot.postpone()
+                    log.error("could not start a worker", worker=slot.number, reason=error.strerror, again=slot.pause)
 
-    def _start(self, slot: _WorkerSlot, now: float) -> None:
+    def _start(self, slot: _WorkerSlot) -> None:
         # The worker has one end of the channel, and this process closes its own copy of that end. So when one of the
         # two processes ends, the other notices that the channel is closed.
         channel, worker_channel = socket.socketpair()
-        slot.process = worker_start.start(self._target, worker_channel, name=f"hkoji-worker-{slot.number}")
-        worker_channel.close()
-        slot.giver, slot.started = Giver(channel), now
+        with worker_channel:
+            try:
+                slot.process = worker_start.start(self._target, worker_channel, name=f"hkoji-worker-{slot.number}")
+            except OSError:
+                channel.close()
+                raise
+        slot.giver, slot.started = Giver(channel), time.monotonic()
         self._selector.register(slot.giver, selectors.EVENT_READ, slot)
-        self._selector.register(slot.process.sentinel, selectors.EVENT_READ, slot)
 
-    def _watch(self) -> list[_WorkerSlot]:
-        """Waits, accepts connections, and returns the workers of which there is news."""
+    def _watch(self) -> list[tuple[_WorkerSlot, bool]]:
+        """Waits, accepts connections, and returns the workers of which there is news, with whether they live."""
         pauses = [max(0.0, slot.due - time.monotonic()) for slot in self._slots if slot.process is None]
         if self._held:
             pauses.append(_RETRY)
-        news: dict[int, _WorkerSlot] = {}
+        news: list[tuple[_WorkerSlot, bool]] = []
         for key, _ in self._selector.select(min(pauses, default=None)):
-            slot = key.data
             if key.fileobj is self._awake:
                 self._awake.recv(64)
             elif key.fileobj is self._listener:
                 self._accept()
-            elif isinstance(slot, _WorkerSlot):
-                news[slot.number] = slot
-                if key.fileobj is slot.giver and not slot.giver.hear():
-                    self._close(slot)
-        return list(news.values())
-
-    def _close(self, slot: _WorkerSlot) -> None:
-        if slot.giver is not None:
-            self._selector.unregister(slot.giver)
-            slot.giver.close()
-            slot.giver = None
+            elif isinstance(key.fileobj, Giver):
+                news.append((key.data, key.fileobj.hear()))
+        return news
 
     # --- connections ----------------------------------------------------------------------------------------------
 
@@ -186,7 +202,8 @@ class Workers:
 
     def _handle_death(self, slot: _WorkerSlot, *, first: bool) -> None:
         assert slot.process is not None
-        slot.process.join()
+        assert slot.giver is not None
+        _see_off(slot.process)
         code, pid = slot.process.exitcode, slot.process.pid or 0
         log.error("worker died", worker=slot.number, pid=pid, code=code)
         self._forget(pid)
@@ -195,23 +212,39 @@ class Workers:
                 tell("a worker could not start; its exit code is {code}", code=code),
                 hint=tell("see the log lines of the worker; nothing was changed"),
             )
-        now = time.monotonic()
-        slot.pause = min(_LONGEST_PAUSE, slot.pause * 2 or 0.25) if now - slot.started < _SHORT_LIFE else 0.0
-        slot.due = now + slot.pause
-        self._close(slot)
-        self._selector.unregister(slot.process.sentinel)
+        if time.monotonic() - slot.started < _SHORT_LIFE:
+            slot.postpone()
+        else:
+            slot.pause = slot.due = 0.0
+        self._selector.unregister(slot.giver)
+        slot.giver.close()
         slot.process.close()
-        slot.process = None
+        slot.giver = slot.process = None
 
     def _stop(self) -> None:
         """Asks all workers to finish their requests, and kills those that do not stop."""
-        living = [slot.process for slot in self._slots if slot.process is not None]
-        for process in living:
-            process.terminate()
+        living = [(slot.process, slot.giver) for slot in self._slots if slot.process and slot.giver]
+        for process, giver in living:
+            _signal(process, giver, signal.SIGTERM)
         end = time.monotonic() + PATIENCE + 5
-        for process in living:
-            process.join(max(0.0, end - time.monotonic()))
-            if process.is_alive():
-                log.error("worker did not stop", pid=process.pid)
-                process.kill()
-                process.join()
+        for process, giver in living:
+            while giver.hear():
+                if not wait([giver.fileno()], max(0.0, end - time.monotonic())):
+                    log.error("worker did not stop", pid=process.pid)
+                    _signal(process, giver, signal.SIGKILL)
+                    break
+            _see_off(process)
+
+
+def _signal(process: BaseProcess, giver: Giver, sig: int) -> None:
+    """Sends a worker a signal, if it lives. `multiprocessing` does not if the fork server has ended."""
+    if giver.hear() and process.pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, sig)
+
+
+def _see_off(process: BaseProcess) -> None:
+    """Waits for the end of a process that has closed its channel."""
+    process.join(_LAST_STEPS)
+    process.kill()
+    process.join()
