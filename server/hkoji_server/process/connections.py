@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from hkoji_server.log import REFUSED
 from hkoji_server.service.rate_limits import PlacesOfAddresses, counted_name
 
 MOST_HEAD: Final = 32_768
@@ -177,6 +178,8 @@ class GuardedConnection(HttpToolsProtocol):
             cycle is None or cycle.response_complete or (cycle.more_body and not cycle.response_started)
         ):
             self.transport.write("".join(f"{line}\r\n" for line in (*lines, "")).encode() + body)
+            if cycle is not None and not cycle.response_complete:
+                cycle.scope["state"][REFUSED] = status
         self.transport.close()
 
 

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hkoji_server.log import log
+from hkoji_server.log import CLIENT_LEFT, REFUSED, log
 from hkoji_server.routes.invitation_page import INVITATION_PATH
 from hkoji_server.routes.mail_stop import STOP_PREFIX
 from hkoji_server.routes.problems import answer
@@ -72,6 +72,7 @@ class RequestFrame:
 
         try:
             await self._app(scope, receive, complete)
+            status = status or without_answer(scope)
         except Exception:
             if not status:
                 text = "the service failed; nothing acknowledged is lost"
@@ -81,6 +82,12 @@ class RequestFrame:
             if self._logged:
                 took = round((perf_counter() - began) * 1000, 1)
                 log.info("request", method=scope["method"], path=_logged(scope["path"]), status=status or 500, ms=took)
+
+
+def without_answer(scope: Scope) -> int:
+    """Returns the status of a request that the application has not answered, because its body did not come whole."""
+    status: int = scope.get("state", {}).get(REFUSED, CLIENT_LEFT)
+    return status
 
 
 def _logged(path: str) -> str:

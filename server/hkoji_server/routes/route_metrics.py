@@ -9,6 +9,8 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hkoji_server.routes.request_frame import without_answer
+
 Observe = Callable[[str, str, int, float], None]
 """Called for each request with method, route, status and seconds."""
 
@@ -30,7 +32,7 @@ class RouteMetrics:
             await self._app(scope, receive, send)
             return
         started = perf_counter()
-        status = 500
+        status = 0
 
         async def noted(message: Message) -> None:
             nonlocal status
@@ -40,8 +42,9 @@ class RouteMetrics:
 
         try:
             await self._app(scope, receive, noted)
+            status = status or without_answer(scope)
         finally:
-            self._observe(scope["method"], self._route(scope), status, perf_counter() - started)
+            self._observe(scope["method"], self._route(scope), status or 500, perf_counter() - started)
 
     def _route(self, scope: Scope) -> str:
         if not self._templates:
