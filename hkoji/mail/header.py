@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from hkoji.game.time_control import is_zone
 from hkoji.mail.addresses import Found, OwnAddress, is_mailbox
 from hkoji.mail.decoding import decode_words
 from hkoji.mail.fields import LONGEST_HEADER, MailField, first_value, read_fields, split_header, unfold, with_newlines
@@ -26,6 +27,7 @@ _AUTOMATIC = re.compile(
     rb"(auto-submitted|precedence|list-id|x-autoreply|x-autorespond|x-hkoji|content-type)[ \t]*:(.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_DATE = re.compile(rb"date[ \t]*:.*[0-9][ \t]+([+-][0-9]{2})([0-9]{2})(?![0-9])", re.IGNORECASE | re.DOTALL)
 _REPORT: Final = "multipart/report"
 _PRECEDENCES: Final = frozenset({"bulk", "junk", "list", "auto_reply"})
 
@@ -103,6 +105,19 @@ def find_token(header: MailHeader, envelope_recipient: str | None, address: OwnA
             return found
     named = (address.find_in_address(each) for each in (*header.to, *header.cc))
     return next((found for found in named if found is not None), None)
+
+
+def zone_of(raw: bytes) -> str:
+    """Returns the time zone in which a mail is dated (`+01:00`); empty if its first field Date names none.
+
+    `-0000` names none (RFC 5322, 3.3). Nothing that a mail orders depends on it.
+    """
+    header, _ = split_header(with_newlines(raw[:LONGEST_HEADER]))
+    field = next((found for line in unfold(header) if (found := _DATE.match(line))), None)
+    if field is None:
+        return ""
+    zone = f"{field[1].decode('ascii')}:{field[2].decode('ascii')}"
+    return zone if is_zone(zone) else ""
 
 
 def _read_sender(values: list[bytes]) -> str | Text:

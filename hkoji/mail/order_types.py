@@ -93,7 +93,7 @@ class OrderFault:
     `number` is that of the `line` in the order, from 1; 0, with an empty line, if the mail orders nothing. `reason` is
     a phrase or sentence without its full stop. `near` are up to three legal moves near the line, canonical, the best
     first; a game's `Brief.typed` gives the line to send for each. `ask` is the legal move that cards without a
-    sign or word probably mean, else empty.
+    sign or word probably mean, else empty. `read` says that the line was understood, and cannot be done.
     """
 
     number: int
@@ -101,6 +101,7 @@ class OrderFault:
     reason: Text
     near: tuple[str, ...] = ()
     ask: str = ""
+    read: bool = False
 
     @property
     def more(self) -> bool:

@@ -64,12 +64,12 @@ def _read_lines(
     fault: OrderFault | None = None
     for number, each in enumerate(lines, 1):
         line = trim(clean(each))
-        order = read_line(line, number) if number <= MOST_COMMANDS else OrderFault(number, line, _TOO_MANY)
+        order = read_line(line, number) if number <= MOST_COMMANDS else OrderFault(number, line, _TOO_MANY, read=True)
         if isinstance(order, OrderFault):
             fault = order
             break
         if order.decides and any(earlier.decides for earlier in orders):
-            fault = OrderFault(number, line, _SECOND)
+            fault = OrderFault(number, line, _SECOND, read=True)
             break
         orders.append(order)
     if not orders:
@@ -93,13 +93,15 @@ def _read_line(line: str, number: int, state: State | None) -> MailOrder | Order
     if isinstance(command, MailOrder):
         return command
     if state is None or state.due not in DECISION_DUE:
-        return OrderFault(number, line, command or (_NOT_DUE if is_order(line) else _NOT_A_COMMAND))
+        if command is None and is_order(line):
+            return OrderFault(number, line, _NOT_DUE, read=True)
+        return OrderFault(number, line, command or _NOT_A_COMMAND)
     legal = state.legal_actions()
     action = _parse(state.ruleset.initial(), line)
     if action in legal:
         return MailOrder(OrderKind.MOVE, line, action=action)
     if action is not None:
-        return OrderFault(number, line, _why_illegal(state, action), _near(state, line, action))
+        return OrderFault(number, line, _why_illegal(state, action), _near(state, line, action), read=True)
     meant = _parse(state, line)
     if meant is not None:
         near = _near(state, line, meant)

@@ -53,11 +53,24 @@ class Brief:
 
     def news(self) -> list[str]:
         """What has happened since the reader last decided: words, and the notation in brackets."""
-        found = []
-        for line in self.board.news():
-            words, _, notation = line.partition("   ")
-            found.append(f"{words} ({self.written(notation)})" if notation else words)
-        return found
+        return [self._bracketed(line) for line in self.board.news()]
+
+    def decided(self, seat: Seat, action: str) -> str:
+        """A decision of a seat as `news` has it: words, and the notation in brackets."""
+        return self._bracketed(self.board.decision_line(seat, action))
+
+    def _bracketed(self, line: str) -> str:
+        words, _, notation = line.partition("   ")
+        return f"{words} ({self.written(notation)})" if notation else words
+
+    def told(self, action: str) -> str:
+        """A decision of the reader, as what was sent: `F face down (1F)`."""
+        phrase = self.phrase(action)
+        return f"{phrase} ({self.written(action)})" if phrase else self.written(action)
+
+    def phrase(self, action: str) -> str:  # noqa: ARG002
+        """A decision of the reader in a few words without a verb that says who; empty if the game has none."""
+        return ""
 
     def written(self, notation: str) -> str:
         """A decision in notation, for reading. One with a sign that mail programs understand is written in words."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress, is_mailbox
 from hkoji.mail.bounce import read_bounce
-from hkoji.mail.header import automatic_reason, find_token, read_header
+from hkoji.mail.header import automatic_reason, find_token, read_header, zone_of
 from hkoji.mail.mail_types import Automatic, Bounce, BounceClass
 from tests.support.mail_shape import BOB, OUR_ID, OWN, TOKEN, head, made, multipart, part, plain
 
@@ -243,3 +243,22 @@ def test_a_report_may_quote_no_letter_or_another() -> None:
     bounce = read_bounce(_report("Status: 5.1.1", quoted="Message-ID: <a@b>\n\nx\n"))
     assert bounce is not None
     assert bounce.message_id == "<a@b>"
+
+
+@pytest.mark.parametrize(
+    ("date", "zone"),
+    [
+        ("Date: Fri, 20 Nov 2026 13:01:00 +0100", "+01:00"),
+        ("date : 20 Nov 26 13:01 -0330 (a comment)", "-03:30"),
+        ("Date: Fri, 20 Nov 2026 13:01:00\r\n +0545", "+05:45"),
+        ("Date: Fri, 20 Nov 2026 13:01:00 +0000", "+00:00"),
+        ("Date: Fri, 20 Nov 2026 13:01:00 -0000", ""),
+        ("Date: Fri, 20 Nov 2026 13:01:00 GMT", ""),
+        ("Date: Fri, 20 Nov 2026 13:01:00 +9999", ""),
+        ("Date: Fri, 20 Nov 2026 13:01:00 +01007", ""),
+        ("Subject: no date", ""),
+    ],
+)
+def test_the_zone_of_a_mail_is_that_of_its_date(date: str, zone: str) -> None:
+    raw = f"Subject: hello\r\n{date}\r\n\r\nDate: Fri, 20 Nov 2026 13:01:00 +0900\r\n"
+    assert zone_of(raw.encode()) == zone

@@ -131,7 +131,7 @@ def test_an_invitation_that_was_withdrawn_is_over(invited: Invited) -> None:
     before = invited.kinds()
     assert invited.write("accept") == "turn over"
     (answer,) = invited.answers()
-    assert answer.text.startswith("Nothing was changed: this invitation is over.")
+    assert answer.text.startswith("This invitation is over, so nothing was done.")
     assert "turn" not in answer.text
     assert invited.kinds() == before
     assert not registered(invited.world, "bob")

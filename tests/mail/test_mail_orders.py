@@ -77,7 +77,7 @@ def test_words_of_another_address_that_can_be_no_order_stand_in_no_letter(
     assert table.send(words, sender="prize@evil.example", fields=fields) == "unreadable"
     (letter,) = table.answers()
     assert letter.field("To") == "bob@example.org"
-    assert "It came from another address than yours." in letter.text
+    assert "nothing was done: it came from another address than yours." in " ".join(letter.text.split())
     assert "prize" not in letter.text
     assert words not in letter.text
     assert table.head() == before
@@ -237,7 +237,11 @@ def test_a_mail_that_cannot_be_read_is_answered_with_what_helps(table: MailTable
     assert table.send(table.line, fields=("Content-Type: text/plain; charset=iso-2022-jp",)) == "unreadable"
     (letter,) = table.answers()
     said = " ".join(letter.text.split())
-    assert "Its characters are encoded as 'iso-2022-jp', which is not read here. What helps: plain text in" in said
+    assert (
+        "(its characters are encoded as 'iso-2022-jp', which is not read here). Nothing that you wrote is wrong."
+        in said
+    )
+    assert "What helps: plain text in Unicode (UTF-8)" in said
     assert table.head() == before
 
 
@@ -347,7 +351,7 @@ def test_the_same_mail_counts_once(table: MailTable) -> None:
     assert sum("answer" in letter.id for letter in table.answers()) == 2
 
 
-ENOUGH = "as many answers here as there are in a day"
+ENOUGH = "This is the last answer of today here."
 
 
 def test_at_most_three_answers_a_token_and_day(table: MailTable) -> None:

@@ -90,3 +90,30 @@ def test_an_answer_is_in_the_place_of_the_letter_about_a_turn_only_if_it_shows_t
     found = unread(table.bob)
     assert sorted(events(found)) == come
     assert any(offered(letter) for letter in found)
+
+
+def test_times_are_in_the_zone_of_the_last_mail_that_named_one(world: ListWorld) -> None:
+    alice, bob = Player(world.service, "alice").register(), world.player("bob@example.org")
+    game = world.invite(alice, "bob", "bob@example.org")
+    world.deliver()
+    invitation = bob.next_letter(0)
+    assert "at UTC+" not in invitation.text
+    bob.date = "Fri, 20 Nov 2026 14:01:00 +0200"
+    bob.answer(invitation, "accept")
+    world.run(world.seeds.look())
+    alice.seed(game)
+    course = alice.course(game)
+    alice.send(alice.make_move(course, course.state.legal_actions()[0]))
+    world.deliver(61)
+    turn = next(letter for letter in unread(bob) if letter.id.startswith("<turn."))
+    assert " UTC (" in turn.text
+    assert " at UTC+2)" in " ".join(turn.text.split())
+    eve = world.player("eve@example.net")
+    eve.date = "Fri, 20 Nov 2026 21:01:00 +0900"
+    eve.answer(turn, "show")
+    world.deliver()
+    assert "UTC+9" not in "".join(letter.text for letter in unread(bob))
+    bob.date = ""
+    bob.answer(turn, "games")
+    world.deliver()
+    assert " at UTC+2)" in " ".join(bob.next_letter(0).text.split())

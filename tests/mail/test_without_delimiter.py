@@ -112,7 +112,7 @@ def test_without_that_field_stop_is_asked_back_once_a_day_as_anybody_can_write_i
         bob.write(CLUB, subject, text)
         world.deliver(61)
     asked = only(bob)
-    assert "your mail answers no letter" in asked.text
+    assert "Your mail answers no letter" in asked.text
     assert mailbox(world).state == "active"
     bob.write(CLUB, "hello", "is anybody there?")  # which is counted by itself
     world.deliver(61)

@@ -246,7 +246,7 @@ def test_a_database_with_players_only_is_brought_forward_with_all_that_is_in_it(
         # The service has a column for a secret that it has not needed yet.
         service = {each for each in before if each.startswith("service ")}
         assert before - after == {version, *service}
-        assert after - before == {"alembic_version ('0019',)", *(f"{each[:-1]}, None)" for each in service)}
+        assert after - before == {"alembic_version ('0020',)", *(f"{each[:-1]}, None)" for each in service)}
         key = PrivateKey.from_seed(b"\x07" * 32).public.text
         with postgres_at(url) as store:
             run(store.replace_key(replace(alice, key=key), RetiredKey(alice.key, "alice", AT, False)))

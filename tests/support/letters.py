@@ -87,6 +87,7 @@ def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]
     seen, course = facts.position, facts.position.course
     if seen.mine and course.stage is Stage.PLAY:
         yield "turn", TurnFacts(facts)
+        yield "turn-in-zone", TurnFacts(facts._replace(zone="+05:30"))
         yield "turn-delegated", TurnFacts(facts._replace(held=False))
         yield "turn-own-key", TurnFacts(facts._replace(held=False, signs=False))
         yield "remind1", ReminderFacts(facts, last=False)
@@ -104,13 +105,14 @@ def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]
             fault = read_orders(lines, course.state)
             if isinstance(fault, OrderFault):
                 told = NotUnderstoodFacts(fault.line, fault.reason, facts, fault.near, fault.ask, fault.more)
+                told = told._replace(read=fault.read)
                 yield f"not-understood{name}", told
         yield "called-off", CalledOffFacts(facts)
     if course.stage is Stage.PLAY:
         yield "gave", GaveFacts(facts, 2 * 86400)
     if course.stage is Stage.OVER:
         yield "over", OverFacts(facts, log)
-        yield "over-by-you", OnRecordFacts(facts, course.seq - 1, "move", facts.now, log=log)
+        yield "over-by-you", OnRecordFacts(facts, "move", facts.now, log=log)
     yield "show", ShowFacts(facts)
     yield "moves", MovesFacts(facts)
     yield "help", HelpFacts(facts)
@@ -124,12 +126,12 @@ def letters_of_game(facts: SeatFacts, log: bytes) -> Iterator[tuple[str, Facts]]
     played = [step for step in seen.replay.steps if step.entry.kind == "move"]
     if played:
         step, action = played[-1], action_of(played[-1])
-        yield "turn-over", TurnOverFacts(facts, step.entry.seq, "move", action)
+        yield "turn-over", TurnOverFacts(facts, action, course.setup.names.index(step.entry.by))
         if step.entry.by == course.setup.names[seen.seat or 0]:
-            yield "on-record", OnRecordFacts(facts, step.entry.seq, "move", facts.now, action)
+            yield "on-record", OnRecordFacts(facts, "move", facts.now, action)
     if course.stage is Stage.PLAY:
         yield "joined", JoinedFacts(facts)
-        yield "resigned", OnRecordFacts(facts, course.seq, "resign", facts.now)
+        yield "resigned", OnRecordFacts(facts, "resign", facts.now)
 
 
 def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple[str, Facts]]:
@@ -163,6 +165,7 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
         ("quiet", "off"),
     ):
         yield f"setting-{setting}-{value}", SettingFacts(setting, value)
+    yield "setting-quiet-in-zone", SettingFacts("quiet", "22-7", "-03:30")
     yield "stopped", StoppedFacts(name, (facts,))
     yield "stopped-without-game", StoppedFacts(name)
     yield "started", StartedFacts(name, (row_of(facts),), now)
@@ -177,7 +180,7 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
     yield from _letters_of_mailboxes(name, facts)
     if facts.position.mine:
         yield "given-and-turn", ManyFacts((GivenFacts(facts, 86400), TurnFacts(facts)))
-    yield "last-today", ManyFacts((HelpFacts(facts), LastTodayFacts()))
+    yield "last-today", ManyFacts((HelpFacts(facts), LastTodayFacts("2026-11-21T00:00:00Z", now)))
     yield "show-and-setting", ManyFacts((ShowFacts(facts), SettingFacts("cards", "on")))
     other = DeclinedFacts("00" * 16, "carla", "declined")
     yield "two-games", ManyFacts((other, ShowFacts(facts)))
@@ -209,7 +212,7 @@ def letters_of_invited(facts: SeatFacts) -> Iterator[tuple[str, Facts]]:
     """Letters to a player who is invited and has not joined, or has declined, by name."""
     course = facts.position.course
     if course.finished:
-        yield "declined-by-you", OnRecordFacts(facts, course.seq - 1, "lapse", facts.now)
+        yield "declined-by-you", OnRecordFacts(facts, "lapse", facts.now)
     yield "show", ShowFacts(facts)
     yield "moves", MovesFacts(facts)
     yield "help", HelpFacts(facts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from hkoji.mail.letters.events import ended
@@ -21,7 +22,7 @@ from hkoji.mail.letters.facts import (
 )
 from hkoji.mail.letters.game_facts import SeatFacts
 from hkoji.mail.letters.game_words import GameWords
-from hkoji.mail.letters.page import Block, LetterDraft, command, harmless, paragraph, sentences, typed
+from hkoji.mail.letters.page import Block, LetterDraft, command, harmless, paragraph, sentences, tied, typed
 from hkoji.mail.letters.times import length, moment
 from hkoji.mail.letters.turn_words import (
     answer_waited_for,
@@ -34,23 +35,20 @@ from hkoji.messages.language import Speaker
 from hkoji.messages.text import tell
 
 _ASKED: Final = {
-    AskedWhy.SENDER: tell("Nothing was done yet: a mail for you came from another address than yours."),
-    AskedWhy.SIGNATURE: tell("Nothing was done yet: your mail provider has signed your mails, but not this one."),
+    AskedWhy.SENDER: tell("Mail for you came from another address than yours, so nothing was done yet."),
+    AskedWhy.SIGNATURE: tell("Your mail provider has signed your other mails, but not this one: nothing was done yet."),
     AskedWhy.REQUIRED: tell(
-        "Nothing was done yet: your mail provider has not signed your mail, which is demanded here."
+        "Your mail provider has not signed your mail, which is demanded here, so nothing was done yet."
     ),
-    AskedWhy.FINAL: tell("Nothing was done yet: this cannot be taken back, so you are asked again."),
-    AskedWhy.NO_LETTER: tell("Nothing was done yet: your mail answers no letter, so anybody can have written it."),
+    AskedWhy.FINAL: tell("This cannot be taken back, so you are asked once more: nothing was done yet."),
+    AskedWhy.NO_LETTER: tell("Your mail answers no letter, so anybody can have written it: nothing was done yet."),
 }
+_FIELD = re.compile(r"\b(?:Message-ID|From|Content-[A-Z][A-Za-z-]+)\b")
+"""A field of a mail, in the reason why the mail cannot be read; no language translates these names."""
 
 
 def _help(say: Speaker) -> Block:
     return paragraph(say(tell("To see what you can write, answer {help}.", help=command(say(tell("help"))))))
-
-
-def nothing_changed(say: Speaker) -> str:
-    """The sentence on a mail that has changed nothing."""
-    return say(tell("Nothing was changed."))
 
 
 def welcome(facts: WelcomeFacts, say: Speaker) -> LetterDraft:
@@ -106,12 +104,13 @@ def _where_commands_go(facts: WelcomeFacts, say: Speaker) -> Block:
 def on_record(facts: OnRecordFacts, say: Speaker) -> LetterDraft:
     """An order was carried out."""
     game = GameWords(facts.seat, say)
-    time = moment(facts.at, facts.seat.now, say)
-    first = [say(_done(facts.kind, facts.seq, time, game.opponent))]
+    time = game.moment(facts.at)
+    first = [say(_done(facts.kind, time, game.opponent))]
     told: Block = ()
-    move = _in_words(facts.action, game) if facts.action and facts.seat.cards else ""
-    if move and not (game.mine and move in game.brief.news()):
-        told = paragraph(say(tell("On record: {move}.", move=move)))
+    if facts.action and facts.seat.cards:
+        seen = game.brief.decided(game.position.seat or 0, facts.action)
+        if not (game.mine and seen in game.brief.news()):
+            told = paragraph(say(tell("On record: {move}.", move=game.brief.told(facts.action))))
     if game.mine:
         draft = turn(TurnFacts(facts.seat), say)
         return draft._replace(first=(*first, *draft.first), blocks=(told, *draft.blocks))
@@ -122,23 +121,21 @@ def on_record(facts: OnRecordFacts, say: Speaker) -> LetterDraft:
     return LetterDraft((*first, game.waiting()), (told, *_seen(game), game.signed()))
 
 
-def _done(kind: str, seq: int, time: str, name: str) -> str:
+def _done(kind: str, time: str, name: str) -> str:
     match kind:
         case "open":
-            return tell(
-                "You have opened a game for {name}: that is entry {seq}, of {time}.", name=name, seq=seq, time=time
-            )
+            return tell("You have opened a game for {name}, on {time}.", name=name, time=time)
         case "move":
-            return tell("Your move is on record as entry {seq}, of {time}.", seq=seq, time=time)
+            return tell("Your move is on record, with the time {time}.", time=time)
         case "join":
-            return tell("You have joined the game: that is entry {seq}, of {time}.", seq=seq, time=time)
+            return tell("You have joined the game, on {time}.", time=time)
         case "resign":
-            return tell("You have resigned: that is entry {seq}, of {time}.", seq=seq, time=time)
+            return tell("You have resigned, on {time}.", time=time)
         case "cancel":
-            return tell("You have withdrawn your game: that is entry {seq}, of {time}.", seq=seq, time=time)
+            return tell("You have withdrawn your game, on {time}.", time=time)
         case "lapse":
-            return tell("You have declined the invitation: that is entry {seq}, of {time}.", seq=seq, time=time)
-    return tell("Your order is on record as entry {seq}, of {time}.", seq=seq, time=time)
+            return tell("You have declined the invitation, on {time}.", time=time)
+    return tell("Your order is on record, with the time {time}.", time=time)
 
 
 def _seen(game: GameWords) -> tuple[Block, ...]:
@@ -148,42 +145,46 @@ def _seen(game: GameWords) -> tuple[Block, ...]:
     return (game.table(), game.hand())
 
 
-def _in_words(action: str, game: GameWords) -> str:
-    words, _, notation = game.board.decision_line(game.position.seat or 0, action).partition("   ")
-    return f"{words} ({game.brief.written(notation)})" if notation else words
-
-
 def not_understood(facts: NotUnderstoodFacts, say: Speaker) -> LetterDraft:
     """Nothing was done, because a line was not understood or cannot be done."""
     game = None if facts.seat is None else GameWords(facts.seat, say)
-    first = (nothing_changed(say), "" if game is None else game.turn())
     leave = say(tell("Leave an empty line after your move: what stands below it is not read.")) if facts.more else ""
+    now = "" if game is None else game.turn()
     if game is not None and not game.seat.cards:
-        hidden = say(tell("Your line was not understood. It is not repeated here, as your letters show no cards."))
-        return LetterDraft(first, (paragraph(hidden, leave), game.hand(), game.signed()), how_to_answer(game))
-    blocks = [(*_line_read(facts, say), *paragraph(leave))]
-    if game is None:
-        blocks.append(_help(say))
-        return LetterDraft(first, tuple(blocks), answer_waited_for(facts.waits, say))
-    if game.mine:
+        hidden = say(tell("Your letters show no cards, so your line is not repeated here."))
+        return LetterDraft(
+            (say(_in_vain(facts)), now), (paragraph(hidden, leave), game.hand(), game.signed()), how_to_answer(game)
+        )
+    first = (_not_done(facts, say), _sentence(say(facts.reason)), leave, now)
+    blocks: list[Block] = []
+    if game is not None and game.mine:
         near = (facts.ask,) if facts.ask else facts.near
         blocks.append(tuple(each for move in near for each in game.example(move)) or game.examples(short=True))
         blocks.append(game.hand())
     blocks.append(_help(say))
-    return LetterDraft(first, tuple(blocks), how_to_answer(game))
+    answer = answer_waited_for(facts.waits, say) if game is None else how_to_answer(game)
+    return LetterDraft(first, tuple(blocks), answer)
 
 
-def _line_read(facts: NotUnderstoodFacts, say: Speaker) -> Block:
+def _not_done(facts: NotUnderstoodFacts, say: Speaker) -> str:
+    """A sentence on what was not done, with the line of the mail if it had one."""
+    line = tied(harmless(facts.line))
+    if not line:
+        return say(_in_vain(facts))
+    if facts.read:
+        return say(tell("I could not do what you wrote, so nothing was done: {line}", line=line))
+    if facts.more:
+        return say(tell("I could not read a line of your mail, so nothing was done: {line}", line=line))
+    return say(tell("I could not read the first line of your mail, so nothing was done: {line}", line=line))
+
+
+def _in_vain(facts: NotUnderstoodFacts) -> str:
+    """A sentence on what was not done, without the line."""
     if not facts.line:
-        return paragraph(say(tell("There was no line in your mail that could be read.")), _sentence(say(facts.reason)))
-    line = harmless(facts.line)
-    shown = (
-        tell("This line was read:    {line}", line=line)
-        if facts.more
-        else tell("The first line was    {line}", line=line)
-    )
-    reason = _sentence(say(facts.reason)) or say(tell("It is neither a move nor a word that is known here."))
-    return (*sentences(say(shown)), *paragraph(reason))
+        return tell("There was no line in your mail that I could read, so nothing was done.")
+    if facts.read:
+        return tell("I could not do what you wrote, so nothing was done.")
+    return tell("I could not read your line, so nothing was done.")
 
 
 def _sentence(phrase: str) -> str:
@@ -203,7 +204,7 @@ def asked_back(facts: AskedBackFacts, say: Speaker) -> LetterDraft:
         if game.position.mine and game.seat.clock.seat is not None:
             first.append(say(tell("Your clock runs until your answer is here.")))
     if facts.until is not None and facts.now is not None:
-        first.append(say(tell("You have until {time}.", time=moment(facts.until, facts.now, say))))
+        first.append(say(tell("You have until {time}.", time=moment(facts.until, facts.now, say, facts.zone))))
     blocks = []
     if facts.why is AskedWhy.SENDER and facts.sender:
         only = say(tell("What you send counts only if it comes from the address to which this letter was sent."))
@@ -231,16 +232,15 @@ def turn_over(facts: TurnOverFacts, say: Speaker) -> LetterDraft:
     """The mail was for a turn that is over."""
     game = GameWords(facts.seat, say)
     if game.position.seat is None and game.course.finished:  # they were invited, and never had a turn
-        return LetterDraft((say(tell("Nothing was changed: this invitation is over.")), _now(game)), (game.signed(),))
-    first = (
-        say(
-            tell("Nothing was changed: your mail was for a turn that is over. Entry {seq} is on record.", seq=facts.seq)
-        ),
-    )
+        return LetterDraft((say(tell("This invitation is over, so nothing was done.")), _now(game)), (game.signed(),))
+    first = (say(tell("Your mail was for a turn that is over, so nothing was done.")),)
     told: Block = ()
     if facts.action and facts.seat.cards:
-        move = game.brief.written(facts.action)
-        told = paragraph(say(tell("Entry {seq} is {move}.", seq=facts.seq, move=move)))
+        if facts.by == game.position.seat:
+            sent = tell("On record is what you sent before: {move}.", move=game.brief.told(facts.action))
+        else:
+            sent = tell("On record: {move}.", move=game.brief.decided(facts.by or 0, facts.action))
+        told = paragraph(say(sent))
     if game.due:
         draft = turn(TurnFacts(facts.seat), say)
         return draft._replace(first=(*first, *draft.first), blocks=(told, *draft.blocks))
@@ -256,33 +256,44 @@ def _now(game: GameWords) -> str:
 def first_counts(facts: FirstCountsFacts, say: Speaker) -> LetterDraft:
     """A second mail with the same id was not read."""
     game = None if facts.seat is None else GameWords(facts.seat, say)
-    first = say(tell("One of your mails came twice, with different contents. The first one counts."))
-    return LetterDraft((first, nothing_changed(say), "" if game is None else _now(game)))
+    first = say(tell("One of your mails came twice, with different contents: the first one counts."))
+    return LetterDraft((first, "" if game is None else _now(game)))
 
 
 def unreadable(facts: UnreadableFacts, say: Speaker) -> LetterDraft:
     """A mail could not be used."""
-    first = say(tell("Mail came for you that could not be used, so nothing was done."))
-    draft = _plain((first,), facts.seat, _sentence(say(facts.reason)), say)
+    reason = say(facts.reason)
     if not facts.form:
-        return draft
+        first = say(tell("Mail for you could not be used, so nothing was done: {reason}.", reason=reason))
+        return _plain((first,), facts.seat, (), say)
+    field = _FIELD.search(reason)
+    told = say(
+        tell(
+            "Your mail program sent this in a form that this service does not read ({what}). Nothing that you wrote is "
+            "wrong. Try your provider's web page.",
+            what=field[0] if field else reason,
+        )
+    )
     helps = say(tell("What helps: plain text in Unicode (UTF-8), not encrypted, and your address alone as its sender."))
-    other = say(tell("If your mail program cannot do that, the web page of your provider may."))
-    return draft._replace(blocks=(draft.blocks[0], paragraph(helps, other), *draft.blocks[1:]))
+    blocks = (paragraph(say(tell("In detail: {reason}.", reason=reason)) if field else "", helps),)
+    return _plain((told, say(tell("Nothing was done, so send it once more."))), facts.seat, blocks, say)
 
 
-def last_today(facts: LastTodayFacts, say: Speaker) -> LetterDraft:  # noqa: ARG001
+def last_today(facts: LastTodayFacts, say: Speaker) -> LetterDraft:
     """The reader has had as many answers as there are in a day."""
-    enough = say(tell("You have had as many answers here as there are in a day. What you write is still done."))
-    only = say(tell("Until tomorrow (UTC) only what changes something is answered, such as a move."))
-    return LetterDraft((), (paragraph(enough, only),))
+    enough = say(tell("This is the last answer of today here. What you write is still done."))
+    only = say(tell("What changes something, such as a move, is always answered."))
+    again = say(
+        tell("Everything is answered again from {time} on.", time=moment(facts.until, facts.now, say, facts.zone))
+    )
+    return LetterDraft((), (paragraph(enough, only, again),))
 
 
-def _plain(first: tuple[str, ...], seat: SeatFacts | None, more: str, say: Speaker) -> LetterDraft:
+def _plain(first: tuple[str, ...], seat: SeatFacts | None, blocks: tuple[Block, ...], say: Speaker) -> LetterDraft:
     if seat is None:
-        return LetterDraft(first, (paragraph(more),))
+        return LetterDraft(first, blocks)
     game = GameWords(seat, say)
-    return LetterDraft((*first, _now(game)), (paragraph(more), game.signed()), how_to_answer(game))
+    return LetterDraft((*first, _now(game)), (*blocks, game.signed()), how_to_answer(game))
 
 
 def gave(facts: GaveFacts, say: Speaker) -> LetterDraft:

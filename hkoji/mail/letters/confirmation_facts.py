@@ -37,6 +37,7 @@ class ConfirmFacts(NamedTuple):
     now: str
     orders: bool = False
     seat: SeatFacts | None = None
+    zone: str = ""
 
 
 class ConfirmedFacts(NamedTuple):
@@ -55,6 +56,7 @@ class ConfirmedFacts(NamedTuple):
     salt: str = ""
     rows: tuple[GameRow, ...] = ()
     orders: bool = False
+    zone: str = ""
 
 
 class NameTakenFacts(NamedTuple):

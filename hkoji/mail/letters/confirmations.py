@@ -31,7 +31,7 @@ def confirm(facts: ConfirmFacts, say: Speaker) -> LetterDraft:
                 )
             )
         )
-    yes, time = command(say(tell("yes"))), moment(facts.until, facts.now, say)
+    yes, time = command(say(tell("yes"))), moment(facts.until, facts.now, say, facts.zone)
     if facts.what is ConfirmWhat.SILENCE:
         answer = say(tell("Answer {yes} by {time}. Any later letter asks again.", yes=yes, time=time))
     else:
@@ -70,7 +70,7 @@ def confirmed(facts: ConfirmedFacts, say: Speaker) -> LetterDraft:
         prove = tell("To prove one day that a log means this mailbox, you need this number. Keep it:")
         blocks.append((*sentences(say(prove)), *typed(facts.salt)))
     if facts.rows:
-        blocks += [listed(facts.rows, facts.now, say), show_again(say)]
+        blocks += [listed(facts.rows, facts.now, say, facts.zone), show_again(say)]
     return LetterDraft(tuple(first), tuple(blocks))
 
 

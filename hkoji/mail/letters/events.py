@@ -43,7 +43,7 @@ def invitation(facts: InvitationFacts, say: Speaker) -> LetterDraft:
             )
         )
     until = facts.expires or (facts.agreement.expires if facts.agreement else None)
-    time = say(tell("You have until {time}.", time=moment(until, facts.now, say))) if until else ""
+    time = say(tell("You have until {time}.", time=moment(until, facts.now, say, facts.zone))) if until else ""
     if facts.ruleset is None or facts.agreement is None or facts.host is None:
         first = say(tell("You are invited to play card games for two by mail, at {origin}.", origin=facts.origin))
         return LetterDraft((first, time), (_how_it_works(say), _terms(facts, say), _no_thanks(facts, say)), asked)
@@ -74,18 +74,18 @@ def _agreed(facts: InvitationFacts, say: Speaker) -> Block:
     options = brief_type(facts.ruleset.name).options(facts.ruleset, say)
     return (
         *sentences(say(tell("If you accept, this is what you and {name} agree on:", name=facts.host))),
-        *items([" ".join(options), *agreement_sentences(facts.agreement, facts.now, say)]),
+        *items([" ".join(options), *agreement_sentences(facts.agreement, facts.now, say, facts.zone)]),
     )
 
 
-def agreement_sentences(agreement: Agreement, now: str, say: Speaker) -> Iterator[str]:
+def agreement_sentences(agreement: Agreement, now: str, say: Speaker, zone: str = "") -> Iterator[str]:
     """Sentences on what two players agree on beside the rules."""
     if agreement.clock is None:
         yield say(tell("There is no clock: nobody can lose on time."))
     else:
         yield " ".join(_clock_sentences(agreement.clock, say))
     if agreement.expires is not None:
-        yield say(tell("The invitation ends on {time}.", time=moment(agreement.expires, now, say)))
+        yield say(tell("The invitation ends on {time}.", time=moment(agreement.expires, now, say, zone)))
     yield say(tell("The game is rated.")) if agreement.rated else say(tell("The game is not rated."))
     if agreement.series is not None:
         series = agreement.series
@@ -239,6 +239,7 @@ def ended(game: GameWords, log: bytes) -> LetterDraft:
         (*game.lately(), *game.table()),
         how_to_check(game) if files else _how_to_get_log(game),
         game.proof(),
+        paragraph(game.last_entry()),
         paragraph(game.say(tell("Thank you for playing."))),
     )
     return LetterDraft((), blocks, attachments=files)

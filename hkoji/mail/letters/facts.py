@@ -2,7 +2,7 @@
 
 The caller has read everything from the log, the mailbox and the clock; the time now is a fact too. Positions are those
 of the reader's seat, so a letter cannot show what its reader does not know. Times are texts of the log, and lengths
-are seconds.
+are seconds. `zone` is the reader's time zone (`+01:00`), empty if it is not known.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 from hkoji.game.agreement import Agreement
 from hkoji.mail.letters.confirmation_facts import ConfirmedFacts, ConfirmFacts, LeftFacts, NameTakenFacts
 from hkoji.mail.letters.game_facts import GameRow, SeatFacts
+from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -51,6 +52,7 @@ class InvitationFacts(NamedTuple):
     held: bool = True
     host_held: bool = False
     expires: str | None = None
+    zone: str = ""
 
 
 class JoinedFacts(NamedTuple):
@@ -113,14 +115,13 @@ class WelcomeFacts(NamedTuple):
 
 
 class OnRecordFacts(NamedTuple):
-    """The reader's order is on record: entry `seq`, of that kind, with the time of record `at`.
+    """The reader's order is on record: an entry of that kind, with the time of record `at`.
 
     `action` is a move's canonical notation with the reader's own cards, empty for other kinds. If the reader owes the
     next entry again, the letter is the turn letter too. If the game is over, `log` has the bytes of its log.
     """
 
     seat: SeatFacts
-    seq: int
     kind: str
     at: str
     action: str = ""
@@ -153,6 +154,7 @@ class NotUnderstoodFacts(NamedTuple):
     ask: str = ""
     more: bool = False
     waits: LetterWaits | None = None
+    read: bool = False
 
 
 class AskedWhy(StrEnum):
@@ -184,18 +186,19 @@ class AskedBackFacts(NamedTuple):
     sender: str = ""
     until: str | None = None
     now: str | None = None
+    zone: str = ""
 
 
 class TurnOverFacts(NamedTuple):
-    """The mail was for a turn that is over: entry `seq` is on record, with `action` if it is a move (`2BC`, `3XXX`).
+    """The mail was for a turn that is over, so nothing was changed.
 
-    `kind` is the entry's. Nothing was changed.
+    If a move is on record for that turn, `action` is its canonical notation, with the cards that the reader knows
+    (`2BC`, `1X`), and `by` is the seat that has made it.
     """
 
     seat: SeatFacts
-    seq: int
-    kind: str
     action: str = ""
+    by: Seat | None = None
 
 
 class FirstCountsFacts(NamedTuple):
@@ -233,6 +236,7 @@ class GamesFacts(NamedTuple):
     name: str
     rows: tuple[GameRow, ...]
     now: str
+    zone: str = ""
 
 
 class HelpFacts(NamedTuple):
@@ -265,6 +269,7 @@ class SettingFacts(NamedTuple):
 
     name: str
     value: str
+    zone: str = ""
 
 
 class StoppedFacts(NamedTuple):
@@ -280,6 +285,7 @@ class StartedFacts(NamedTuple):
     name: str
     rows: tuple[GameRow, ...]
     now: str
+    zone: str = ""
 
 
 class LockedFacts(NamedTuple):
@@ -315,10 +321,18 @@ class CodeFacts(NamedTuple):
     until: str
     now: str
     seat: SeatFacts | None = None
+    zone: str = ""
 
 
 class LastTodayFacts(NamedTuple):
-    """What stands at the end of the last answer that a letter's address gives today, unless something is changed."""
+    """What stands at the end of the last answer that a letter's address gives today, unless something is changed.
+
+    `until` is when it gives answers again.
+    """
+
+    until: str
+    now: str
+    zone: str = ""
 
 
 class CalledOffFacts(NamedTuple):

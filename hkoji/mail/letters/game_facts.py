@@ -16,7 +16,8 @@ class SeatFacts(NamedTuple):
     that it signs for the other seat. `silent` and `opponent_silent` are the times since which letters to the reader
     and to the other player do not arrive, None if they do. With `signs` False the service can sign nothing for the
     reader's seat: the key that it holds is revoked if `held`, or else the reader's own key is the only one. `own` says
-    that the reader has a key of their own now, which is to take the place of that one.
+    that the reader has a key of their own now, which is to take the place of that one. `zone` is the reader's time zone
+    (`+01:00`), empty if it is not known.
     """
 
     position: Position
@@ -29,6 +30,7 @@ class SeatFacts(NamedTuple):
     opponent_silent: str | None = None
     signs: bool = True
     own: bool = False
+    zone: str = ""
 
 
 class GameRow(NamedTuple):

@@ -61,6 +61,10 @@ class GameWords:
 
     # --- time ---------------------------------------------------------------------------------------------------------
 
+    def moment(self, time: str) -> str:
+        """A time of the log, as the reader knows times."""
+        return moment(time, self.seat.now, self.say, self.seat.zone)
+
     def own_time(self) -> Iterator[str]:
         """Sentences on how long the reader still has."""
         clock, now, say = self.seat.clock, self.seat.now, self.say
@@ -68,7 +72,7 @@ class GameWords:
         if clock.deadline is None or left is None or free is None or reserve is None:
             yield say(tell("The game has no clock: you have all the time you like."))
             return
-        end, kept = moment(clock.deadline, now, say), reserve[self.position.seat or 0]
+        end, kept = self.moment(clock.deadline), reserve[self.position.seat or 0]
         if left < 0:
             yield say(tell("Your time was over on {time}: the service is about to end the game.", time=end))
         elif free <= now:
@@ -79,7 +83,7 @@ class GameWords:
                 tell(
                     "You have {length}, until {time}, then {reserve} in reserve.",
                     length=length(_between(now, free), say),
-                    time=moment(free, now, say),
+                    time=self.moment(free),
                     reserve=length(kept, say),
                 )
             )
@@ -93,20 +97,20 @@ class GameWords:
         clock, now, say = self.seat.clock, self.seat.now, self.say
         if clock.deadline is None or clock.free_until is None:
             return say(tell("It is still your turn. The game has no clock."))
-        end, free = moment(clock.deadline, now, say), clock.free_until
+        end, free = self.moment(clock.deadline), clock.free_until
         if free == clock.deadline or free < now:
             return say(tell("It is still your turn; your time ends, and the game is lost, on {end}.", end=end))
         return say(
             tell(
                 "It is still your turn, until {time}; the reserve ends, and the game is lost, on {end}.",
-                time=moment(free, now, say),
+                time=self.moment(free),
                 end=end,
             )
         )
 
     def waiting(self) -> str:
         """A sentence on whose turn it is if it is not the reader's; empty when the game is over."""
-        course, say, clock, now = self.course, self.say, self.seat.clock, self.seat.now
+        course, say, clock = self.course, self.say, self.seat.clock
         if course.finished:
             return ""
         if course.stage is Stage.JOIN:
@@ -117,7 +121,7 @@ class GameWords:
             tell(
                 "It is {name}'s turn, until {time} at the latest. You get a letter when it is yours.",
                 name=self.opponent,
-                time=moment(clock.deadline, now, say),
+                time=self.moment(clock.deadline),
             )
         )
 
@@ -140,7 +144,7 @@ class GameWords:
         expires = self.course.setup.agreement.expires
         if expires is None:
             return self.say(tell("You are invited to this game: answer {accept} or {decline}.", **words))
-        time = moment(expires, self.seat.now, self.say)
+        time = self.moment(expires)
         return self.say(
             tell("You are invited to this game: answer {accept} or {decline} by {time}.", time=time, **words)
         )
@@ -239,23 +243,32 @@ class GameWords:
         )
 
     def signed(self) -> Block:
+        """Who signs, and whose letters do not arrive; of a game that is over, the last entry."""
+        return paragraph(self._signer(), self.last_entry() if self.course.finished else "", *self.silence())
+
+    def signed_in_full(self) -> Block:
         """Who signs, which entry is the last, and whose letters do not arrive."""
-        seat, say, head = self.seat, self.say, self.course.head
-        held = ""
-        if self.position.seat is None:
-            held = ""
-        elif not seat.signs:
-            # It stands at the top of a letter that would otherwise say how to answer. A game that is over needs no key.
-            held = "" if self.position.mine or self.course.finished else self.own_key()
-        elif seat.held and seat.opponent_held:
-            held = say(tell("The service signs for you, and for {name}.", name=self.opponent))
-        elif seat.held:
-            held = say(tell("The service signs for you."))
-        else:
-            held = say(tell("Your own key has allowed the service to sign what you answer here."))
+        return paragraph(self._signer(), self.last_entry(), *self.silence())
+
+    def last_entry(self) -> str:
+        """A sentence on the last entry of the log."""
+        head = self.course.head
         short = f"{head[:4]}\u2026{head[-4:]}"
-        entry = say(tell("Log: entry {seq}, head {head}.", seq=self.course.seq, head=short))
-        return paragraph(held, entry, *self.silence())
+        return self.say(tell("Log: entry {seq}, head {head}.", seq=self.course.seq, head=short))
+
+    def _signer(self) -> str:
+        """A sentence on who signs for the reader; empty for one without a seat."""
+        seat, say = self.seat, self.say
+        if self.position.seat is None:
+            return ""
+        if not seat.signs:
+            # It stands at the top of a letter that would otherwise say how to answer. A game that is over needs no key.
+            return "" if self.position.mine or self.course.finished else self.own_key()
+        if seat.held and seat.opponent_held:
+            return say(tell("The service signs for you, and for {name}.", name=self.opponent))
+        if seat.held:
+            return say(tell("The service signs for you."))
+        return say(tell("Your own key has allowed the service to sign what you answer here."))
 
     def own_key(self) -> str:
         """Sentences on a seat for which the service can sign no more: what to do to play on."""

@@ -23,7 +23,7 @@ def code(facts: CodeFacts, say: Speaker) -> LetterDraft:
         say(tell("Nothing has changed yet: until you use it, the service signs for you, and you play by mail.")),
         _turn(facts, say),
     )
-    until = moment(facts.until, facts.now, say)
+    until = moment(facts.until, facts.now, say, facts.zone)
     steps = (
         *sentences(say(tell("At a computer with the program hkoji, type these two lines:"))),
         *typed(f"hkoji init {facts.name}"),

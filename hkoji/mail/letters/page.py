@@ -29,8 +29,9 @@ Block: TypeAlias = tuple[str, ...]
 class LetterDraft(NamedTuple):
     """The parts of a letter.
 
-    `first` are the sentences of its first paragraph, which show no card, each on a line of its own. `answer` says how
-    to answer, at the end of that paragraph. `blocks` follow under a rule.
+    `first` are the sentences of its first paragraph, each on a line of its own. They show no card, but for a line that
+    the reader has written and why it cannot be done. `answer` says how to answer, at the end of that paragraph.
+    `blocks` follow under a rule.
     """
 
     first: tuple[str, ...]

@@ -23,7 +23,7 @@ from hkoji.mail.letters.game_facts import GameRow, SeatFacts
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.letter import Attachment
 from hkoji.mail.letters.page import Block, LetterDraft, command, items, paragraph, rows, sentences, typed, words
-from hkoji.mail.letters.times import moment
+from hkoji.mail.letters.times import hours_of_day, moment
 from hkoji.mail.letters.turn_words import answer_waited_for, answer_without_game, how_to_answer
 from hkoji.mail.mails_file import MAILS_TYPE
 from hkoji.messages.language import LANGUAGES, Speaker
@@ -47,10 +47,16 @@ def show(facts: ShowFacts, say: Speaker) -> LetterDraft:
     )
     if game.course.finished:
         now = say(tell("The game is over: {result}.", result=game.result()))
-        return LetterDraft((title, now), ((*game.lately(), *game.table()), game.proof(), game.signed()))
+        return LetterDraft((title, now), ((*game.lately(), *game.table()), game.proof(), game.signed_in_full()))
     if not game.course.state.round:
-        return LetterDraft((title, game.turn()), (game.proof(), game.signed()))
-    blocks = ((*game.lately(), *game.table()), game.hand(), game.examples(short=True), game.proof(), game.signed())
+        return LetterDraft((title, game.turn()), (game.proof(), game.signed_in_full()))
+    blocks = (
+        (*game.lately(), *game.table()),
+        game.hand(),
+        game.examples(short=True),
+        game.proof(),
+        game.signed_in_full(),
+    )
     return LetterDraft((title, game.turn()), blocks, how_to_answer(game))
 
 
@@ -102,7 +108,7 @@ def games(facts: GamesFacts, say: Speaker) -> LetterDraft:
         say(plural("You have {n} running game.", "You have {n} running games.", len(facts.rows))),
         say(tell("It is your turn in {n}.", n=mine)) if mine else "",
     )
-    return LetterDraft(first, (listed(facts.rows, facts.now, say), show_again(say)))
+    return LetterDraft(first, (listed(facts.rows, facts.now, say, facts.zone), show_again(say)))
 
 
 def show_again(say: Speaker) -> Block:
@@ -110,15 +116,15 @@ def show_again(say: Speaker) -> Block:
     return paragraph(say(tell("To see a game, answer any letter of it with {show}.", show=command(say(tell("show"))))))
 
 
-def listed(rows_of: tuple[GameRow, ...], now: str, say: Speaker) -> Block:
+def listed(rows_of: tuple[GameRow, ...], now: str, say: Speaker, zone: str = "") -> Block:
     """Games, one an item."""
-    return items(_row(row, now, say) for row in rows_of)
+    return items(_row(row, now, say, zone) for row in rows_of)
 
 
-def _row(row: GameRow, now: str, say: Speaker) -> str:
+def _row(row: GameRow, now: str, say: Speaker, zone: str) -> str:
     title = f"{row.game[:8]}, {board_type(row.ruleset).game}"
     name = row.opponent or say(tell("nobody yet"))
-    time = "" if row.deadline is None else moment(row.deadline, now, say)
+    time = "" if row.deadline is None else moment(row.deadline, now, say, zone)
     if row.mine:
         if time:
             return say(tell("{game} against {name}: your turn, until {time}.", game=title, name=name, time=time))
@@ -243,8 +249,8 @@ def setting(facts: SettingFacts, say: Speaker) -> LetterDraft:
             told = tell("Letters come at any hour now.")
         case _, hours:
             told = tell(
-                "In these hours only answers come: {hours} (UTC). Reminders come earlier, other letters later.",
-                hours=hours,
+                "In these hours only answers come: {hours}. Reminders come earlier, other letters later.",
+                hours=hours_of_day(hours, say, facts.zone),
             )
     return LetterDraft((say(told),))
 
@@ -258,7 +264,7 @@ def stopped(facts: StoppedFacts, say: Speaker) -> LetterDraft:
     clocks = say(tell("Your clocks run on: a game in which you do not move in time is lost."))
     told = (
         *sentences(say(plural("You have {n} running game.", "You have {n} running games.", len(facts.seats)))),
-        *items(_row(_row_of(seat), seat.now, say) for seat in facts.seats),
+        *items(_row(_row_of(seat), seat.now, say, seat.zone) for seat in facts.seats),
     )
     return LetterDraft((first, clocks), (told, again))
 
@@ -274,7 +280,7 @@ def started(facts: StartedFacts, say: Speaker) -> LetterDraft:
     first = say(tell("Letters come to you again, {name}.", name=facts.name))
     if not facts.rows:
         return LetterDraft((first,))
-    return LetterDraft((first,), (listed(facts.rows, facts.now, say), show_again(say)))
+    return LetterDraft((first,), (listed(facts.rows, facts.now, say, facts.zone), show_again(say)))
 
 
 def locked(facts: LockedFacts, say: Speaker) -> LetterDraft:

@@ -30,8 +30,12 @@ from hkoji.show.brief import WHO_STARTS, Brief, spread_over
 from hkoji.show.geishas_road.board import written_halves
 
 _MARKERS: Final = {
-    "choose": tell("Each player chooses the marker of one geisha at the beginning."),
-    "random": tell("Chance gives each player the marker of one geisha at the beginning."),
+    "choose": tell(
+        "At the beginning each player takes the marker of one geisha, worth half a point of influence with her."
+    ),
+    "random": tell(
+        "At the beginning chance gives each player the marker of one geisha, worth half a point of influence with her."
+    ),
 }
 
 
@@ -45,7 +49,7 @@ class GeishasRoadBrief(Brief):
         "different actions; in two of them the other player chooses first. Whoever wins two rounds wins the game."
     )
 
-    heading: ClassVar = tell("On the table, with the influence of each side:")
+    heading: ClassVar = tell("On the table, with the influence of each side (a marker counts \u00bd):")
 
     def __init__(self, board: Board) -> None:
         super().__init__(board)
@@ -100,6 +104,9 @@ class GeishasRoadBrief(Brief):
             )
         if self.state.round and self.state.due is not Due.OVER:
             light, dark = (str(each[0]) if each else self.say(tell("none")) for each in (road.light, road.dark))
+            if light == dark:
+                yield self.say(tell("The next geisha to come home gets {light} prestige.", light=light))
+                return
             yield self.say(
                 tell(
                     "The next geisha to come home gets {light} prestige, or {dark} if it is her second time.",
@@ -109,8 +116,12 @@ class GeishasRoadBrief(Brief):
             )
 
     def offer(self) -> Iterator[str]:
-        """What the other player offers, or the two cards to play in either order."""
+        """What the other player offers, the two cards to play in either order, or what a marker is worth."""
         offer, left, name = self.state.proposal, self.state.left, self.board.name(1 - self.me)
+        if any(move[0] == "!" for move in self.position.legal):
+            yield self.say(
+                tell("First each of you takes one geisha's marker (A to E), worth half a point of influence with her.")
+            )
         if offer and offer[0] == GIFT:
             cards = " ".join(PACK.split(offer[1:]))
             yield self.say(
@@ -171,6 +182,27 @@ class GeishasRoadBrief(Brief):
                 tell("To keep {kept} face down and put {out} out of the game, write:", kept=first, out=second)
             )
         return self.say(tell("To play {first} first, then {second}, write:", first=first, second=second))
+
+    def phrase(self, action: str) -> str:
+        """`B4 revealed`, `A3 played first, then D4`."""
+        sign, rest = action[0], action[1:]
+        if sign == "!":
+            return self.say(tell("the marker of {colour}", colour=rest))
+        if sign == "^":
+            return self.by(int(rest), "you start this round", "{name} starts this round")
+        if sign == COMPETITION:
+            return self.say(tell("the pairs {cards} offered", cards=_or(action)))
+        cards = PACK.split(rest)
+        if sign == REVEAL:
+            return self.say(tell("{card} revealed", card=rest))
+        if sign == GIFT:
+            return self.say(tell("{cards} offered as a gift", cards=" ".join(cards)))
+        if len(cards) == 1:
+            return self.say(tell("{card} played from the gift", card=rest))
+        first, second = cards
+        if sign == INTRIGUE:
+            return self.say(tell("{kept} kept face down, {out} out of the game", kept=first, out=second))
+        return self.say(tell("{first} played first, then {second}", first=first, second=second))
 
     def typed(self, action: str) -> str:
         """`ra3`, `ib2c1`, `ca1b2/c3d4`, `take b2a1`, `order c4a1`, `marker a`, `start host`."""

@@ -140,6 +140,20 @@ class HanamikojiBrief(Brief):
                 return self.say(tell("To offer {cards} as a gift, write:", cards=" ".join(cards)))
         return self.say(tell("To offer the pairs {cards}, write:", cards=_or(action)))
 
+    def phrase(self, action: str) -> str:
+        """`F face down`, `B and C traded off`."""
+        cards = action[1:]
+        match action[0]:
+            case "-":
+                return self.say(tell("{cards} taken", cards=all_of([*cards])))
+            case "1":
+                return self.say(tell("{card} face down", card=cards))
+            case "2":
+                return self.say(tell("{cards} traded off", cards=all_of([*cards])))
+            case "3":
+                return self.say(tell("{cards} offered as a gift", cards=" ".join(cards)))
+        return self.say(tell("the pairs {cards} offered", cards=_or(action)))
+
     def typed(self, action: str) -> str:
         """`2bc`, `4ac/bd`, `take c`."""
         cards = action[1:].lower()

@@ -7,7 +7,6 @@ from typing import Final
 
 from hkoji.game import entry_kinds
 from hkoji.game.clock import add_seconds
-from hkoji.game.entry_kinds import parse_body
 from hkoji.game.position import action_of
 from hkoji.log.line import format_log
 from hkoji.mail.addresses import OwnAddress
@@ -165,6 +164,7 @@ class AnswerFacts:
             held=not own_key,
             host_held=game.course.setup.held(0),
             expires=setup.agreement.expires,
+            zone=mailbox.zone,
         )
 
     # --- of any game ----------------------------------------------------------------------------------------------
@@ -183,14 +183,23 @@ class AnswerFacts:
 
     async def _setting(self, asked: _Asked) -> OneLetter | None:
         name = asked.part.text("name")
-        return SettingFacts(name, await self._commands(asked) if name == COMMANDS else asked.part.text("value"))
+        value = await self._commands(asked) if name == COMMANDS else asked.part.text("value")
+        return SettingFacts(name, value, asked.mailbox.zone)
 
     async def _code(self, asked: _Asked) -> OneLetter | None:
         name, mail = asked.mailbox.name, asked.mail
         player = await self._store.player(name)
         held = player is not None and await self._store.held_key(player.key) is not None
         code = await self._tokens.code(name, mail.digest) if held else ""
-        return CodeFacts(name, self._origin, code, add_seconds(mail.received, CODE_SECONDS), asked.now, asked.seat)
+        return CodeFacts(
+            name,
+            self._origin,
+            code,
+            add_seconds(mail.received, CODE_SECONDS),
+            asked.now,
+            asked.seat,
+            asked.mailbox.zone,
+        )
 
     async def _commands(self, asked: _Asked) -> str:
         """Returns the command address; empty if addresses have no token."""
@@ -200,7 +209,7 @@ class AnswerFacts:
         return self._own.with_token(issued.text)
 
     async def _list_games(self, asked: _Asked) -> OneLetter | None:
-        return GamesFacts(asked.mailbox.name, await self._rows(asked), asked.now)
+        return GamesFacts(asked.mailbox.name, await self._rows(asked), asked.now, asked.mailbox.zone)
 
     async def _rows(self, asked: _Asked) -> tuple[GameRow, ...]:
         """Returns the running games of a player. The name of who does not play yet may be somebody else's."""
@@ -213,10 +222,11 @@ class AnswerFacts:
             return facts
         certificates = await self._store.certificates(mailbox.held_key) if mailbox.held_key else ()
         salt = certificates[0].salt if certificates else ""
-        return facts._replace(commands=await self._commands(asked), salt=salt, rows=await self._rows(asked))
+        rows = await self._rows(asked)
+        return facts._replace(commands=await self._commands(asked), salt=salt, rows=rows, zone=mailbox.zone)
 
     async def _started(self, asked: _Asked) -> OneLetter | None:
-        return StartedFacts(asked.mailbox.name, await self._rows(asked), asked.now)
+        return StartedFacts(asked.mailbox.name, await self._rows(asked), asked.now, asked.mailbox.zone)
 
     async def _stopped(self, asked: _Asked) -> OneLetter | None:
         seats = []
@@ -269,21 +279,23 @@ def _on_record(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | No
     assert line.receipt is not None  # the service has signed each line of its own log
     action = action_of(step) if isinstance(step.body, entry_kinds.Move) else ""
     log = format_log(game.lines).encode() if game.course.finished else b""
-    return OnRecordFacts(seat, seq, line.entry.kind, line.receipt.receipt.at, action, log)
+    return OnRecordFacts(seat, line.entry.kind, line.receipt.receipt.at, action, log)
 
 
 def _declined(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:  # noqa: ARG001
     line = next((each for each in reversed(game.lines) if each.entry.kind == entry_kinds.Lapse.KIND), None)
     if line is None or line.receipt is None:
         return None
-    return OnRecordFacts(seat, line.entry.seq, line.entry.kind, line.receipt.receipt.at)
+    return OnRecordFacts(seat, line.entry.kind, line.receipt.receipt.at)
 
 
 def _turn_over(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:
     after = asked.part.values.get("after")
     entry = (None if after is None else answered_by(game.lines, int(after))) or game.lines[-1].entry
-    body = parse_body(entry.kind, entry.body)
-    return TurnOverFacts(seat, entry.seq, entry.kind, body.action if isinstance(body, entry_kinds.Move) else "")
+    step, names = game.position.replay.steps[entry.seq], game.course.setup.names
+    if not isinstance(step.body, entry_kinds.Move) or entry.by not in names:
+        return TurnOverFacts(seat)
+    return TurnOverFacts(seat, action_of(step), names.index(entry.by))
 
 
 # --- with or without a game -------------------------------------------------------------------------------------------
@@ -296,17 +308,18 @@ def _anywhere(asked: _Asked) -> OneLetter | None:
         case AnswerKind.NOT_DONE:
             near = tuple(str(each) for each in part.values.get("near", ()))
             more = bool(part.values.get("more"))
-            return NotUnderstoodFacts(part.text("line"), part.text("reason"), seat, near, part.text("ask"), more, waits)
+            ask, read = part.text("ask"), bool(part.values.get("read"))
+            return NotUnderstoodFacts(part.text("line"), part.text("reason"), seat, near, ask, more, waits, read)
         case AnswerKind.ASKED_BACK:
             until = again_token(part, mailbox, asked.game, asked.mail)[1]
             why = AskedWhy(part.text("why"))
-            return AskedBackFacts(part.text("order"), why, seat, part.text("sender"), until, asked.now)
+            return AskedBackFacts(part.text("order"), why, seat, part.text("sender"), until, asked.now, mailbox.zone)
         case AnswerKind.HELP:
             return HelpFacts(seat, waits)
         case AnswerKind.LOCKED:
             return LockedFacts(mailbox.name, mailbox.state == "suspended")
         case AnswerKind.UNREADABLE:
-            return UnreadableFacts(part.text("reason"), seat)
+            return UnreadableFacts(part.text("reason"), seat, form=bool(part.values.get("form", True)))
         case AnswerKind.OTHER_BYTES:
             return FirstCountsFacts(seat)
         case AnswerKind.SET_ASIDE:

@@ -222,7 +222,7 @@ class LetterFacts:
         if not said:
             return None
         if is_last(parts) and all(each.kind is not AnswerKind.ASKED_BACK for each in parts):
-            said = (*said, LastTodayFacts())
+            said = (*said, LastTodayFacts(add_seconds(f"{now[:10]}T00:00:00Z", DAY), now, mailbox.zone))
         if silent:
             return (await self._ask_after_silence(mailbox, game, now, *said))._replace(mail=mail)
         facts: Facts = said[0] if len(said) == 1 else ManyFacts(said)
@@ -273,14 +273,14 @@ class LetterFacts:
         if mailbox.state != "asked" or what is None:
             return None
         until = asked_until(mailbox)
-        facts: OneLetter = ConfirmFacts(what, mailbox.name, self._origin, until, now, mailbox.orders)
+        facts: OneLetter = ConfirmFacts(what, mailbox.name, self._origin, until, now, mailbox.orders, zone=mailbox.zone)
         return _Drafted(facts, asked_fields(mailbox), until)
 
     async def _ask_after_silence(self, mailbox: Mailbox, game: SeatGame | None, now: str, *said: OneLetter) -> _Drafted:
         """Asks the owner of a mailbox, from which nothing has come for long, if they are still there."""
         seat = None if game is None else await self._seats.of(replace(mailbox, cards=False), game, now)
         until = add_seconds(now, CONFIRM_SECONDS)
-        asked = ConfirmFacts(ConfirmWhat.SILENCE, mailbox.name, self._origin, until, now, seat=seat)
+        asked = ConfirmFacts(ConfirmWhat.SILENCE, mailbox.name, self._origin, until, now, seat=seat, zone=mailbox.zone)
         facts = ManyFacts((*said, asked)) if said else asked
         return _Drafted(facts, silence_fields(mailbox, now), until, over=game is not None and game.course.finished)
 

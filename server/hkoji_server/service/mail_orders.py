@@ -16,7 +16,7 @@ from typing import Final
 from hkoji.errors import NotFoundError, UnreadableMailError
 from hkoji.game.clock import add_seconds
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.header import read_header
+from hkoji.mail.header import read_header, zone_of
 from hkoji.mail.letters.facts import AskedWhy
 from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.mail.mail_types import MailHeader
@@ -118,7 +118,8 @@ class MailOrders:
             if known and (outcome.speaks or not is_silent(mailbox, mail.received)):
                 heard = max(heard or "", mail.received)
             seen = changed.dkim_seen if reply is None else dkim_seen_after(mailbox, outcome, Purpose(reply.purpose))
-            outcome.mailbox = replace(changed, heard=heard, paused=None, dkim_seen=seen)
+            zone = (zone_of(mail.raw) if known else "") or changed.zone
+            outcome.mailbox = replace(changed, heard=heard, paused=None, dkim_seen=seen, zone=zone)
         try:
             said = await self._close(mail, mailbox, outcome, now)
         except StaleDecisionError:  # the mailbox has been moved, or another one is asked for, since it was read
@@ -154,7 +155,7 @@ class MailOrders:
         if sender is MailSender.OTHER:
             if any(each.kind is AnswerKind.NOT_DONE or each.kind is AnswerKind.UNREADABLE for each in outcome.parts):
                 # The player has not written that, and a letter of the service would bring them a stranger's words.
-                outcome.parts = [part(AnswerKind.UNREADABLE, reason=_ANOTHER_ADDRESS)]
+                outcome.parts = [part(AnswerKind.UNREADABLE, reason=_ANOTHER_ADDRESS, form=False)]
             outcome.counts[_OTHERS] = said.get(_OTHERS, 0) + 1
         return outcome
 
@@ -360,7 +361,7 @@ def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
 
 
 def _refused(order: MailOrder, reason: Text) -> MailOutcome:
-    return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(order.line), reason=reason)])
+    return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(order.line), reason=reason, read=True)])
 
 
 def _not_understood(fault: OrderFault) -> MailOutcome:
@@ -371,6 +372,7 @@ def _not_understood(fault: OrderFault) -> MailOutcome:
         near=list(fault.near),
         ask=fault.ask,
         more=fault.more,
+        read=fault.read,
     )
     return MailOutcome([said])
 

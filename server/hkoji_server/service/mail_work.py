@@ -59,7 +59,7 @@ class NotDoneError(HkojiError):
 
 def not_done(line: str, error: HkojiError) -> AnswerPart:
     """Returns what a letter says about a line that cannot be done."""
-    return part(AnswerKind.NOT_DONE, line=shown_line(line), reason=error.message)
+    return part(AnswerKind.NOT_DONE, line=shown_line(line), reason=error.message, read=True)
 
 
 def on_record(entered: Entered) -> AnswerPart:

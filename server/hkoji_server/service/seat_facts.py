@@ -36,6 +36,7 @@ class SeatFactsReader:
             opponent_silent=None if other is None else other.paused,
             signs=game.signs and (held or (mailbox.orders and not game.owes_own_seed)),
             own=not game.signs and await self._has_own_key(mailbox.name),
+            zone=mailbox.zone,
         )
 
     async def _has_own_key(self, name: str) -> bool:

@@ -38,6 +38,7 @@ class MailboxTable(SQLModel, table=True):
     """When the owner was invited last, as long as that invitation has not been answered."""
     invited_by: str | None = Field(default=None, sa_type=Text)
     """The player who did that; None for the operator."""
+    zone: str = Field(default="", sa_type=Text, sa_column_kwargs={"server_default": ""})
 
 
 class HeldKeyTable(SQLModel, table=True):

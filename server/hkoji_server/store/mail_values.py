@@ -128,6 +128,8 @@ class Mailbox:
     confirm: str | None = None
     """What a `yes` from the mailbox confirms, or has confirmed: a kind, a point, and an id. It is the `about` of the
     token to which the `yes` is sent, which is good for a day from `since` on. See `service/confirmations`."""
+    zone: str = ""
+    """The time zone (`+01:00`) in which the owner's last mail was dated; empty if it is not known."""
 
     @property
     def plays(self) -> bool:

@@ -19,6 +19,8 @@ class MailboxPlayer:
     program: MailProgram = above
     marks: Sequence[str] = ()
     """Header fields that are in each mail."""
+    date: str = ""
+    """What each mail says in its field Date; empty for the time now, without a zone."""
     known: int = 0
     """How many letters the player has read."""
     sent: list[bytes] = field(default_factory=list)
@@ -53,7 +55,7 @@ class MailboxPlayer:
             f'From: "{self.name.title()}" <{address}>',
             f"To: {to}",
             f"Subject: {subject}",
-            f"Date: {formatdate(localtime=False)}",
+            f"Date: {self.date or formatdate(localtime=False)}",
             f"Message-ID: <{secrets.token_hex(8)}@{domain}>",
             *fields,
             *self.marks,
