@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from hkoji.client.agenda import Agenda, urgency
 from hkoji.client.game import ClientGame
@@ -18,7 +18,6 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity, load
 from hkoji.client.kept_evidence import Refusals, WrittenEvidence, write_evidence
 from hkoji.client.kept_game import KeptGame, readable
-from hkoji.client.key_changes import KeyChanges
 from hkoji.client.moving import move_games, naming_new_address
 from hkoji.client.service import Service
 from hkoji.client.transport import Transport, parse_url
@@ -40,6 +39,9 @@ from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
+
+if TYPE_CHECKING:
+    from hkoji.client.key_changes import KeyChanges
 
 _LISTED: Final = 8
 
@@ -132,6 +134,8 @@ class Client:
     @property
     def keys(self) -> KeyChanges:
         """Changes of the player's key. This client forgets what it has read with the old key, and reads it again."""
+        from hkoji.client.key_changes import KeyChanges
+
         self._identity = None
         self._games.clear()
         return KeyChanges(self.home, self.service, self._entropy)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from hkoji.client.home import MAIL_WISHES
 from hkoji.client.identity import Identity
-from hkoji.client.own_mailbox import OwnMailbox
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service
 from hkoji.client.vault import Vault
@@ -47,6 +47,10 @@ class Delegation:
             return False
         if not identity.signs_for(course.setup.keys[seat]):
             return False
+        if course.setup.held_key(seat) is None and MAIL_WISHES not in self._service.home.config():
+            return False  # as for most players, and then nothing about mail is loaded
+        from hkoji.client.own_mailbox import OwnMailbox
+
         short = known.position.short
         try:
             body = OwnMailbox(self._service, identity.name).due(course, seat)

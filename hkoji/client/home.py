@@ -16,6 +16,8 @@ from hkoji.log.canonical import is_hex
 from hkoji.messages.text import tell
 
 ENVIRONMENT: Final = "HKOJI_HOME"
+MAIL_WISHES: Final = "mail"
+"""The key of the settings with what `own_mailbox` keeps there, by the URL of the service."""
 
 
 def default_home() -> Path:

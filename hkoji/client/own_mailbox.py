@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from hkoji.client.channels import PlayerChannel, PlayerChannels
 from hkoji.client.files import damaged
 from hkoji.client.held_seats import verify_certificate_key, verify_own_certificate
+from hkoji.client.home import MAIL_WISHES
 from hkoji.client.service import Service
 from hkoji.errors import HkojiError, NotFoundError, TrustError, UsageError
 from hkoji.game.course import Course
@@ -23,8 +24,6 @@ from hkoji.rules.events import Seat
 
 MAIL: Final = "mail"
 """The kind of the channel."""
-_KEPT: Final = "mail"
-"""The key of `config.json` with the wishes, by the URL of the service."""
 _NO_TIMES: Final[dict[str, Any]] = {  # Any: JSON
     "digest": [],
     "format": "json",
@@ -100,7 +99,7 @@ class OwnMailbox:
 
     def wish(self) -> OrdersWish | None:
         """Returns what the player has asked for here; None if that is nothing. Raises `StorageError`."""
-        kept = self._home.config().get(_KEPT, {})
+        kept = self._home.config().get(MAIL_WISHES, {})
         try:
             found = kept.get(self._service.url)
             if found is None:
@@ -111,12 +110,12 @@ class OwnMailbox:
             raise damaged(self._home.config_file) from error
 
     def _keep(self, wish: OrdersWish | None) -> None:
-        kept: dict[str, Any] = {**self._home.config().get(_KEPT, {})}  # Any: JSON
+        kept: dict[str, Any] = {**self._home.config().get(MAIL_WISHES, {})}  # Any: JSON
         kept.pop(self._service.url, None)
         if wish is not None:
             value = {"address": wish.address, "grade": wish.least.value, "certificate": wish.gateway.to_json()}
             kept[self._service.url] = value
-        self._home.update_config(**{_KEPT: kept})
+        self._home.update_config(**{MAIL_WISHES: kept})
 
     # --- in a game ------------------------------------------------------------------------------------------------
 

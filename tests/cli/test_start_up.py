@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,13 @@ from typer.exceptions import TyperException
 
 from hkoji import __version__
 from hkoji.cli import app
+from hkoji.rules.registry import RULESETS
+from hkoji.show.games import SHOWN_GAMES
 from tests.mail.test_receiving import TO, a_mail, office_at
+from tests.support.home_shell import arrive
 from tests.support.loops import run
 from tests.support.new_database import copy_new_database
+from tests.support.service import serving
 from tests.support.stores import sqlite_at
 
 ROOT = Path(__file__).parents[2]
@@ -89,6 +93,46 @@ def test_the_version_is_the_same_in_every_way_to_ask_for_it() -> None:
 )
 def test_a_command_loads_nothing_slow(words: tuple[str, ...], tmp_path: Path) -> None:
     assert SLOW & _loaded(*words, home=tmp_path) == set()
+
+
+HTTP = ("http.client", "email", "ssl")
+RULES = ("hkoji.rules", "hkoji.game", "hkoji.log")
+MAIL = ("hkoji.mail", "hkoji.client.own_mailbox", "hkoji.client.channels")
+NOT_FOR = {
+    ("--help",): (*HTTP, *RULES, "hkoji.client", "hkoji.bots"),
+    ("new", "--help"): (*HTTP, *RULES, "hkoji.client", "hkoji.bots"),
+    ("replay", str(LOG), "--at", "3"): (*HTTP, *MAIL, "hkoji.client", "hkoji.bots", "hkoji.audit"),
+    ("rules", "--list"): (*HTTP, "hkoji.client", "hkoji.bots", "hkoji.game"),
+    ("bot", "list"): (*MAIL, "hkoji.audit.log_audit"),
+}
+"""What commands do not load: modules, with those below them."""
+
+
+@pytest.mark.parametrize("words", NOT_FOR, ids=" ".join)
+def test_a_command_loads_no_more_than_it_uses(words: tuple[str, ...], tmp_path: Path) -> None:
+    assert _of(NOT_FOR[words], _loaded(*words, home=tmp_path)) == set()
+
+
+def test_a_look_at_a_game_loads_nothing_about_mail_or_keys(tmp_path: Path) -> None:
+    """In which nobody plays by mail: by far the most common command."""
+    with serving(tmp_path / "data") as service:
+        alice, bob = (arrive(service, tmp_path / name, name) for name in ("alice", "bob"))
+        game = alice.run("new").stdout.split()[0]
+        bob.run("join", game)
+        alice.run("show", game)
+        names = _loaded("show", game, home=tmp_path / "alice")
+    assert "hkoji.client.game" in names
+    assert _of((*MAIL, "typer", "hkoji.client.key_changes", "hkoji.bots"), names) | (SLOW & names) == set()
+
+
+def _of(modules: Iterable[str], names: set[str]) -> set[str]:
+    """Those of the names that are one of the modules or below it."""
+    return {name for name in names if any(f"{name}.".startswith(f"{each}.") for each in modules)}
+
+
+def test_the_help_names_every_game() -> None:
+    """It takes the names from the table of boards, which loads no rules."""
+    assert set(SHOWN_GAMES) == set(RULESETS)
 
 
 def test_a_service_with_a_file_loads_nothing_to_migrate_it_and_no_other_database(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hkoji.cli import completion
-from hkoji.rules.registry import RULESETS
+from hkoji.show.games import SHOWN_GAMES
 
 if TYPE_CHECKING:
     from hkoji.client import Client
@@ -47,7 +47,8 @@ Jobs = Annotated[int, typer.Option("--jobs", min=1, max=256, help="Number of pro
 
 # --- the options of all rulesets, by their names on the command line ------------------------------------------------
 
-GAME_HELP = f"The game: {' or '.join(sorted(RULESETS, reverse=True))}."
+# The names of boards are those of rulesets. The table of rulesets would load the rules of all games.
+GAME_HELP = f"The game: {' or '.join(sorted(SHOWN_GAMES, reverse=True))}."
 
 RulesetName = Annotated[
     str | None,

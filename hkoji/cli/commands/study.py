@@ -112,7 +112,7 @@ def replay(
     from hkoji.cli.study import replay as study
 
     out.json, out.plain = json, plain
-    study.show_replay(client(), out, source, study.ReplayOptions(at, eyes, step, svg, png, force))
+    study.show_replay(client, out, source, study.ReplayOptions(at, eyes, step, svg, png, force))
 
 
 @commands.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")

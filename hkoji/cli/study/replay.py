@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hkoji.cli.input import is_file, read_input
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.step_text import place_title
-from hkoji.client import Client
 from hkoji.errors import MalformedError, UsageError
 from hkoji.game.position import studied_position
 from hkoji.game.replay import Replay, replay
@@ -19,6 +19,9 @@ from hkoji.rules.events import DECISIONS, Event
 from hkoji.rules.transcript import Transcript, format_event, format_transcript
 from hkoji.study.eyes import Eyes, parse_eyes, see
 from hkoji.study.stops import Stop, at_entry, stops
+
+if TYPE_CHECKING:
+    from hkoji.client import Client
 
 
 class ReplayOptions(NamedTuple):
@@ -35,8 +38,8 @@ class ReplayOptions(NamedTuple):
     force: bool = False
 
 
-def show_replay(client: Client, out: CommandOutput, source: str, wish: ReplayOptions) -> None:
-    """Shows a game as the chosen eyes saw it."""
+def show_replay(client: Callable[[], Client], out: CommandOutput, source: str, wish: ReplayOptions) -> None:
+    """Shows a game as the chosen eyes saw it; `client` is called for a game that is in no file."""
     known = _read(client, out, source)
     if not known.steps:
         raise known.stop or MalformedError(tell("log"), tell("it is empty"))
@@ -68,7 +71,7 @@ def show_replay(client: Client, out: CommandOutput, source: str, wish: ReplayOpt
     _show(out, seen, eyes, wish.at, steps=bool(step))
 
 
-def _read(client: Client, out: CommandOutput, source: str) -> Replay:
+def _read(client: Callable[[], Client], out: CommandOutput, source: str) -> Replay:
     """Replays a log file, as far as it is valid, or a game as the player knows it."""
     if is_file(source):
         lines: list[Line] = []
@@ -78,7 +81,8 @@ def _read(client: Client, out: CommandOutput, source: str) -> Replay:
             result = replay(lines)
             return Replay(result.steps, result.stop or error)
         return replay(lines)
-    with client.game(client.find(source)) as held:
+    asked = client()
+    with asked.game(asked.find(source)) as held:
         return held.current().replay
 
 
