@@ -16,7 +16,7 @@ from hkoji.client.game_time import GameTime, with_clock
 from hkoji.client.home import Home
 from hkoji.client.kept_evidence import KeptEvidence
 from hkoji.client.kept_game import KeptGame
-from hkoji.client.service import Service, utc_now
+from hkoji.client.service import Service
 from hkoji.errors import HkojiError
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import parse_time
@@ -31,13 +31,13 @@ _NO_DEADLINE: Final = "~"
 """Sorts behind every time."""
 
 
-def stated_time(summary: dict[str, Any]) -> GameTime:  # Any: JSON
+def stated_time(summary: dict[str, Any], now: str) -> GameTime:  # Any: JSON
     """Returns the time of a game as its summary states it: without the reserves, which a summary does not have."""
     agreement = _agreement(summary)
     runs = agreement.clock is not None and summary["status"] == "playing"
     seat = summary.get("actor") if runs else None
     reading = ClockReading(agreement.clock, seat if seat in (0, 1) else None, None, summary.get("deadline"))
-    return GameTime(agreement, reading, utc_now())
+    return GameTime(agreement, reading, now)
 
 
 def _agreement(summary: dict[str, Any]) -> Agreement:  # Any: JSON
@@ -112,7 +112,7 @@ class Agenda:
                 continue
             heads = KeptEvidence(vault).heads()
             looked = max((head.statement.at for head in heads), default="")
-            if not looked or parse_time(utc_now()) - parse_time(looked) >= LOOK_SECONDS:
+            if not looked or parse_time(self._client.service().now()) - parse_time(looked) >= LOOK_SECONDS:
                 due.append((looked, each["game"]))
         for _, game in sorted(due)[:_MOST_HEADS]:
             try:
@@ -122,7 +122,7 @@ class Agenda:
                 self._remark(game, error)
 
     def _stated(self, summary: dict[str, Any]) -> GameTime:  # Any: JSON
-        found = stated_time(summary)
+        found = stated_time(summary, self._client.service().now())
         if (found.reading.left(found.now) or 0) >= 0:
             return found
         try:

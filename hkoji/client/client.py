@@ -72,6 +72,7 @@ class Client:
         self._services: dict[str, Service] = {}
         self._games: dict[str, ClientGame] = {}
         self._locked: set[str] = set()
+        self._warned: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -81,7 +82,9 @@ class Client:
 
     def another(self) -> Client:
         """Returns another client of the same player, for another thread."""
-        return Client(self.home, entropy=self._entropy, connect=self._connect, say=self.say)
+        other = Client(self.home, entropy=self._entropy, connect=self._connect, say=self.say)
+        other._warned = self._warned
+        return other
 
     def close(self) -> None:
         """Closes the connections; the next request opens one again."""
@@ -111,7 +114,8 @@ class Client:
         """Returns a service by its URL; by default the player's own."""
         url = parse_url(server) if server else self.server
         if url not in self._services:
-            self._services[url] = Service(self.home, self._connect(url), lambda: self.identity, self.say)
+            made = Service(self.home, self._connect(url), lambda: self.identity, self.say, warned=self._warned)
+            self._services[url] = made
         return self._services[url]
 
     def register(self, server: str, origin: str | None = None, code: str | None = None) -> Service:

@@ -94,7 +94,7 @@ class ClientGame:
 
     def kept(self) -> KeptGame:
         """Returns the game as last seen, with its age. Raises what `stored` raises."""
-        return read_kept(self.vault, self._last_seen())
+        return read_kept(self.vault, self._last_seen(), self.service.now())
 
     def _last_seen(self) -> KnownGame:
         known = self.record.require()

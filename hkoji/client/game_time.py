@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from hkoji.audit.credit_checks import verify_gift
 from hkoji.client.answers import ClockAnswer
 from hkoji.client.sending import EntrySender
-from hkoji.client.service import Service, utc_now
+from hkoji.client.service import Service
 from hkoji.client.signed_heads import FetchedHeads
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import HkojiError, IllegalError, NotFoundError, NotYourTurnError, TrustError
@@ -78,13 +78,13 @@ def with_clock(summary: dict[str, Any], time: GameTime) -> dict[str, Any]:  # An
     }
 
 
-def listed_time(summary: dict[str, Any]) -> GameTime:  # Any: JSON
+def listed_time(summary: dict[str, Any], now: str) -> GameTime:  # Any: JSON
     """Returns the time of a game from a summary that `with_clock` has made."""
     clock, agreement = summary["clock"], read_agreement(summary["agreement"])
     reserve = None if clock["reserve"] is None else (clock["reserve"][0], clock["reserve"][1])
     reading = ClockReading(agreement.clock, clock["seat"], clock["since"], clock["deadline"], reserve, clock["spent"])
     # Whether the game is overdue was found with the slack of its service.
-    return GameTime(agreement, reading, utc_now(), SLACK_SECONDS if not clock["overdue"] else 0)
+    return GameTime(agreement, reading, now, SLACK_SECONDS if not clock["overdue"] else 0)
 
 
 def _waits_for_mail(course: Course) -> bool:
@@ -100,13 +100,13 @@ class TimeKeeper:
         self._record: Final = record
         self._service: Final = service
         self._sender: Final = sender
-        self._heads: Final = FetchedHeads(record, utc_now, say)
+        self._heads: Final = FetchedHeads(record, service.now, say)
         self._say = say
 
     def kept(self) -> GameTime:
         """Returns the time of the game as the log here says it. Raises `NotFoundError` if there is none."""
         known = self._record.require()
-        return kept_time(known.position.course, known.lines[-1], utc_now())
+        return kept_time(known.position.course, known.lines[-1], self._service.now())
 
     def current(self) -> GameTime:
         """Returns the time of the game with what the service knows beside the log: gifts, outages, wishes to call off.

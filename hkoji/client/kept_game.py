@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from hkoji.client.game_time import GameTime, kept_time, with_clock
-from hkoji.client.service import utc_now
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame
 from hkoji.errors import HkojiError, NetworkError, ServiceError
@@ -39,12 +38,16 @@ class UnsentEntry(NamedTuple):
 
 
 class KeptGame(NamedTuple):
-    """A game as it is kept here. `as_of` is the time of the service's last answer; None if that is not known."""
+    """A game as it is kept here. `as_of` is the time of the service's last answer; None if that is not known.
+
+    `now` is the time at which it was read, by the service's clock as far as that is known.
+    """
 
     position: Position
     lines: tuple[Line, ...]
     as_of: str | None
     unsent: tuple[UnsentEntry, ...]
+    now: str
 
     @property
     def recorded(self) -> str:
@@ -64,7 +67,7 @@ class KeptGame(NamedTuple):
     @property
     def time(self) -> GameTime:
         """The time of the game as its log alone says it."""
-        return kept_time(self.position.course, self.lines[-1], utc_now())
+        return kept_time(self.position.course, self.lines[-1], self.now)
 
     @property
     def summary(self) -> dict[str, Any]:  # Any: JSON
@@ -94,11 +97,11 @@ def service_is_down(error: HkojiError) -> bool:
     return isinstance(error, NetworkError) or (isinstance(error, ServiceError) and error.status in _DOWN)
 
 
-def read_kept(vault: Vault, known: KnownGame) -> KeptGame:
-    """Returns the game of `vault`, which is `known`."""
+def read_kept(vault: Vault, known: KnownGame, now: str) -> KeptGame:
+    """Returns the game of `vault`, which is `known`, at the time `now`."""
     confirmed = vault.confirmed()
     as_of = None if confirmed is None else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(confirmed))
-    return KeptGame(known.position, known.lines, as_of, tuple(_unsent(vault, known)))
+    return KeptGame(known.position, known.lines, as_of, tuple(_unsent(vault, known)), now)
 
 
 def _unsent(vault: Vault, known: KnownGame) -> Iterable[UnsentEntry]:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from hkoji.client.files import locked
 from hkoji.client.game import ClientGame
 from hkoji.client.home import Home
-from hkoji.client.service import Service, utc_now
+from hkoji.client.service import Service
 from hkoji.errors import NotFoundError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement, Series
@@ -78,7 +78,7 @@ class GameOpener:
                     self._home.set_started({})
             agreement = request.agreement
             if request.expires_in is not None:
-                agreement = agreement._replace(expires=add_seconds(utc_now(), request.expires_in))
+                agreement = agreement._replace(expires=add_seconds(self._service.told_now(), request.expires_in))
             if request.series is not None:
                 agreement = agreement._replace(series=Series(request.series, self._entropy(_SERIES_BYTES).hex(), 1))
             line = self._service.offer(request.ruleset, agreement)
@@ -102,7 +102,7 @@ class GameOpener:
         if not found.vault.exists:
             return False
         expires = found.stored().course.setup.agreement.expires
-        return expires is None or expires >= utc_now()
+        return expires is None or expires >= self._service.now()
 
     def _open(self, game: str, request: GameRequest) -> Position:
         """Opens a game that was asked for."""

@@ -57,7 +57,7 @@ class Pins:
     def __init__(self, home: Home, url: str, say: Callable[[str], None]) -> None:
         self._home: Final = home
         self._file: Final = home.path / "pins.json"
-        self._url: Final = url
+        self.url: Final = url
         self._say = say
         self._kept: dict[str, Any] | None = None  # Any: JSON
         self._every: dict[str, tuple[PublicKey, ...]] | None = None
@@ -77,6 +77,16 @@ class Pins:
             return text_or_none(self._pins().get("origin"))
 
     @property
+    def clock_ahead(self) -> int:
+        """By how many seconds the service's clock was far ahead of this machine's; 0 if they agreed."""
+        with intact(self._file):
+            return int(self._pins().get("clock_ahead", 0))
+
+    def keep_clock_ahead(self, seconds: int) -> None:
+        """Keeps by how many seconds the service's clock is ahead."""
+        self._update(clock_ahead=seconds)
+
+    @property
     def players(self) -> dict[str, PublicKey]:
         """The players' current keys by name."""
         return {name: keys[0] for name, keys in self.every.items()}
@@ -88,7 +98,7 @@ class Pins:
             raise TrustError(
                 tell(
                     "{url} shows another key than before: {shown}, not {known}",
-                    url=self._url,
+                    url=self.url,
                     shown=key.fingerprint,
                     known=known.fingerprint,
                 ),
@@ -109,7 +119,7 @@ class Pins:
             self._say(
                 tell(
                     "the key of {url} is {fingerprint}: compare it with the key that the operator gives you",
-                    url=self._url,
+                    url=self.url,
                     fingerprint=key.fingerprint,
                 )
             )
@@ -126,13 +136,13 @@ class Pins:
             others = [
                 url
                 for url, here in read_json(self._file).items()
-                if url != self._url and here.get("origin") == origin and here.get("key") != key.text
+                if url != self.url and here.get("origin") == origin and here.get("key") != key.text
             ]
         for url in others:
             raise TrustError(
                 tell(
                     "{url} calls itself {origin}, which is the name of another service, {other}",
-                    url=self._url,
+                    url=self.url,
                     origin=origin,
                     other=url,
                 ),
@@ -140,17 +150,17 @@ class Pins:
             )
         if confirmed is not None and confirmed != origin:
             raise TrustError(
-                tell("{url} says that it is {origin}, not {named}", url=self._url, origin=origin, named=confirmed),
+                tell("{url} says that it is {origin}, not {named}", url=self.url, origin=origin, named=confirmed),
                 hint=tell("nothing was signed or kept; ask its operator which address is right"),
             )
-        if confirmed is None and origin != self.origin and not same_address(self._url, origin):
-            raise OtherOriginError(self._url, origin)
+        if confirmed is None and origin != self.origin and not same_address(self.url, origin):
+            raise OtherOriginError(self.url, origin)
 
     def pin_origin(self, origin: str) -> None:
         """Keeps the origin for which logins are signed here, after `verify_origin`."""
-        if not same_address(self._url, origin):
+        if not same_address(self.url, origin):
             self._say(
-                tell("{url} calls itself {origin}: logins here are signed for that name", url=self._url, origin=origin)
+                tell("{url} calls itself {origin}: logins here are signed for that name", url=self.url, origin=origin)
             )
         self._update(origin=origin)
 
@@ -244,7 +254,7 @@ class Pins:
         """Returns whether what was signed for that origin can be of the service at this address."""
         with intact(self._file):
             former = self._pins().get("former", ())
-        return origin in (self.origin, *former) or (self.origin is None and same_address(self._url, origin))
+        return origin in (self.origin, *former) or (self.origin is None and same_address(self.url, origin))
 
     def adopt(self, former: str) -> None:
         """Adds what is pinned for the address `former`, where the service was before; what is pinned here counts.
@@ -279,7 +289,7 @@ class Pins:
     def _pins(self) -> dict[str, Any]:  # Any: JSON
         if self._kept is None:
             with intact(self._file):
-                self._kept = dict(read_json(self._file).get(self._url, {}))
+                self._kept = dict(read_json(self._file).get(self.url, {}))
         return self._kept
 
     def _update(self, **changes: Any) -> None:  # Any: JSON
@@ -289,8 +299,8 @@ class Pins:
         with locked(self._home.path):
             every = read_json(self._file)
             with intact(self._file):
-                here = edit({**every.get(self._url, {})})
-            write_json(self._file, {**every, self._url: here})
+                here = edit({**every.get(self.url, {})})
+            write_json(self._file, {**every, self.url: here})
         self._kept, self._every = here, None
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from hkoji.client.answers import REFUSALS
 from hkoji.client.game import ClientGame
 from hkoji.client.plan_files import DueReply, PlanFiles, planned_games
-from hkoji.client.service import utc_now
 from hkoji.errors import ConflictError, HkojiError, UsageError
 from hkoji.game.clock import add_seconds, parse_time
 from hkoji.game.position import Position
@@ -103,13 +102,13 @@ class PlanRunner:
         *,
         only: bool = False,
         delay: Delay = USUAL_DELAY,
-        now: Callable[[], str] = utc_now,
+        now: Callable[[], str] | None = None,
         chance: DelaySource | None = None,
     ) -> None:
         self._client: Final = client
         self._only: Final = only
         self._delay: Final = delay
-        self._now: Final = now
+        self.now: Final = now or (lambda: client.service().now())
         self._chance: Final[DelaySource] = chance or secrets.SystemRandom()
         self._again: Final[dict[str, str]] = {}
         """For the heads after which the service has refused a move: when the next one is tried."""
@@ -156,7 +155,7 @@ class PlanRunner:
                 return PlanRun(game, ended=ended)
             head = position.course.head
             due = max(due, self._again.get(head, due))
-            if parse_time(self._now()) < parse_time(due):
+            if parse_time(self.now()) < parse_time(due):
                 return PlanRun(game, due=due, ended=ended)
             kept = armed if ended is None else None
 
@@ -191,7 +190,7 @@ class PlanRunner:
 
     def _after_refusal(self, held: ClientGame) -> str:
         """Returns when a move is tried again that was refused now: after an hour, or a quarter of the time left."""
-        (least, most), now = _AFTER_REFUSAL, self._now()
+        (least, most), now = _AFTER_REFUSAL, self.now()
         left = held.time.kept().reading.left(now)
         return add_seconds(now, most if left is None else min(most, max(least, left // 4)))
 
@@ -201,7 +200,7 @@ class PlanRunner:
         At least half of the time that is left on the clock stays, and if the clock is short, the least delay is no more
         than a quarter. All that counts here is public.
         """
-        head, now = position.course.head, self._now()
+        head, now = position.course.head, self.now()
         left, (least, most) = held.time.kept().reading.left(now), self._delay
         if left is not None and left // 2 < most:
             most = max(0, left) // 2

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, Self
 
 from hkoji.client.plan_files import PlanFiles, planned_games
 from hkoji.client.plan_runner import PlanRun, PlanRunner
-from hkoji.client.service import utc_now
 from hkoji.errors import HkojiError
 from hkoji.game.clock import parse_time
 from hkoji.messages.text import tell
@@ -101,7 +100,7 @@ class PlanThread:
         else:
             self._errors.pop(game, None)
             if run.due is not None:
-                self._next[game] = time.monotonic() + max(0, parse_time(run.due) - parse_time(utc_now()))
+                self._next[game] = time.monotonic() + max(0, parse_time(run.due) - parse_time(self._runner.now()))
         if run.made or run.ended:
             self._told(run)
 

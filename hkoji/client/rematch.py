@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.client.service import utc_now
 from hkoji.errors import (
     ConflictError,
     ForbiddenError,
@@ -195,7 +194,7 @@ class Rematches:
     def _look(self, wanted: _Wanted) -> _Listed:
         service, me = self._client.service(), self._client.identity.name
         players = {me, wanted.opponent}
-        now = utc_now()
+        now = service.now()
 
         def is_rematch(each: dict[str, Any]) -> bool:  # Any: JSON
             agreed = each.get("agreement") or {}

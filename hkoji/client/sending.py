@@ -88,7 +88,7 @@ class EntrySender:
         """Keeps a submission, then sends it. Without an answer it stays in the outbox for the next command."""
         self.warn(submission)
         self._vault.keep_outbox(submission)
-        began = utc_now()
+        began = self._service.now()
         lines = self._deliver(submission)
         self._compare_clocks(began, lines[0])
 
@@ -102,7 +102,7 @@ class EntrySender:
         """Warns if the time of record of a line that was sent since `began` is far off this machine's clock."""
         assert line.receipt is not None
         at = parse_time(line.receipt.receipt.at)
-        behind, ahead = parse_time(began) - at, at - parse_time(utc_now())
+        behind, ahead = parse_time(began) - at, at - parse_time(self._service.now())
         if ahead > HEAD_SECONDS:
             text = tell(
                 "warning: the service has recorded your entry {time} later than it is by the clock of this machine",

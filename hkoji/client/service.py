@@ -39,6 +39,7 @@ from hkoji.client.identity import Identity
 from hkoji.client.known_keys import KnownKeys
 from hkoji.client.pins import Pins
 from hkoji.client.requests import REPLACED, ServiceRequests, unregistered
+from hkoji.client.service_clock import ServiceClock
 from hkoji.client.transport import MOST_BYTES, Transport, same_bytes
 from hkoji.errors import (
     ExistsError,
@@ -46,6 +47,7 @@ from hkoji.errors import (
     TrustError,
 )
 from hkoji.game.agreement import Agreement
+from hkoji.game.clock import add_seconds
 from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
@@ -72,7 +74,8 @@ def utc_now() -> str:
 class Service:
     """The service at `transport` for the player of `home`; `identity` is called when something must be signed.
 
-    Every request can raise `NetworkError`, and the errors that the service's problem documents stand for.
+    Nothing is said of its clock if its URL is in `warned`. Every request can raise `NetworkError`, and the errors that
+    the service's problem documents stand for.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class Service:
         identity: Callable[[], Identity],
         say: Callable[[str], None],
         pause: Callable[[float], None] = time.sleep,
+        warned: set[str] | None = None,
     ) -> None:
         self.home: Final = home
         self.url: Final = transport.url
@@ -89,11 +93,26 @@ class Service:
         self.known_keys: Final = KnownKeys(self.pins, self._successors, say)
         self.requests: Final = ServiceRequests(home, transport, self.pins, identity, say, pause)
         self._transport: Final = transport
+        self._clock: Final = ServiceClock(self.pins, say, set() if warned is None else warned)
         self._identity = identity
         self._views: Final[dict[str, tuple[bytes, ViewAnswer]]] = {}
         """The last view of each game, and the bytes that it was read from."""
         if transport.exposed:
             say(tell("warning: {url} is reached without TLS; others can read your cards on the way", url=self.url))
+
+    def now(self) -> str:
+        """Returns the time by the service's clock, in the form of entries.
+
+        It is as far off this machine's as the last answer says, or as was kept, if nothing has been asked yet.
+        """
+        ahead = self._clock.ahead(self._transport.heard)
+        return add_seconds(utc_now(), ahead) if ahead else utc_now()
+
+    def told_now(self) -> str:
+        """Returns the time by the service's clock like `now`, but asks the service if it has not answered yet."""
+        if self._transport.heard is None:
+            self.describe()
+        return self.now()
 
     def close(self) -> None:
         """Closes the connection."""

@@ -71,6 +71,13 @@ class HttpAnswer(NamedTuple):
             return None
 
 
+class HeardDate(NamedTuple):
+    """The header Date of an answer, and when it came: seconds of the epoch by the clock of this machine."""
+
+    date: str
+    at: float
+
+
 def parse_url(text: str) -> str:
     """Returns a server's URL in canonical form: scheme, host in lower case, port if it is not the usual one, path.
 
@@ -121,6 +128,8 @@ class Transport:
         self._connection: TimedConnection | None = None
         self.patience = TIMEOUT
         """The seconds without a byte after which a request has failed."""
+        self.heard: HeardDate | None = None
+        """The date of the last answer that had one."""
         self.most = MOST_BYTES
         """The bytes that an answer may have at most."""
 
@@ -206,6 +215,8 @@ class Transport:
         self._connection.request(method, self._base + path, body, dict(headers))
         self._connection.due = time.monotonic() + LONGEST + self.patience
         response = self._connection.getresponse()
+        if date := response.headers.get("Date"):
+            self.heard = HeardDate(date, time.time())
         most = self.most if response.status in (200, 201) else min(self.most, MOST_OF_A_PROBLEM)
         data = b"" if (response.length or 0) > most else response.read(most + 1)
         if len(data) > most or (response.length or 0) > most:

@@ -152,8 +152,7 @@ def test_a_cancelled_rematch_makes_room_for_another(alice: SteppedPlayer, bob: S
     service.clock.pass_by(MONTH + 1)  # it has expired, whether or not the service has said so yet
     with pytest.MonkeyPatch.context() as patched:
         later = service.clock.now.strftime("%Y-%m-%dT%H:%M:%SZ")
-        patched.setattr("hkoji.client.rematch.utc_now", lambda: later)
-        patched.setattr("hkoji.client.new_game.utc_now", lambda: later)
+        patched.setattr("hkoji.client.service.utc_now", lambda: later)
         fourth = rematch(bob, game)
     assert (fourth.how, fourth.position.game != third.position.game) == (OPENED, True)
 

@@ -14,7 +14,8 @@ from hkoji.client import watching
 from hkoji.client.game_time import GameTime
 from hkoji.client.head_schedule import HeadSchedule
 from hkoji.client.kept_evidence import KeptEvidence
-from hkoji.client.transport import HttpAnswer
+from hkoji.client.service_clock import seconds_ahead
+from hkoji.client.transport import HeardDate, HttpAnswer
 from hkoji.errors import (
     ConflictError,
     IllegalError,
@@ -302,6 +303,60 @@ def test_a_receipt_far_from_this_machines_clock_is_remarked_on(
     alice.move(game, action)
     found = [said for said in alice.said if "by the clock of this machine" in said]
     assert [warned in said for said in found] == ([True] if warned else [])
+
+
+@pytest.mark.parametrize("ahead", [3 * 3600, -3 * 3600])
+def test_time_is_counted_by_the_services_clock(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, ahead: int
+) -> None:
+    """Of no game it says something false, and it warns once."""
+    games = [timed_game(alice, bob, "2h") for _ in range(3)]
+    world.set_players_ahead(ahead)
+    alice.said.clear()
+    for words in (("next",), ("games",)):
+        done = alice(*words, "--json")
+        assert [each["overdue"] for each in done.json] == [False] * 3
+        assert len([said for said in done.err.splitlines() if "warning" in said]) == 1
+        shown = alice(*words).out
+        assert shown.count("1h59m") + shown.count(" 2h ") == 3
+    shown = alice("show", games[0]).out
+    assert "Your time runs until" in shown
+    clock = alice("clock", games[0], "--json").json
+    assert clock["clock"]["overdue"] is False
+    assert 0 <= clock["spent"] < 60
+    assert "Your time runs until" in alice("show", games[0], "--offline").out  # what was heard last is kept
+    said = alice("move", games[0], first_move(alice, games[0])).err
+    assert said.count("warning") == 1
+    world.set_players_ahead(0)
+    assert "warning" not in alice("next").err
+    assert 'clock_ahead": 0' in (alice.path / "pins.json").read_text()
+
+
+def test_a_clock_that_is_a_little_wrong_is_not_remarked_on(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    game = timed_game(alice, bob, "2h")
+    world.set_players_ahead(100)
+    done = alice("show", game)
+    assert "warning" not in done.err
+    assert "for 2h" in done.out or "for 1h59m" in done.out
+    assert "clock_ahead" not in (alice.path / "pins.json").read_text()
+
+
+def test_an_offer_expires_by_the_services_clock(world: TimedWorld, alice: TimedPlayer) -> None:
+    world.set_players_ahead(3 * 3600)
+    made = alice("new", "--expires", "1h", "--json").json
+    expires = parse_time(made["agreement"]["expires"])
+    assert abs(expires - 3600 - parse_time(world.service.ask("GET", "/v1/service").json["time"])) < 60
+
+
+@pytest.mark.parametrize("date", ["", "yesterday", "Fri, 27 Foo 2026 12:00:00 GMT", "Fri, 27 Nov 2026 12:00:00 +0000"])
+def test_what_is_no_date_changes_nothing(date: str) -> None:
+    assert seconds_ahead(HeardDate(date, 0.0)) is None
+
+
+def test_a_date_is_read_to_the_second() -> None:
+    assert seconds_ahead(HeardDate("Thu, 26 Nov 2026 12:00:07 GMT", 1795694400.9)) == 7
 
 
 # --- heads ------------------------------------------------------------------------------------------------------------

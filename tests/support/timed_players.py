@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
-from hkoji.client.transport import HttpAnswer, Transport
+from hkoji.client.transport import HeardDate, HttpAnswer, Transport
 from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import parse_time_control
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -42,6 +44,10 @@ class InsideTransport(Transport):
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         self._world.asked.append(f"{method} {path}")
         answer = self._world.service.ask(method, path, token=token, raw=body or b"")
+        if self._world.players_ahead is not None:
+            now = time.time()
+            date = formatdate(int(now) - self._world.players_ahead, usegmt=True)
+            self.heard = HeardDate(date, now)
         wait = answer.headers.get("retry-after")
         made = HttpAnswer(answer.status, answer.body, retry_after=int(wait) if wait else None)
         return self._world.tamper(path, made)
@@ -55,6 +61,14 @@ class TimedWorld:
     asked: list[str] = field(default_factory=list)
     tamper: Callable[[str, HttpAnswer], HttpAnswer] = lambda _path, answer: answer
     """Makes of the answer for a path what players get. Tests replace it to make the service dishonest."""
+
+    players_ahead: int | None = None
+    """By how many seconds the players' clocks are ahead of the service's, whose answers then have a date."""
+
+    def set_players_ahead(self, seconds: int) -> None:
+        """Sets the players' clocks, and lets answers have a date."""
+        chance.NOON += seconds - (self.players_ahead or 0)
+        self.players_ahead = seconds
 
     def pass_by(self, seconds: int) -> None:
         """Lets time pass for the service and the players."""

@@ -7,7 +7,6 @@ from unittest.mock import patch
 
 import pytest
 
-from hkoji.client import game_time
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.time_control import TimeControl
@@ -122,7 +121,7 @@ def test_a_friend_who_is_never_timed_out(tmp_path: Path) -> None:
         now = later(due, seconds)
         with (
             lying(service, head_of(at=now)),
-            patch.object(game_time, "utc_now", lambda now=now: now),
+            patch("hkoji.client.service.utc_now", lambda now=now: now),
             alice.client.game(table.game) as held,
         ):
             position, time = held.look()

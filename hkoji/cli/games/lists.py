@@ -194,7 +194,7 @@ def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
     """Returns the cells of a game by the names of the columns."""
     from hkoji.client.game_time import listed_time
 
-    time, me = listed_time(game), client.identity.name
+    time, me = listed_time(game, client.service().now()), client.identity.name
     mover = game["to_move"] or ""
     if game["status"] == "open":
         mover = game["invite"] or (_("whoever has the link") if game.get("by_link") else _("anyone"))

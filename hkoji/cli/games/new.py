@@ -15,7 +15,6 @@ from hkoji.client import Client, Position
 from hkoji.client.held_seats import InvitedPlayer, invite_by_mail, invite_by_name
 from hkoji.client.invite_link import LONGEST_LINK, InviteLink, is_link, read_invite_link
 from hkoji.client.links import enrol, introduce, own_link
-from hkoji.client.service import utc_now
 from hkoji.errors import IllegalError, UsageError
 from hkoji.game.agreement import SERIES_LENGTHS, Agreement
 from hkoji.game.clock import add_seconds
@@ -176,7 +175,7 @@ def _invited_player(client: Client, invited: Invited, terms: NewTerms) -> Invite
         )
     agreement = terms.agreement
     if terms.expires_in is not None:
-        agreement = agreement._replace(expires=add_seconds(utc_now(), terms.expires_in))
+        agreement = agreement._replace(expires=add_seconds(client.service().told_now(), terms.expires_in))
     return invite_by_mail(client.service(), client.home, invited.name, invited.mail, current(), agreement)
 
 
