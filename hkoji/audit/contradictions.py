@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from hkoji.audit.keyring import Party
 from hkoji.audit.log_audit import Audit
 from hkoji.audit.times import last_worded
 from hkoji.game import entry_kinds
@@ -20,6 +21,7 @@ from hkoji.game.entry_kinds import parse_body
 from hkoji.game.way import Way, came_by
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
+from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 
 _HEAD: Final = 32
@@ -39,8 +41,8 @@ class LogClaims(NamedTuple):
 
     `heads` has 32 bytes for each entry. `times` has 7 for each: its time of record, the only part in which two receipts
     of one entry can differ; zeros if the service has not stated it in this log. `vouched` has a byte for each entry: 1
-    if the service has signed the entry or a receipt for it. `server` is the service's public key as text. `named` is
-    its name in findings: `server`, with the fingerprint if the key was not expected.
+    if the service has signed the entry or a receipt for it. `server` is the service's public key as text, and `pinned`
+    says whether it was expected from outside.
     """
 
     game: str
@@ -48,7 +50,7 @@ class LogClaims(NamedTuple):
     times: bytes
     vouched: bytes
     server: str
-    named: str
+    pinned: bool
     bond: SeedBinding | None
     outages: tuple[Outage, ...] = ()
     """The outages that the log credits to a player."""
@@ -60,6 +62,11 @@ class LogClaims(NamedTuple):
         """The first and the last time of record, as in `times`; empty for a log without any."""
         known = [time for number in range(self.entries) if (time := _time(self, number))]
         return (known[0], known[-1]) if known else (b"", b"")
+
+    @property
+    def party(self) -> Party:
+        """The service."""
+        return Party(SERVER_NAME, parse_public_key(self.server), self.pinned)
 
     @property
     def entries(self) -> int:
@@ -78,15 +85,20 @@ class ContradictionKind(StrEnum):
 
 
 class Contradiction(NamedTuple):
-    """Why two logs cannot both be true. `entry` is the first that differs; `signer` is the signer whom they convict.
+    """Why two logs cannot both be true. `entry` is the first that differs; `party` is the signer whom they convict.
 
-    `signer` is None if they convict nobody.
+    `party` is None if they convict nobody.
     """
 
     kind: ContradictionKind
     entry: int
-    signer: str | None
+    party: Party | None
     reason: str
+
+    @property
+    def signer(self) -> str | None:
+        """The signer whom they convict, for people."""
+        return None if self.party is None else str(self.party)
 
 
 def log_claims(audit: Audit) -> LogClaims | None:
@@ -115,7 +127,7 @@ def log_claims(audit: Audit) -> LogClaims | None:
     # The game of the entries: the header of a file of evidence may name another one.
     game = audit.lines[0].entry.game
     return LogClaims(
-        game, bytes(heads), bytes(times), bytes(vouched), server.key.text, str(server), bond, outages, bytes(ways)
+        game, bytes(heads), bytes(times), bytes(vouched), server.key.text, server.pinned, bond, outages, bytes(ways)
     )
 
 
@@ -158,7 +170,7 @@ def fork(log: LogClaims, other: LogClaims) -> Contradiction:
         game=log.game,
         entry=entry,
     )
-    return Contradiction(ContradictionKind.FORK, entry, log.named, reason)
+    return Contradiction(ContradictionKind.FORK, entry, log.party, reason)
 
 
 def two_receipts(log: LogClaims, other: LogClaims) -> Contradiction | None:
@@ -174,7 +186,7 @@ def two_receipts(log: LogClaims, other: LogClaims) -> Contradiction | None:
             reason = tell(
                 "two logs of game {game} have different receipts for entry {entry}", game=log.game, entry=number
             )
-            return Contradiction(ContradictionKind.RECEIPT, number, log.named, reason)
+            return Contradiction(ContradictionKind.RECEIPT, number, log.party, reason)
     return None
 
 
@@ -183,7 +195,7 @@ def other_seed(log: LogClaims, bond: SeedBinding) -> Contradiction:
     return Contradiction(
         ContradictionKind.DEAL,
         0,
-        log.named,
+        log.party,
         tell("two offers of deal {deal}, by one key, are bound to different seeds", deal=bond.deal),
     )
 
@@ -209,7 +221,7 @@ def in_outage(log: LogClaims, outage: Outage, other: str) -> Contradiction | Non
                 until=outage.until,
                 other=other,
             )
-            return Contradiction(ContradictionKind.OUTAGE, number, log.named, reason)
+            return Contradiction(ContradictionKind.OUTAGE, number, log.party, reason)
     return None
 
 

@@ -7,7 +7,7 @@ statements of an honest signer contradict neither each other nor the deal, in an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, takewhile
@@ -45,7 +45,7 @@ def audit_evidence(data: str | bytes, pins: ExpectedKeys, *, map_checks: MapChec
     try:
         evidence = parse_evidence(data)
     except HkojiError as error:
-        finding = Finding(AuditStep.PARSE, None, None, str(error), not isinstance(error, NotUnderstoodError))
+        finding = Finding(AuditStep.PARSE, None, (), str(error), not isinstance(error, NotUnderstoodError))
         return Audit(0, 0, (finding,), dict.fromkeys(_STEPS, tell("not reached")))
     if evidence.log:
         base = audit(evidence.log, pins, map_checks=map_checks)
@@ -73,7 +73,7 @@ class _EvidenceAudit:
         base, key = self._base, self._key
         if base.game not in (None, self._evidence.game):
             reason = tell("the file is about game {game}, and its log is of another", game=self._evidence.game)
-            return self._done(tell("not reached"), Finding(AuditStep.EVIDENCE, None, None, reason))
+            return self._done(tell("not reached"), Finding(AuditStep.EVIDENCE, None, (), reason))
         if key is None:
             return self._done(tell("not reached: nothing says what the key of the service is"))
         party = Party(SERVER_NAME, key, SERVER_NAME in self._pins)
@@ -82,11 +82,12 @@ class _EvidenceAudit:
         heads = (*evidence.heads, *(each for each in evidence.refused if isinstance(each, SignedHead)))
         statements = ServiceStatements(key, evidence.game, self._entries, views, heads)
         shown = ViewChecks(self._entries, [each.view for each in statements.views.values()])
-        self._excuse(tuple(self._kept), shown, party)
-        new = [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in statements.faults()]
-        new += [Finding(AuditStep.EVIDENCE, each.entry, str(party), each.reason) for each in shown.faults()]
-        kept = [self._line(line.entry.head, statements) for line in self._kept[: base.holds]]
-        new += dict.fromkeys([*self._times(kept, statements, party), *self._courses(statements, shown, party)])
+        kept = tuple(self._kept)
+        self._findings[:] = [self._judged(each, kept, statements, shown, party) for each in self._findings]
+        new = [Finding(AuditStep.EVIDENCE, each.entry, (party,), each.reason) for each in statements.faults()]
+        new += [Finding(AuditStep.EVIDENCE, each.entry, (party,), each.reason) for each in shown.faults()]
+        holds = [self._line(line.entry.head, statements) for line in kept[: base.holds]]
+        new += dict.fromkeys([*self._times(holds, statements, party), *self._courses(statements, shown, party)])
         return self._done(self._note(statements), *new)
 
     # --- courses of the game --------------------------------------------------------------------------------------
@@ -106,12 +107,13 @@ class _EvidenceAudit:
             )
             same = sum(1 for one, other in zip(path, kept, strict=False) if one == other)
             for finding in result.findings:
-                if finding.entry is None or not finding.signer or not finding.understood:
+                if finding.entry is None or not finding.understood:
                     continue
                 if finding.entry < same and (finding.step, finding.entry) in known:
                     continue
-                held = [str(each) for each in result.parties if each.held]
-                found.append(self._against(finding, lines, statements, shown, party, held))
+                judged = self._judged(finding, lines, statements, shown, party)
+                if judged.signers:
+                    found.append(_refused_course(judged))
             found += self._times(lines[: result.holds], statements, party)
         return found
 
@@ -130,7 +132,7 @@ class _EvidenceAudit:
         log = TimedLog(timed, worded)
         faults = (log.find_fault(which, settled=settled) for which in TimePass)
         first = next((fault for fault in faults if fault), None)
-        return [Finding(AuditStep.EVIDENCE, first.entry, str(party), str(first.error))] if first else []
+        return [Finding(AuditStep.EVIDENCE, first.entry, (party,), str(first.error))] if first else []
 
     def _line(self, head: str, statements: ServiceStatements) -> Line:
         """The line of an entry, with a valid receipt if there is one."""
@@ -140,41 +142,31 @@ class _EvidenceAudit:
         receipt = statements.receipt(entry)
         return next((line for line in lines if receipt and line.receipt == receipt), lines[0])._replace(receipt=receipt)
 
-    def _against(
+    # --- players --------------------------------------------------------------------------------------------------
+
+    def _judged(
         self,
         finding: Finding,
         lines: Sequence[Line],
         statements: ServiceStatements,
         shown: ViewChecks,
         party: Party,
-        held: Collection[str],
     ) -> Finding:
-        """A finding in another course, as a finding of this step. `held` are the signers that are the service."""
-        assert finding.entry is not None
-        reason = tell(
-            "in a course of the game that was refused, step {step}: {reason}",
-            step=int(finding.step),
-            reason=finding.reason,
-        )
-        entry, signer = lines[finding.entry].entry, finding.signer
-        if finding.step is AuditStep.REPLAY and entry.by != SERVER_NAME:
-            by_service = signer in held or str(party) in str(signer).split(" and ")
-            if statements.has(entry.seq, entry.head) and not by_service:
-                signer = f"{signer} and {party}"
-            excused = self._excused(lines, finding.entry, shown)
-            if excused:
-                return Finding(AuditStep.EVIDENCE, finding.entry, str(party), excused)
-        return Finding(AuditStep.EVIDENCE, finding.entry, signer, reason)
+        """A finding of an audit of `lines`, with what the whole file says of player and service.
 
-    # --- players --------------------------------------------------------------------------------------------------
-
-    def _excuse(self, lines: Sequence[Line], shown: ViewChecks, party: Party) -> None:
-        """Blames the service alone for a move that the audit blames on player and service, if signed views show it."""
-        for number, finding in enumerate(self._findings):
-            if finding.step is AuditStep.REPLAY and finding.entry is not None and finding.signer:
-                excused = self._excused(lines, finding.entry, shown)
-                if excused:
-                    self._findings[number] = replace(finding, signer=str(party), reason=excused)
+        The service answers for a player's entry too if anything in the file has its word on the entry, and alone if
+        signed views show that the player could not know better.
+        """
+        if finding.step <= AuditStep.TIMES or finding.entry is None:
+            return finding
+        entry = lines[finding.entry].entry
+        excused = self._excused(lines, finding.entry, shown) if finding.step is AuditStep.REPLAY else None
+        if excused is not None:
+            return replace(finding, signers=(party,), reason=excused)
+        answers = any(each.held or each == party for each in finding.signers)
+        if answers or not statements.has(entry.seq, entry.head):
+            return finding
+        return replace(finding, signers=(*finding.signers, party))
 
     def _excused(self, lines: Sequence[Line], number: int, shown: ViewChecks) -> str | None:
         """Why the service alone is to blame for a player's move; None if nothing shows that it is."""
@@ -227,6 +219,16 @@ class _EvidenceAudit:
             note = tell("{note}: nothing contradicts", note=note)
         notes = {**self._base.notes, AuditStep.EVIDENCE: note}
         return replace(self._base, game=self._evidence.game, findings=(*self._findings, *new), notes=notes)
+
+
+def _refused_course(finding: Finding) -> Finding:
+    """A finding in another course than the log, as one of this step."""
+    reason = tell(
+        "in a course of the game that was refused, step {step}: {reason}",
+        step=int(finding.step),
+        reason=finding.reason,
+    )
+    return replace(finding, step=AuditStep.EVIDENCE, reason=reason)
 
 
 def _views(n: int) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, ParamSpec
 
+from hkoji.audit.card_checks import PlayedCards
 from hkoji.audit.checks import (
     verify_key_named,
     verify_receipt_entry,
@@ -27,9 +28,8 @@ from hkoji.audit.times import TimedLine, TimedLog, TimeFault, TimePass, last_wor
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
-from hkoji.game.entry_kinds import EntryBody, begin, parse_body
+from hkoji.game.entry_kinds import EntryBody, parse_body
 from hkoji.game.held_keys import SeatGrade
-from hkoji.game.replay import public_knowledge
 from hkoji.game.result_text import closing_body, course_result
 from hkoji.log.entry import SERVER_NAME, Entry, verify_link, verify_start
 from hkoji.log.line import Line, parse_lines
@@ -57,23 +57,25 @@ class AuditStep(IntEnum):
 
 _P = ParamSpec("_P")
 LOG_STEPS: Final = tuple(step for step in AuditStep if step < AuditStep.EVIDENCE)
-CONVICTING: Final = frozenset(
-    {AuditStep.TIMES, AuditStep.COMMITMENTS, AuditStep.DEAL, AuditStep.REPLAY, AuditStep.RESULT}
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Why a log does not hold. `entry` counts from 0; `signer` is the signer whom it convicts, None for nobody.
+    """Why a log does not hold. `entry` counts from 0; `signers` are those whom it convicts.
 
     `understood` is False if a later version may understand the entry: then the log is neither valid nor forged.
     """
 
     step: AuditStep
     entry: int | None
-    signer: str | None
+    signers: tuple[Party, ...]
     reason: str
     understood: bool = True
+
+    @property
+    def signer(self) -> str | None:
+        """Those whom it convicts, for people; None for nobody."""
+        return " and ".join(map(str, self.signers)) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +123,24 @@ class _Work:
         """The owner of the key that has signed an entry: the service, if it holds that key for the player."""
         return self.keyring.signer(number, self.lines[number].entry)
 
-    def fail(self, step: AuditStep, entry: int | None, error: HkojiError, *signers: Party | None) -> None:
+    def takers(self, number: int) -> tuple[Party, ...]:
+        """The service, if it has accepted entry `number`: by a receipt, by an entry of its own, or by signing it."""
+        author = self.author(number)
+        if author is not None and author.held:
+            return (author,)
+        took = self.lines[number].receipt is not None or _taken(self.lines, number)
+        service = self.keyring.party(SERVER_NAME, number)
+        return (service,) if took and service is not None else ()
+
+    def signers(self, number: int) -> tuple[Party, ...]:
+        """Those who must answer for entry `number`: its author, and the service if it has accepted the entry."""
+        author = self.author(number)
+        return tuple(dict.fromkeys((*((author,) if author else ()), *self.takers(number))))
+
+    def fail(self, step: AuditStep, entry: int | None, error: HkojiError, *signers: Party) -> None:
         """Adds a finding against `signers` and cuts the log before `entry`."""
-        named = [str(party) for party in signers if party and step in CONVICTING]
         understood = not isinstance(error, NotUnderstoodError)
-        self.findings.append(Finding(step, entry, " and ".join(named) or None, str(error), understood))
+        self.findings.append(Finding(step, entry, signers, str(error), understood))
         if entry is not None:
             del self.lines[entry:]
             del self.bodies[entry:]
@@ -144,7 +159,7 @@ def audit(log: str | bytes, pins: ExpectedKeys | None = None, *, map_checks: Map
     _signatures(work, signed)
     _times(work, signed)
     _commitments(work)
-    course = _replay(work)
+    course = _replay(work, _deal(work))
     for step in LOG_STEPS:
         work.notes.setdefault(step, tell("not reached") if work.findings or not work.lines else tell("holds"))
     return Audit(
@@ -262,7 +277,7 @@ def _times(work: _Work, signed: LogSignatures) -> None:
         if which is TimePass.RECORD and fault is None:
             fault = receipts
         if fault is not None:
-            work.fail(AuditStep.TIMES, fault.entry, fault.error, service if fault.convicts else None)
+            work.fail(AuditStep.TIMES, fault.entry, fault.error, *((service,) if fault.convicts else ()))
             worded = last_worded(work.lines)
             log = TimedLog(timed[: fault.entry], worded)
     if len(work.lines) == len(timed):
@@ -316,7 +331,7 @@ def _commitments(work: _Work) -> None:
         try:
             commitments.read(line.entry, body)
         except HkojiError as error:
-            work.fail(AuditStep.COMMITMENTS, number, error, work.author(number))
+            work.fail(AuditStep.COMMITMENTS, number, error, *work.signers(number))
             return
     if work.lines:
         work.notes[AuditStep.COMMITMENTS] = _opened(commitments.opened, commitments.closed, sealed=commitments.sealed)
@@ -330,49 +345,39 @@ def _opened(opened: int, closed: int, *, sealed: bool) -> str:
     return tell("{n} opened, {closed} still closed", n=opened, closed=closed)
 
 
-def _replay(work: _Work) -> Course | None:
-    """7 to 9: the deck follows from seed and entropy, each move from the rules, and the result from the moves."""
-    lines = tuple(work.lines)
-    if not lines:
-        return None
-    knowledge = public_knowledge(lines, work.bodies)
-    course: Course | None = None
-    moves = 0
-    for number, (line, body) in enumerate(zip(lines, tuple(work.bodies), strict=True)):
-        step = AuditStep.REPLAY
-        try:
-            if course is None:
-                course = begin(line.entry, body)
-                continue
-            if isinstance(body, entry_kinds.ChanceBody):
-                step = AuditStep.DEAL
-                body.verify(course, knowledge)
-                step = AuditStep.REPLAY
-            if isinstance(body, entry_kinds.End):
-                step = AuditStep.RESULT
-            after, _ = course.apply(line.entry, body, knowledge)
-            course = after
-            moves += isinstance(body, entry_kinds.Move)
-        except HkojiError as error:
-            # A move that the rules forbid: its player has signed it, and the service has accepted it, by a receipt,
-            # which an export may leave out, or by a later entry of its own. The log alone cannot tell a player who
-            # played cards not held from a service that had shown the player another hand.
-            took = line.receipt is not None or _taken(lines, number)
-            author = work.author(number)
-            also = took and line.entry.by != SERVER_NAME and not (author and author.held)
-            work.fail(step, number, error, author, work.keyring.party(SERVER_NAME, number) if also else None)
-            return course
+def _deal(work: _Work) -> PlayedCards:
+    """7: what chance has decided follows from seed and entropy. Returns the cards of the entries that still hold."""
+    cards = PlayedCards(work.lines, work.bodies)
+    fault = cards.find_chance_fault()
+    if fault is not None:
+        work.fail(AuditStep.DEAL, fault.entry, fault.error, *work.signers(fault.entry))
+        return PlayedCards(work.lines, work.bodies)
+    if cards.dealer is not None:
+        work.notes[AuditStep.DEAL] = tell("holds")
+    return cards
+
+
+def _replay(work: _Work, cards: PlayedCards) -> Course | None:
+    """8 and 9: each move follows from the rules and the deck, and the result from the moves."""
+    course, fault = cards.replay()
+    if fault is not None:
+        number = fault.entry
+        ends = isinstance(work.bodies[number], entry_kinds.End) and not fault.excludes
+        signers = work.takers(number) if fault.excludes else work.signers(number)
+        work.fail(AuditStep.RESULT if ends else AuditStep.REPLAY, number, fault.error, *signers)
+        return course
     if course is None:
         return None
-    dealt = course.state.round
-    known = knowledge.seed is not None
-    if known and dealt:
-        work.notes[AuditStep.DEAL] = plural("{n} round dealt from the seed", "{n} rounds dealt from the seed", dealt)
+    if course.state.round and cards.dealer is not None:
+        work.notes[AuditStep.DEAL] = plural(
+            "{n} round dealt from the seed", "{n} rounds dealt from the seed", course.state.round
+        )
     elif course.stage is Stage.UNSEAL:
         work.notes[AuditStep.DEAL] = tell("not reached: the seed is still sealed")
     else:
         work.notes[AuditStep.DEAL] = tell("not reached")
-    if known:
+    moves = sum(isinstance(body, entry_kinds.Move) for body in work.bodies)
+    if cards.seed_known:
         work.notes[AuditStep.REPLAY] = tell("{n} moves by the rules", n=moves)
     else:
         work.notes[AuditStep.REPLAY] = tell("{n} moves by the rules, as far as cards are open", n=moves)

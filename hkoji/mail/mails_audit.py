@@ -12,6 +12,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from hkoji.audit.keyring import Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.errors import UnreadableMailError
 from hkoji.game.held_keys import SeatGrade
@@ -55,7 +56,7 @@ class OpenedMail(NamedTuple):
     mail: str
     commit: str
     entry: int
-    signer: str
+    signer: Party
 
 
 class SignedMail(NamedTuple):
@@ -157,16 +158,16 @@ class _MailsCheck:
         signer = self._signer(claim)
         if mail.reader != READER_VERSION:
             reason = tell("its mail is to be read by version {version} of the rules of mails", version=mail.reader)
-            self._findings.append(Finding(AuditStep.MAILS, claim.entry, None, reason, understood=False))
+            self._findings.append(Finding(AuditStep.MAILS, claim.entry, (), reason, understood=False))
             return
         try:
             judged = self._verify(claim, mailbox, mail, signer)
         except _FaultError as fault:
-            self._findings.append(Finding(AuditStep.MAILS, claim.entry, signer, fault.reason))
+            self._findings.append(Finding(AuditStep.MAILS, claim.entry, (signer,), fault.reason))
         else:
             self._checked[claim.name] = self._checked.get(claim.name, 0) + judged
 
-    def _verify(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, signer: str) -> bool:
+    def _verify(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, signer: Party) -> bool:
         """Returns whether a mail could be judged. Raises `_FaultError` if it convicts the service."""
         self._note_opened(claim, _id_of(mail.raw), signer)
         if (mail.game, mail.head) != (self._audit.lines[0].entry.game, claim.head):
@@ -181,7 +182,7 @@ class _MailsCheck:
         token = self._token(claim, mail, order)
         return claim.grade is not MailGrade.DKIM or self._verify_dkim(claim, mailbox, mail, token, signer)
 
-    def _note_opened(self, claim: ClaimedMail, known_by: str, signer: str) -> None:
+    def _note_opened(self, claim: ClaimedMail, known_by: str, signer: Party) -> None:
         new = OpenedMail(claim.gateway.key.text, known_by, claim.commit, claim.entry, signer)
         earlier = [each for each in self._opened if (each.key, each.mail) == (new.key, new.mail)]
         self._opened.append(new)
@@ -203,7 +204,7 @@ class _MailsCheck:
         return token
 
     def _verify_dkim(
-        self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, fields: TokenFields | None, signer: str
+        self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, fields: TokenFields | None, signer: Party
     ) -> bool:
         if read_header(mail.raw).sender != mailbox.mailbox:
             raise _FaultError(tell("the entry says dkim, and the mail is not from that mailbox"))
@@ -224,9 +225,8 @@ class _MailsCheck:
         self._signed.append(SignedMail(claim.entry, claim.name, mail.raw, mail.dns, claim.at, token))
         return True
 
-    def _signer(self, claim: ClaimedMail) -> str:
-        parties = (each for each in self._audit.parties if each.key == claim.gateway.key and each.held)
-        return str(next(parties))
+    def _signer(self, claim: ClaimedMail) -> Party:
+        return next(each for each in self._audit.parties if each.key == claim.gateway.key and each.held)
 
 
 def _id_of(raw: bytes) -> str:

@@ -12,7 +12,7 @@ from hkoji.game.commitments import Opening, seed_commit
 from hkoji.game.course import Stage
 from hkoji.game.entry_kinds import parse_body
 from hkoji.log import sshsig
-from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt, sign_entry
+from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt, parse_log, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -197,10 +197,34 @@ def test_a_changed_seed_commitment_after_the_fact_convicts_the_server() -> None:
     assert only(audit(log, pins(table)))[2] == "server"
 
 
-def test_other_entropy_convicts_its_player() -> None:
+def test_other_entropy_convicts_its_player_and_the_service_that_has_taken_it() -> None:
+    """The service has the commitment too, and must refuse such a seed."""
     table = whole_game(3)
     log = rewrite(table, changed_body(table, 3, entropy="ab" * 32))
-    assert only(audit(log, pins(table))) == (AuditStep.COMMITMENTS, 3, "bob")
+    assert only(audit(log, pins(table))) == (AuditStep.COMMITMENTS, 3, "bob and server")
+    bare = format_log(parse_log(log), receipts=False).splitlines(keepends=True)
+    assert only(audit("".join(bare), pins(table))) == (AuditStep.COMMITMENTS, 3, "bob and server")
+    assert only(audit("".join(bare[:4]), pins(table))) == (AuditStep.COMMITMENTS, 3, "bob")
+
+
+def test_a_false_chance_is_found_also_behind_an_entry_that_the_rules_reject() -> None:
+    """Step 7 looks at all entries that hold in steps 1 to 6, and step 8 at those before its finding."""
+    table = whole_game(2, Hanamikoji("random"))
+    chance = entry_number(table, "chance")
+    false = changed_body(table, chance, first=1 - int(str(table.lines[chance].entry.body["first"])))
+    for carol in (changed_body(table, 1, invite={"key": None, "name": "carol"}), {}):
+        result = audit(rewrite(table, {**false, **carol}), pins(table))
+        found = [(each.step, each.entry, each.signer) for each in result.findings]
+        joined = [(AuditStep.REPLAY, 2, "bob and server")] if carol else []
+        assert found == [(AuditStep.DEAL, chance, "server"), *joined]
+        assert result.holds == (2 if carol else chance)
+
+
+def test_chance_that_is_true_is_said_to_hold_where_the_rules_reject_an_earlier_entry() -> None:
+    table = whole_game(2, Hanamikoji("random"))
+    for text in (rewrite(table, changed_body(table, 1, invite={"key": None, "name": "carol"})), table.text):
+        result = audit(text, pins(table))
+        assert result.notes[AuditStep.DEAL] == ("holds" if result.findings else "2 rounds dealt from the seed")
 
 
 def test_other_cards_in_a_reveal_convict_the_server() -> None:

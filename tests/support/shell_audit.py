@@ -48,16 +48,10 @@ class Verdict(NamedTuple):
     rules_end: int | None = None
 
     def agrees(self, hkoji: Verdict) -> bool:
-        """Whether this verdict, the script's, agrees with hkoji's.
-
-        Where step 8 has stopped hkoji, it has not checked the later chance entries; so the script's findings of step 7
-        from there on are not compared.
-        """
-        if hkoji.rules_end is None:
-            return (self.exit, self.found, self.holds) == (hkoji.exit, hkoji.found, hkoji.holds)
-        return hkoji.found == tuple(
-            place for place in self.found if not (place[0] == AuditStep.DEAL and place[1] >= hkoji.rules_end)
-        )
+        """Whether this verdict, the script's, agrees with hkoji's. Where the rules stop hkoji, fewer entries hold."""
+        if hkoji.rules_end is not None:
+            return (self.exit, self.found) == (hkoji.exit, hkoji.found) and self.holds >= hkoji.rules_end
+        return (self.exit, self.found, self.holds) == (hkoji.exit, hkoji.found, hkoji.holds)
 
 
 def by_hkoji(log: bytes, pins: ExpectedKeys) -> Verdict:

@@ -992,8 +992,8 @@ def test_an_illegal_move_taken(
     "other entropy than committed to, accepted by the service",
     who=TOGETHER,
     found=BOTH,
-    named=f"{SERVICE}; by the audit {PLAYER}",
-    file="a player, and the service",
+    named=f"{SERVICE}; by the audit player and service",
+    file="player and service",
 )
 def test_other_entropy_taken(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
@@ -1001,11 +1001,11 @@ def test_other_entropy_taken(service: HostileService, alice: LocalPlayer, bob: L
     lie = instead_of(3, entry_kinds.Seed("ab" * 32), by="bob", key=key_of(bob))
     before = on_disk(alice)
     caught(service, alice, lambda: alice.position(game), "entry 3 of the log does not hold", lie)
-    assert proven(service, alice, game) == {"bob", "server"}  # it has accepted bob's true entropy as well
+    assert proven(service, alice, game) == {"bob and server", "server"}  # it has accepted bob's true entropy as well
     assert on_disk(alice) != before
     table = whole_game(3)
     log = rewrite(table, changed_body(table, 3, entropy="ab" * 32))
-    convicted(table, log, AuditStep.COMMITMENTS, 3, "bob")
+    convicted(table, log, AuditStep.COMMITMENTS, 3, "bob and server")
 
 
 @attack("a salt used twice, accepted by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)

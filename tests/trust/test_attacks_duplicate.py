@@ -12,12 +12,13 @@ from hkoji.game import entry_kinds
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.adversary import attack
-from tests.support.forgery import changed_body
+from tests.support.adversary import attack, convicted, other_cards
+from tests.support.false_plays import traded_off
+from tests.support.forgery import changed_body, rewrite
 from tests.support.lying_game import goes_on, refuted, rewritten
 from tests.support.shell import run
 from tests.support.table import Table, whole_game
-from tests.trust.test_attacks import BOTH, SERVICE
+from tests.trust.test_attacks import AUDIT, BOTH, SERVICE, TOGETHER
 
 DEAL = ("d0" * 16, "5e" * 32)
 OTHER = "77" * 32
@@ -95,3 +96,18 @@ def test_tables_of_a_deal_with_other_cards(tmp_path: Path, ruleset: Ruleset) -> 
     forged = rewritten(other, changed_body(other, 0, dealer=dealer))
     reason = f"entry {number} of the log does not hold: .* seed"
     refuted(tmp_path / "x", other, forged, (AuditStep.COMMITMENTS, number, "server"), reason)
+
+
+@attack(
+    "cards of the opponent, traded off in a duplicate game and accepted by the service",
+    who=TOGETHER,
+    found=AUDIT,
+    named=f"{SERVICE}; once unsealed player and service",
+)
+def test_cards_of_the_opponent_traded_off() -> None:
+    table, number, cards = traded_off()
+    log = rewrite(table, other_cards(table, number, cards))
+    convicted(table, log, AuditStep.REPLAY, len(table.lines) - 1, "server")
+    table.unseal()
+    log = rewrite(table, other_cards(table, number, cards))
+    convicted(table, log, AuditStep.REPLAY, number, "bob and server")

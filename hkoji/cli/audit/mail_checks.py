@@ -179,7 +179,7 @@ def _require(result: Audit, least: RequiredGrade, unconfirmed: Sequence[str]) ->
             reason = tell("DNS does not confirm the keys by which the mails of {name} were signed", name=name)
         else:
             continue
-        found.append(Finding(AuditStep.MAILS, None, None, reason))
+        found.append(Finding(AuditStep.MAILS, None, (), reason))
     return replace(result, findings=(*result.findings, *found))
 
 

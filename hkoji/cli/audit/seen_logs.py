@@ -33,7 +33,7 @@ _TABLES: Final = """
     PRAGMA synchronous = OFF;
     CREATE TABLE text (digest BLOB PRIMARY KEY, file TEXT, line INTEGER) WITHOUT ROWID;
     CREATE TABLE course (id INTEGER PRIMARY KEY, game TEXT, heads BLOB, times BLOB, vouched BLOB, ways BLOB,
-        server TEXT, named TEXT, file TEXT, line INTEGER, first BLOB, last BLOB);
+        server TEXT, pinned INTEGER, file TEXT, line INTEGER, first BLOB, last BLOB);
     CREATE INDEX game ON course (game);
     CREATE TABLE bond (server TEXT, deal TEXT, seed_commit TEXT, file TEXT, line INTEGER,
         PRIMARY KEY (server, deal)) WITHOUT ROWID;
@@ -100,13 +100,13 @@ class SeenLogs:
 
     def _course(self, claims: LogClaims, place: LogPlace) -> tuple[LogPlace | None, list[FoundContradiction]]:
         rows = self._base.execute(
-            "SELECT id, heads, times, vouched, ways, server, named, file, line FROM course WHERE game = ? ORDER BY id",
+            "SELECT id, heads, times, vouched, ways, server, pinned, file, line FROM course WHERE game = ? ORDER BY id",
             (claims.game,),
         )
         kin: list[tuple[int, LogClaims, LogPlace]] = []
         rivals: list[tuple[LogClaims, LogPlace]] = []
-        for number, heads, times, vouched, ways, server, named, file, line in rows:
-            other = LogClaims(claims.game, heads, times, vouched, server, named, None, ways=ways)
+        for number, heads, times, vouched, ways, server, pinned, file, line in rows:
+            other = LogClaims(claims.game, heads, times, vouched, server, bool(pinned), None, ways=ways)
             there = LogPlace(file, line)
             if covers(other, claims):
                 return there, []
@@ -117,9 +117,9 @@ class SeenLogs:
         for number, other, _there in kin:
             if covers(claims, other):
                 self._base.execute("DELETE FROM course WHERE id = ?", (number,))
-        values = (claims.game, claims.heads, claims.times, claims.vouched, claims.ways, claims.server, claims.named)
+        values = (claims.game, claims.heads, claims.times, claims.vouched, claims.ways, claims.server, claims.pinned)
         self._base.execute(
-            "INSERT INTO course (game, heads, times, vouched, ways, server, named, file, line, first, last) "
+            "INSERT INTO course (game, heads, times, vouched, ways, server, pinned, file, line, first, last) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*values, *place, *claims.span),
         )
@@ -176,12 +176,12 @@ class SeenLogs:
     def _at_work(self, server: str, outage: Outage) -> Iterator[tuple[LogClaims, LogPlace]]:
         """The earlier logs of a service that go on before the end of an outage and after its beginning."""
         rows = self._base.execute(
-            "SELECT game, heads, times, vouched, ways, server, named, file, line FROM course "
+            "SELECT game, heads, times, vouched, ways, server, pinned, file, line FROM course "
             "WHERE server = ? AND first < ? AND last >= ? ORDER BY id",
             (server, pack_time(outage.until), pack_time(outage.begin)),
         )
-        for game, heads, times, vouched, ways, key, named, file, line in rows:
-            yield LogClaims(game, heads, times, vouched, key, named, None, ways=ways), LogPlace(file, line)
+        for game, heads, times, vouched, ways, key, pinned, file, line in rows:
+            yield LogClaims(game, heads, times, vouched, key, bool(pinned), None, ways=ways), LogPlace(file, line)
 
 
 def _known(conflict: Contradiction, rival: LogClaims, kin: Iterable[LogClaims]) -> bool:

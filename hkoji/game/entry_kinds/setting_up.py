@@ -20,7 +20,7 @@ from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import verify_entropy
 from hkoji.game.course import Applied, Course, EntryBody, Stage
-from hkoji.game.dealer import Terms, parse_terms
+from hkoji.game.dealer import Dealer, Terms, parse_terms
 from hkoji.game.held_keys import (
     GATEWAY,
     MAIL,
@@ -368,18 +368,17 @@ class ChanceBody(NamedTuple("ChanceBody", [("first", int | None), ("markers", st
             body["markers"] = self.markers
         return body
 
-    def verify(self, course: Course, knowledge: Knowledge) -> None:
-        """Checks the decision against seed and entropy, if these are known. Raises `CommitmentError`."""
-        dealer = course.setup.dealer(knowledge.seed)
+    def verify(self, dealer: Dealer | None, seq: int) -> None:
+        """Checks the decision of entry `seq` against the dealer; None if it is not known. Raises `CommitmentError`."""
         given = dealer.chance() if dealer else None
         if given and (given.first, given.markers) != (self.first, self.markers):
-            raise CommitmentError(tell("chance is not what the committed seed gives"), seq=course.seq + 1, part=0)
+            raise CommitmentError(tell("chance is not what the committed seed gives"), seq=seq, part=0)
 
-    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
+    def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:
         """Applies the decision to the position, and deals."""
         decided = {name for name in ("first", "markers") if getattr(self, name) is not None}
         if decided != set(course.setup.ruleset.chance()):
             raise IllegalError(tell("the chance entry must decide exactly what the ruleset leaves to chance"))
-        self.verify(course, knowledge)
+        self.verify(course.setup.dealer(knowledge.seed), entry.seq)
         event = Chance(self.first, self.markers)
         return course._replace(stage=Stage.PLAY, state=course.state.apply(event)).advance(knowledge, (event,))

@@ -1,0 +1,119 @@
+"""Steps 7 to 9 of the audit: what chance has decided, the rules of the game, and the result.
+
+docs/spec/log.md, "Audit" and "Who is named". Once the seed is known, each play is compared with the hand
+that the deal gave, so it is judged by itself. Without the seed two plays may exclude each other, and nothing says which
+of them is false. That convicts no player, whichever play comes first. An honest service, which knows the hands, does
+not take both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from hkoji.errors import HkojiError, IllegalEventError
+from hkoji.game import entry_kinds
+from hkoji.game.course import Course
+from hkoji.game.dealer import Dealer
+from hkoji.game.entry_kinds import EntryBody, begin
+from hkoji.game.knowledge import SpectatorKnowledge
+from hkoji.game.replay import public_knowledge, replay
+from hkoji.log.line import Line
+from hkoji.messages.text import tell
+
+
+class CardFault(NamedTuple):
+    """Why an entry does not hold. If `excludes`, it is that plays exclude each other, of which any may be false."""
+
+    entry: int
+    error: HkojiError
+    excludes: bool = False
+
+
+class Replayed(NamedTuple):
+    """The game as far as it holds, None if not even the offer does; and why it does not go on, if that is so."""
+
+    course: Course | None
+    fault: CardFault | None = None
+
+
+class PlayedCards:
+    """The entries of a log that hold in the steps before, with all that the log itself says of the cards.
+
+    `dealer` is None if the seed or a player's entropy is not known.
+    """
+
+    def __init__(self, lines: Sequence[Line], bodies: Sequence[EntryBody]) -> None:
+        self._lines: Final = tuple(lines)
+        self._bodies: Final = tuple(bodies)
+        self._knowledge: Final = public_knowledge(lines, bodies)
+        self.dealer: Final = self._find_dealer()
+
+    @property
+    def seed_known(self) -> bool:
+        """Whether the seed is known."""
+        return self._knowledge.seed is not None
+
+    def find_chance_fault(self) -> CardFault | None:
+        """The first `chance` that does not follow from seed and entropy, if these are known."""
+        for number, body in enumerate(self._bodies):
+            if isinstance(body, entry_kinds.ChanceBody):
+                try:
+                    body.verify(self.dealer, number)
+                except HkojiError as error:
+                    return CardFault(number, error)
+        return None
+
+    def replay(self) -> Replayed:
+        """Replays the entries by the rules, up to the first that breaks one."""
+        course: Course | None = None
+        # Without the seed, a face-down card counts only from the entry on that opens it.
+        known = self._knowledge if self.seed_known else SpectatorKnowledge()
+        for number, (line, body) in enumerate(zip(self._lines, self._bodies, strict=True)):
+            try:
+                if course is None:
+                    course = begin(line.entry, body)
+                    continue
+                if not self.seed_known:
+                    self._verify_opened(course, number)
+                course, _ = course.apply(line.entry, body, known)
+            except HkojiError as error:
+                # The rules raise another error for a play that is not legal by itself.
+                excludes = not self.seed_known and isinstance(error, IllegalEventError)
+                return Replayed(course, CardFault(number, error, excludes))
+        return Replayed(course)
+
+    def _find_dealer(self) -> Dealer | None:
+        names: dict[type[EntryBody], str] = {}
+        entropy: dict[str, str] = {}
+        for line, body in zip(self._lines, self._bodies, strict=True):
+            if isinstance(body, entry_kinds.Open | entry_kinds.Join):
+                names.setdefault(type(body), line.entry.by)
+            elif isinstance(body, entry_kinds.Seed):
+                entropy[line.entry.by] = body.entropy
+        host, guest = (entropy.get(names.get(kind, "")) for kind in (entry_kinds.Open, entry_kinds.Join))
+        seed, offer = self._knowledge.seed, self._bodies[0] if self._bodies else None
+        if not isinstance(offer, entry_kinds.Offer) or seed is None or host is None or guest is None:
+            return None
+        return offer.terms.dealer(self._lines[0].entry.game, offer.ruleset, seed, (host, guest))
+
+    def _verify_opened(self, course: Course, number: int) -> None:
+        """Checks face-down cards that the log opens, at entry `number`, which follows `course`.
+
+        The cards of a move must make it an action. Whether it goes with the other plays is found at the `end`, which
+        opens what was closed so long. Raises what the rules raise.
+        """
+        body, entry = self._bodies[number], self._lines[number].entry
+        if isinstance(body, entry_kinds.Move) and body.commit:
+            with suppress(IllegalEventError):
+                course.apply(entry, body, self._knowledge)
+        elif isinstance(body, entry_kinds.End):
+            whole = replay(self._lines[:number], self._knowledge)
+            if whole.stop is not None:
+                reason = tell(
+                    "the cards that it opens and other plays exclude each other, as entry {entry} shows: {reason}",
+                    entry=len(whole.steps),
+                    reason=whole.stop,
+                )
+                raise IllegalEventError(reason, due=course.state.due.value)
