@@ -77,6 +77,7 @@ def test_a_mail_that_says_something_else_names_the_service(lying: ProvedTable, f
     assert "the service, for bob: the mail orders something else: resign" in done.err
     (finding,) = json.loads(files.audit(lying, *files.mails, "--json").out)["findings"]
     assert (finding["step"], finding["name"], finding["signer"]) == (11, "mails", "the service, for bob")
+    assert [(each["name"], each["held"]) for each in finding["signers"]] == [("bob", True)]
 
 
 def test_another_mailbox_in_the_first_line_checks_nothing(lying: ProvedTable, files: Files) -> None:
@@ -122,6 +123,7 @@ def test_one_mail_behind_the_entries_of_two_games_convicts_the_service(files: Fi
     told = [json.loads(line) for line in done.out.splitlines()]
     (found,) = [each for each in told if "contradiction" in each]
     assert (found["contradiction"], found["signer"]) == ("mail", "the service, for bob")
+    assert [(each["name"], each["held"]) for each in found["signers"]] == [("bob", True)]
     assert [each["mails"][0]["checked"] for each in told if "mails" in each] == [len(first.mails), len(second.mails)]
     apart = run("audit", str(folder), "--key", f"server={second.server.public.text}")
     assert apart.code == Exit.OK

@@ -213,6 +213,8 @@ def test_a_signer_whose_word_is_broken_is_named(tmp_path: Path) -> None:
     assert "step 5 (times), entry 9: server: the receipt's time 2026-11-20T11:59:59Z is before" in done.out
     (finding,) = told(run("audit", str(tmp_path), "--json"))[0][0]["findings"]
     assert finding["signer"] == f"server with the unpinned key {game.server.public.fingerprint}"
+    unpinned = {"fingerprint": game.server.public.fingerprint, "pinned": False, "vouched": False, "held": False}
+    assert finding["signers"] == [{"name": "server", **unpinned}]
 
 
 def test_what_cannot_be_read_is_named_and_is_no_finding(folder: Path) -> None:
@@ -255,6 +257,8 @@ def test_a_fork_is_found_and_names_the_service(folder: Path) -> None:
         assert all(log["ok"] for log in logs[:2])
         (found,) = logs[2:]
         assert (found["contradiction"], found["game"], found["signer"]) == ("fork", one.game, "server")
+        (signer,) = found["signers"]
+        assert (signer["fingerprint"], signer["pinned"]) == (one.server.public.fingerprint, True)
         assert [Path(log["file"]).name for log in found["logs"]] == ["a.jsonl", "z.jsonl"]
         assert (summary["contradictions"], summary["broken"], summary["ok"]) == (1, 0, False)
     shown = run("audit", str(folder))

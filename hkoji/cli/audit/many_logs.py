@@ -19,7 +19,7 @@ from hkoji.audit.contradictions import LogClaims, log_claims
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import Audit
-from hkoji.cli.audit.report import audit_json, finding_text, main_finding
+from hkoji.cli.audit.report import audit_json, finding_text, main_finding, signer_json
 from hkoji.cli.audit.seen_logs import FoundContradiction, LogPlace, SeenLogs
 from hkoji.cli.audit.seen_mails import SeenMails
 from hkoji.cli.exits import Exit
@@ -331,6 +331,7 @@ def _contradiction_json(each: FoundContradiction) -> dict[str, Any]:  # Any: JSO
         "game": each.game,
         "entry": contradiction.entry,
         "signer": contradiction.signer,
+        "signers": [] if contradiction.party is None else [signer_json(contradiction.party)],
         "reason": contradiction.reason,
         "logs": [_place(each.earlier), _place(each.later)],
         "ok": False,

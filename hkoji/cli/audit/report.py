@@ -124,18 +124,7 @@ def audit_json(result: Audit, mails: MailReport | None = None) -> dict[str, Any]
         "entries": result.entries,
         "holds": result.holds,
         "steps": [{"step": int(step), "name": step.name.lower(), "note": note} for step, note in result.notes.items()],
-        "parties": [
-            {
-                "name": party.name,
-                "key": party.key.text,
-                "fingerprint": party.key.fingerprint,
-                "pinned": party.pinned,
-                "since": party.since,
-                "vouched": party.vouched,
-                "held": party.held,
-            }
-            for party in result.parties
-        ],
+        "parties": [{**signer_json(party), "key": party.key.text, "since": party.since} for party in result.parties],
         "players": [
             {"name": name, "grade": grade.value, "signed_for": _signed_json(result, name)}
             for name, grade in result.grades.items()
@@ -146,6 +135,7 @@ def audit_json(result: Audit, mails: MailReport | None = None) -> dict[str, Any]
                 "name": finding.step.name.lower(),
                 "entry": finding.entry,
                 "signer": finding.signer,
+                "signers": [signer_json(party) for party in finding.signers],
                 "reason": finding.reason,
                 "understood": finding.understood,
             }
@@ -153,6 +143,17 @@ def audit_json(result: Audit, mails: MailReport | None = None) -> dict[str, Any]
         ],
         "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome and result.finished else None,
         **({} if mails is None else mails.to_json()),
+    }
+
+
+def signer_json(party: Party) -> dict[str, Any]:  # Any: JSON
+    """Returns a signer for programs."""
+    return {
+        "name": party.name,
+        "fingerprint": party.key.fingerprint,
+        "pinned": party.pinned,
+        "vouched": party.vouched,
+        "held": party.held,
     }
 
 
