@@ -28,10 +28,9 @@ def processor_seconds(pid: int) -> float:
 
 
 def server_seconds(pid: int) -> float:
-    """The same for a server and its current child processes."""
-    children = [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """The same for a server and all processes below it: workers are children of a fork server."""
     found = processor_seconds(pid)
-    for child in children:
+    for thread in Path(f"/proc/{pid}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):
-            found += processor_seconds(child)
+            found += sum(server_seconds(int(child)) for child in (thread / "children").read_text().split())
     return found

@@ -5,12 +5,11 @@
     python -m scripts.bench.moves --rounds 9 --games 8
     python -m scripts.bench.moves --free -- --workers 2        two processes, on all cores, as the system places them
 
-A real `hkoji serve` on SQLite runs without limits for an address or a player, because all load comes from one address.
-Options such as `--limit-address 999999/second` show what counting costs. A single process has a core of its own; the
-load comes from another process on another core, where the raw loop runs too. Raw loop and load take turns, a round
-each; the first round only warms up. Ratios are of each round, and their medians are printed. The server's processor
-time counts all its threads and processes, kernel included: unlike moves a second it hardly depends on other work on the
-machine.
+A real `hkoji serve` on SQLite has the limits that are on by default; `--unlimited` shows what counting costs. A single
+process has a core of its own; the load comes from another process on another core, where the raw loop runs too. Raw
+loop and load take turns, a round each; the first round only warms up. Ratios are of each round, and their medians are
+printed. The server's processor time counts all its threads and processes, kernel included: unlike moves a second it
+hardly depends on other work on the machine.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from statistics import median, quantiles
@@ -98,14 +98,19 @@ def make_database(path: Path, games: Sequence[Prepared]) -> None:
 
 @contextmanager
 def playing(
-    folder: Path, games: Sequence[Prepared], options: Sequence[str] = (), log_level: str = "error"
+    folder: Path,
+    games: Sequence[Prepared],
+    options: Sequence[str] = (),
+    log_level: str = "error",
+    *,
+    unlimited: bool = False,
 ) -> Iterator[tuple[Service, Floor]]:
     """A service with these games, and a raw loop with the same."""
     (folder / "data").mkdir()
     make_database(folder / "data" / "hkoji.sqlite3", games)
     shutil.copy(folder / "data" / "hkoji.sqlite3", folder / "raw.sqlite3")
     raw = RawMoves(folder / "raw.sqlite3")
-    with serving(folder / "data", log_level=log_level, options=options) as service:
+    with serving(folder / "data", log_level=log_level, options=options, unlimited=unlimited) as service:
         yield service, raw
     raw.close()
 
@@ -176,11 +181,14 @@ def measure(
     return found
 
 
-def run(rounds: int = 5, games: int = 4, options: Sequence[str] = (), *, free: bool = False) -> None:
+def run(
+    rounds: int = 5, games: int = 4, options: Sequence[str] = (), *, free: bool = False, unlimited: bool = False
+) -> None:
     """Prints moves a second and latency."""
     place = "on all cores" if free else "on a core of its own"
-    print(f"\nSigned durable moves over HTTP, the service {place} {' '.join(options)}".rstrip())
-    for connections, found in measure(rounds, games, options, free=free).items():
+    limits = "without limits" if unlimited else "with the default limits"
+    print(f"\nSigned durable moves over HTTP, the service {place} {limits} {' '.join(options)}".rstrip())
+    for connections, found in measure(rounds, games, options, partial(playing, unlimited=unlimited), free=free).items():
         found.tell(connections)
 
 
@@ -195,10 +203,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--games", type=int, default=4, help="games a connection in each round, of twelve moves each")
+    parser.add_argument("--unlimited", action="store_true", help="no limits for addresses and players")
     parser.add_argument("--free", action="store_true", help="the system places the processes")
     parser.add_argument("options", nargs="*", help="options of `hkoji serve`, after --")
     given = parser.parse_args()
-    run(given.rounds, given.games, given.options, free=given.free)
+    run(given.rounds, given.games, given.options, free=given.free, unlimited=given.unlimited)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """A cheap load generator: requests written beforehand, one loop over plain sockets, in a separate process.
 
-Each connection sends one request, waits for its complete answer, and sends the next one.
+Each connection comes from an address of this machine that no other has, as clients do, sends one request, waits for its
+complete answer, and sends the next one.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def generator() -> Iterator[Fire]:
 class _Connection:
     """One client: its remaining requests, and the bytes received of the current answer."""
 
-    def __init__(self, port: int, plan: Sequence[bytes]) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port))
+    def __init__(self, number: int, port: int, plan: Sequence[bytes]) -> None:
+        own = f"127.1.{number >> 8}.{number & 255}"
+        self.socket = socket.create_connection(("127.0.0.1", port), source_address=(own, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._rest = iter(plan)
         self._heard = b""
@@ -79,7 +81,7 @@ def _fire(port: int, plans: Sequence[Sequence[bytes]], status: int) -> Fired:
     expected = f"HTTP/1.1 {status} ".encode()
     latencies: list[float] = []
     with selectors.DefaultSelector() as selector:
-        connections = [_Connection(port, plan) for plan in plans]
+        connections = [_Connection(number, port, plan) for number, plan in enumerate(plans, 1)]
         for connection in connections:
             selector.register(connection.socket, selectors.EVENT_READ, connection)
         spent, started = process_time(), perf_counter()

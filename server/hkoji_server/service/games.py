@@ -18,6 +18,7 @@ from hkoji.errors import (
     HkojiError,
     MalformedError,
     NotFoundError,
+    RevokedError,
     StorageError,
     TimeOverError,
     TooManyError,
@@ -49,7 +50,7 @@ from hkoji_server.service.offer_limits import OfferLimits
 from hkoji_server.service.player_choices import PlayerChoices
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.service.service_time import ServiceTime
-from hkoji_server.store.contract import NewGame, Store
+from hkoji_server.store.contract import Append, NewGame, Store
 from hkoji_server.store.player_contract import RetiredKey
 from hkoji_server.store.player_keys import verify_not_revoked
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -67,6 +68,39 @@ class MailArrival(NamedTuple):
 
     number: int
     received: str
+
+
+class _UncountedError(Exception):
+    """Only the database can tell whether the author of a submission has asked too often."""
+
+
+class _AuthorCount:
+    """Counts a submission once for the player `name`, after the referee has accepted their signature."""
+
+    def __init__(self, limits: RateLimits, name: str) -> None:
+        self._limits = limits
+        self._name = name
+        self._done = self._taken = False
+
+    def counted(self, decision: Decision) -> Append:
+        """Returns the decision, and counts it. Raises `TooManyError` and `_UncountedError`."""
+        append = decision()
+        if not self._done:
+            self._done = self._taken = self._limits.take_player(self._name)
+            if not self._done:
+                raise _UncountedError
+        return append
+
+    async def ask(self) -> None:
+        """Counts the submission by asking the database. Raises `TooManyError`."""
+        await self._limits.admit_player(self._name)
+        self._done = True
+
+    def give_back(self) -> None:
+        """Counts the submission no more, if this process has counted it by itself."""
+        if self._taken:
+            self._taken = False
+            self._limits.give_back_player(self._name)
 
 
 class Games:
@@ -154,7 +188,8 @@ class Games:
         if entry.game != game:
             raise MalformedError(tell("submission"), tell("the entry does not belong to the game in the address"))
         held, current = await self._held.recall(game)
-        counted = late = False
+        count = _AuthorCount(self._limits if arrival is None else RateLimits(), entry.by)
+        late = False
         tries = 0
         while True:
             before = held
@@ -175,12 +210,7 @@ class Games:
                     invited=await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None,
                 )
                 await self._check_beside_log(held.refereed.course, entry, decision)
-                if self._limits.of_players and not counted and arrival is None:
-                    await self._verify_not_revoked(decision.key)
-                    decision()
-                    await self._limits.admit_player(entry.by)
-                    counted = True
-                await self._append(decision)
+                await self._append(decision, count)
             except ConflictError:
                 held, current = await self._held.refresh(held), True
                 if held.refereed.course.head == before.refereed.course.head:
@@ -269,21 +299,34 @@ class Games:
             case _:
                 return Way.HTTP
 
-    async def _append(self, decision: Decision) -> None:
+    async def _append(self, decision: Decision, count: _AuthorCount) -> None:
         """Appends the decision, for which the store asks in its own thread. Raises `RevokedError` for a revoked key.
 
         The store checks the key in the transaction of every move. After any other error the key is checked here, so
-        that the author of a refused entry learns first that the key is revoked.
+        that the author of a refused entry learns first that the key is revoked. What a revoked key has signed does not
+        count for its player.
         """
         try:
-            await self._store.append(decision)
+            try:
+                await self._store.append(lambda: count.counted(decision))
+            except _UncountedError:
+                await self._verify_not_revoked(decision.key)
+                await count.ask()
+                await self._store.append(decision)
         except (StaleDecisionError, StorageError):
             raise
         except NotFoundError:  # an offer that was removed because nobody had opened it
             self._held.forget(decision.game)
             raise
+        except RevokedError:
+            count.give_back()
+            raise
         except HkojiError:
-            await self._verify_not_revoked(decision.key)
+            try:
+                await self._verify_not_revoked(decision.key)
+            except RevokedError:
+                count.give_back()
+                raise
             raise
 
     async def _repeat(self, refereed: referee.RefereedGame, submission: Submission) -> Submitted:

@@ -47,11 +47,6 @@ class RateLimits:
         self._player = player
         self._registrations = registrations
 
-    @property
-    def of_players(self) -> bool:
-        """Whether players have a limit."""
-        return self._rates is not None and self._player is not None
-
     async def admit_address(self, address: str | None) -> None:
         """Counts a request of an address. Raises `TooManyError` if it has asked too often."""
         await self._admit("a", counted_name(address), self._address)
@@ -63,6 +58,23 @@ class RateLimits:
     async def admit_player(self, name: str) -> None:
         """Counts a request of a player. Raises `TooManyError` if they have asked too often."""
         await self._admit("p", name, self._player)
+
+    def take_player(self, name: str) -> bool:
+        """Counts a request of a player like `admit_player`, in any thread, if this process can; returns whether it has.
+
+        Raises `TooManyError`.
+        """
+        if self._rates is None or self._player is None:
+            return True
+        wait = self._rates.take(f"p:{name}", self._player)
+        if wait:
+            raise TooManyError(math.ceil(wait))
+        return wait is not None
+
+    def give_back_player(self, name: str) -> None:
+        """Counts a request no more that `take_player` has counted."""
+        if self._rates is not None and self._player is not None:
+            self._rates.give_back(f"p:{name}", self._player)
 
     async def admit_registration(self, address: str | None) -> None:
         """Counts a new name from an address. Raises `TooManyError` if too many have come from there."""

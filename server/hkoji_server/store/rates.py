@@ -1,17 +1,16 @@
-"""Rate limits that are counted for all processes together: how much each name has requested lately.
+"""Rate limits that hold for all processes together: how much each name has requested lately.
 
 This is the generic cell rate algorithm. It keeps one time for each name. A request moves this time forward by the
-cost of a request, and is refused if the time would then be too far ahead of now. One statement checks and moves it. The
-times need not survive a crash: on SQLite they are in a file of their own beside the database, which is written without
-syncing, and on PostgreSQL in an unlogged table. While requests come, names whose time has passed are deleted about once
-a minute.
+cost of a request, and is refused if the time would then be too far ahead of now. The times of all processes are in a
+table. They need not survive a crash: on SQLite they are in a file of their own beside the database, which is written
+without syncing, and on PostgreSQL in an unlogged table. While requests come, names whose time has passed are deleted
+about once a minute.
 
-A statement for each request would cost as much as the request. So a process pays for a *block* of requests of a name at
-once, at most a fiftieth of the rate, and then admits so many without asking. It pays before it admits: all processes
-together never admit more than has been paid for. But a request may be admitted later than it was paid for, by any
-process. So in any span of time the number of requests may exceed the rate by a block for each process, and a client may
-be refused that many requests early, because other processes hold them. A rate below a hundred has blocks of one
-request, and is exact. A refusal is remembered until it ends, because the time of a name never moves back.
+A statement for each request would cost as much as the request. So a process counts in memory, and tells the table now
+and then: of each name it admits a few requests, fewer than a fiftieth of the rate, before it adds them to the table
+together with the next one. Then it learns how much the name has requested from all processes. So in the seconds of a
+rate each process may admit these few too many, and so many are lost when a process ends. What was not told is forgotten
+if the name then requests nothing for the seconds of the rate. A rate below a hundred is told at once, and is exact.
 
 If requests cannot be counted, all of them are admitted. A limit protects the service, and must not stop it.
 """
@@ -30,17 +29,24 @@ from hkoji_server.store.batch_thread import BatchThread, Job
 
 MICRO: Final = 1_000_000
 _MINUTE: Final = 60.0
-_BLOCKS: Final = 50
-"""The smallest number of blocks in a rate."""
+_FEW: Final = 1000
+"""So many names are not worth a look for some to forget."""
+_SHARE: Final = 50
+"""A process keeps fewer requests of a name to itself than this part of a rate."""
 
 TABLE: Final = "CREATE {unlogged}TABLE IF NOT EXISTS rate (name TEXT PRIMARY KEY, due BIGINT NOT NULL)"
-# A time that is further ahead than the rate allows was written before the clock was set back, and is ignored.
-ADMIT: Final = """
+# What is told late may move a time further ahead than the rate allows; then the name waits longer. A time beyond twice
+# that was written before the clock was set back, and is ignored.
+TELL: Final = """
 INSERT INTO rate AS kept (name, due) VALUES (:name, :now + :cost)
 ON CONFLICT (name) DO UPDATE SET due = :cost + CASE
-    WHEN kept.due BETWEEN :now AND :now + :most THEN kept.due ELSE :now END
-WHERE kept.due <= :now + :most - :cost OR kept.due > :now + :most
+    WHEN kept.due BETWEEN :now AND :now + 2 * :most THEN kept.due ELSE :now END"""
+ADMIT: Final = (
+    TELL
+    + """
+WHERE kept.due <= :now + :most - :cost OR kept.due > :now + 2 * :most
 RETURNING due"""
+)
 DUE: Final = "SELECT due FROM rate WHERE name = :name"
 FORGET: Final = "DELETE FROM rate WHERE due < :now"
 
@@ -67,13 +73,19 @@ class Rate:
         return self.step * self.count
 
     @property
-    def block(self) -> int:
-        """How many requests a process pays for at once."""
-        return max(1, self.count // _BLOCKS)
+    def untold(self) -> int:
+        """How many requests of a name a process may admit before it tells the table."""
+        return max(0, self.count // _SHARE - 1)
 
 
 class Rates(Protocol):
     """Counts requests for all processes."""
+
+    def take(self, name: str, rate: Rate) -> float | None:
+        """Does what `admit` does if this process can tell, in any thread; else returns None, and counts nothing."""
+
+    def give_back(self, name: str, rate: Rate) -> None:
+        """Counts a request no more that `take` has admitted."""
 
     async def admit(self, name: str, rate: Rate) -> float:
         """Counts a request of `name` and returns 0 if it is within the rate.
@@ -93,57 +105,83 @@ class RateRequest:
     rate: Rate
     now: int
 
-    def values(self, requests: int) -> dict[str, str | int]:
-        """The parameters of `ADMIT` and `DUE` for so many requests at once."""
+    def values(self, requests: int = 1) -> dict[str, str | int]:
+        """The parameters of the statements for so many requests."""
         return {"name": self.name, "now": self.now, "cost": self.rate.step * requests, "most": self.rate.most}
 
 
 Execute: TypeAlias = Callable[[str, Mapping[str, str | int]], Sequence[Any] | None]  # Any: values of a row
-"""Runs `ADMIT` or `DUE` and returns its row, if there is one."""
+"""Runs `TELL`, `ADMIT` or `DUE` and returns its row, if there is one."""
 
 
 @dataclass(slots=True)
-class _Allowance:
-    """What a process knows of a name from `since` until `until`: `left` requests are paid for, and no other is allowed
-    if that is 0."""
+class _Count:
+    """What a process knows of a name from `since` until `until`: its time, and how many requests are `untold`."""
 
     since: int
     until: int
-    left: int
+    due: int
+    untold: int = 0
 
 
-class _Allowances:
-    """The allowances of a process. The event loop and the thread that asks the database both use them."""
+class _Counts:
+    """The counts of a process. Event loops, and threads that decide or ask the database, use them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: dict[str, _Allowance] = {}
+        self._kept: dict[str, _Count] = {}
+        self._most = _FEW
 
-    def take(self, name: str, now: int) -> float | None:
-        """Returns 0 for a request that is paid for, the seconds to wait for a refused one, None if nothing is known."""
+    def take(self, name: str, rate: Rate, now: int) -> float | None:
+        """Returns 0 for a request that is admitted, the seconds to wait for a refused one, None to ask the table."""
+        with self._lock:
+            kept = self._kept.get(name)
+            if kept is None or not kept.since <= now < kept.until:
+                if not rate.untold:
+                    return None
+                self._forget(now)
+                kept = self._kept[name] = _Count(now, now + rate.most, now)
+            due = kept.due if now <= kept.due <= now + 2 * rate.most else now
+            late = due + rate.step - rate.most - now
+            if late > 0:
+                return late / MICRO
+            if kept.untold >= rate.untold:
+                return None
+            kept.until = now + rate.most
+            kept.due = due + rate.step
+            kept.untold += 1
+            return 0.0
+
+    def give_back(self, name: str, rate: Rate) -> None:
+        """Counts a request less, unless the table has been told of it."""
+        with self._lock:
+            kept = self._kept.get(name)
+            if kept is not None and kept.untold:
+                kept.due -= rate.step
+                kept.untold -= 1
+
+    def told(self, name: str) -> int:
+        """Returns how many requests the table has to be told now."""
         with self._lock:
             kept = self._kept.get(name)
             if kept is None:
-                return None
-            if not kept.since <= now < kept.until:
-                del self._kept[name]
-                return None
-            if not kept.left:
-                return (kept.until - now) / MICRO
-            kept.left -= 1
-            if not kept.left:
-                del self._kept[name]
-            return 0.0
+                return 0
+            untold, kept.untold = kept.untold, 0
+            return untold
 
-    def put(self, name: str, since: int, until: int, left: int) -> None:
-        """Keeps an allowance."""
+    def learn(self, request: RateRequest, due: int) -> None:
+        """Keeps the time that a name has in the table, moved forward by what has not been told yet."""
         with self._lock:
-            self._kept[name] = _Allowance(since, until, left)
+            kept = self._kept.get(request.name)
+            untold = 0 if kept is None else kept.untold
+            now, rate = request.now, request.rate
+            self._kept[request.name] = _Count(now, now + rate.most, due + untold * rate.step, untold)
 
-    def forget(self, now: int) -> None:
-        """Forgets what has ended."""
-        with self._lock:
+    def _forget(self, now: int) -> None:
+        """Forgets names that have requested nothing for long, when there are twice as many names as were left before"""
+        if len(self._kept) >= self._most:
             self._kept = {name: kept for name, kept in self._kept.items() if kept.since <= now < kept.until}
+            self._most = max(_FEW, 2 * len(self._kept))
 
 
 class SqlRates(ABC):
@@ -156,38 +194,40 @@ class SqlRates(ABC):
         self._clock = clock
         self._cleaned = monotonic()
         self._logged = float("-inf")
-        self._allowances = _Allowances()
+        self._counts = _Counts()
         self._thread: BatchThread[RateRequest] = BatchThread("hkoji-rates", self._handle, self._drop, most=most)
+
+    def take(self, name: str, rate: Rate) -> float | None:
+        """Counts a request if this process can tell: see `Rates`."""
+        return self._counts.take(name, rate, int(self._clock() * MICRO))
+
+    def give_back(self, name: str, rate: Rate) -> None:
+        """Counts a request no more: see `Rates`."""
+        self._counts.give_back(name, rate)
 
     async def admit(self, name: str, rate: Rate) -> float:
         """Counts a request: see `Rates`."""
         now = int(self._clock() * MICRO)
-        wait: float | None = self._allowances.take(name, now)
+        wait: float | None = self._counts.take(name, rate, now)
         if wait is None:
             wait = await self._thread.run(RateRequest(name, rate, now))
         return wait
 
     def _admit(self, execute: Execute, request: RateRequest) -> float:
-        """Returns what `admit` returns, and pays for a block, or for what is left of the rate, if that is needed."""
+        """Returns what `admit` returns, after telling the table what it has not been told."""
         name, rate, now = request.name, request.rate, request.now
-        wait = self._allowances.take(name, now)  # an earlier request of the batch may have paid
+        wait = self._counts.take(name, rate, now)  # an earlier request of the batch may have asked
         if wait is not None:
             return wait
-        paid = rate.block
-        if not execute(ADMIT, request.values(paid)):
-            row = execute(DUE, request.values(1))
-            if row is None:  # the name has just been deleted: its time has passed
-                return 0.0
-            due = int(row[0])
-            paid = min(paid - 1, (now + rate.most - due) // rate.step)
-            if paid < 1 or not execute(ADMIT, request.values(paid)):
-                until = max(now + 1, due + rate.step - rate.most)
-                self._allowances.put(name, now, until, 0)
-                return (until - now) / MICRO
-        if paid > 1:
-            # After this time the rate is whole again, whether the rest was used or not.
-            self._allowances.put(name, now, now + rate.most, paid - 1)
-        return 0.0
+        if untold := self._counts.told(name):
+            execute(TELL, request.values(untold))
+        admitted = execute(ADMIT, request.values())
+        row = admitted or execute(DUE, request.values())
+        if row is None:  # the name has just been deleted: its time has passed
+            return 0.0
+        due = int(row[0])
+        self._counts.learn(request, due)
+        return 0.0 if admitted else max(1, due + rate.step - rate.most - now) / MICRO
 
     def close(self) -> None:
         """Finishes the requests that wait, and closes the storage."""
@@ -201,12 +241,11 @@ class SqlRates(ABC):
     def _drop(self) -> None:
         """Closes the connection if there is one."""
 
-    def _is_time_to_clean(self, now: int) -> bool:
+    def _is_time_to_clean(self) -> bool:
         """Returns whether names whose time has passed should be deleted now: once a minute."""
         due = monotonic() - self._cleaned > _MINUTE
         if due:
             self._cleaned = monotonic()
-            self._allowances.forget(now)
         return due
 
     def _log_failure(self, error: Exception) -> None:

@@ -28,7 +28,7 @@ def _named(statement: str) -> bytes:
     return text.replace("%(name)s::bigint", "%(name)s").encode()
 
 
-_STATEMENTS: Final = {statement: _named(statement) for statement in (rates.ADMIT, rates.DUE, rates.FORGET)}
+_STATEMENTS: Final = {statement: _named(statement) for statement in (rates.TELL, rates.ADMIT, rates.DUE, rates.FORGET)}
 
 
 class PostgresRates(SqlRates):
@@ -47,7 +47,7 @@ class PostgresRates(SqlRates):
             for job in batch:
                 job.result = self._admit(lambda *given: _row(connection, *given), job.work)
             now = batch[0].work.now
-            if self._is_time_to_clean(now):
+            if self._is_time_to_clean():
                 connection.execute(_STATEMENTS[rates.FORGET], {"now": now})
         except psycopg.Error as error:
             self._drop()
@@ -69,4 +69,5 @@ class PostgresRates(SqlRates):
 
 
 def _row(connection: psycopg.Connection, statement: str, values: Mapping[str, str | int]) -> Sequence[Any] | None:
-    return connection.execute(_STATEMENTS[statement], values).fetchone()
+    cursor = connection.execute(_STATEMENTS[statement], values)
+    return None if cursor.description is None else cursor.fetchone()

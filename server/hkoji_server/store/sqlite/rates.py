@@ -33,7 +33,7 @@ class SqliteRates(SqlRates):
             for job in batch:
                 job.result = self._admit(lambda *given: _row(database, *given), job.work)
             now = batch[0].work.now
-            if self._is_time_to_clean(now):
+            if self._is_time_to_clean():
                 database.execute(FORGET, {"now": now})
             database.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
