@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar, Final
 
-from hkoji.messages.text import quoted, shorten, tell
+from hkoji.messages.text import Text, quoted, shorten, tell
 
 A_MOVE: Final = tell("a move")
 
@@ -50,7 +50,7 @@ class NotationError(InvalidError):
 
     def __init__(self, text: str, reason: str, *, what: str = A_MOVE, hint: str = "") -> None:
         super().__init__(
-            tell("{given!r} is not {what}: {reason}", given=shorten(text), what=what, reason=reason), hint=hint
+            tell("{given!r} is not {what}; {reason}", given=shorten(text), what=what, reason=reason), hint=hint
         )
         self.text = text
         self.reason = reason
@@ -71,7 +71,8 @@ class PlanTextError(MalformedError):
     """A plan that is not understood at `line` and `column`, both from 1."""
 
     def __init__(self, line: int, column: int, reason: str, *, hint: str = "") -> None:
-        super().__init__(tell("plan, line {line}, column {column}", line=line, column=column), reason, hint=hint)
+        super().__init__(tell("plan"), reason, hint=hint)
+        self.message = tell("plan, line {line}, column {column}: {reason}", line=line, column=column, reason=reason)
         self.line = line
         self.column = column
 
@@ -131,6 +132,24 @@ class IllegalActionError(IllegalError):
         self.action = action
         self.reason = reason
         self.shape = shape
+
+    @property
+    def yours(self) -> Text:
+        """The reason, said to the player whose decision it is."""
+        return self.reason if isinstance(self.reason, Text) else quoted(self.reason)
+
+
+class MissingCardsError(IllegalActionError):
+    """A decision with cards that its hand does not have. `cards` are those, in words."""
+
+    def __init__(self, action: str, cards: str, *, shape: tuple[str, ...] = ()) -> None:
+        super().__init__(action, tell("the hand does not have {cards}", cards=cards), shape=shape)
+        self.cards = cards
+
+    @property
+    def yours(self) -> Text:
+        """The reason, said to the player whose hand it is."""
+        return tell("you do not have {cards}", cards=self.cards)
 
 
 class IllegalEventError(IllegalError):

@@ -26,9 +26,10 @@ from collections.abc import Sequence
 from typing import IO, Final, Protocol
 
 from hkoji.bots.protocol import Seen
-from hkoji.errors import BotError, IllegalActionError, InvalidError, UsageError
+from hkoji.errors import BotError, InvalidError, UsageError
 from hkoji.messages.text import printable, shorten, tell
 from hkoji.rules.information import information_json
+from hkoji.rules.protocol import find_refusal
 
 
 class Interface(Protocol):
@@ -234,7 +235,7 @@ class ProgramBot:
         except InvalidError as error:
             raise self._failed(error.message) from error
         if action not in view.legal_actions():
-            refusal = IllegalActionError(action, tell("it is not among the legal moves"))
+            refusal = find_refusal(view, action)
             raise self._failed(refusal.message, shape=view.shape())
         return action
 

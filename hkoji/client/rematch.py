@@ -166,7 +166,7 @@ class Rematches:
         course, seat, short = position.course, position.seat, position.short
         nothing = tell("nothing was sent")
         if seat is None:
-            raise ForbiddenError(tell("you do not play in game {game}", game=short), hint=nothing)
+            raise ForbiddenError(tell("you are not a player in game {game}", game=short), hint=nothing)
         if not course.finished:
             raise IllegalError(tell("game {game} is not over", game=short), hint=nothing)
         if course.setup.names[1] is None:

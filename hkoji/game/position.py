@@ -12,7 +12,7 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.replay import Replay, Step
 from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS, Event, Seat
-from hkoji.rules.protocol import DECISION_KINDS
+from hkoji.rules.protocol import find_refusal
 
 _NOT_SENT: Final = tell("nothing was sent")
 
@@ -73,7 +73,9 @@ class Position(NamedTuple):
         if self.over:
             raise GameOverError(self.game)
         if self.seat is None:
-            raise NotYourTurnError(tell("you do not play in this game"), actor=self.course.actor, hint=hint)
+            raise NotYourTurnError(
+                tell("you are not a player in game {game}", game=self.short), actor=self.course.actor, hint=hint
+            )
 
     def choose(self, notation: str, *, wait: str = "", show: str = "", join: str = "") -> str:
         """Returns the canonical form of a move that can be made now.
@@ -101,26 +103,22 @@ class Position(NamedTuple):
         return action
 
     def _illegal(self, action: str, show: str) -> IllegalActionError:
-        state, seat = self.course.state, self.seat
+        state = self.course.state
         near = " ".join([each for each in self.legal if each[0] == action[0]][:4])
         if near and show:
             hint = tell(
-                "nothing was sent; legal now are for example {moves}; see all with `{command}`",
+                "nothing was sent; legal moves include {moves}; see all with `{command}`",
                 moves=near,
                 command=show,
             )
         elif near:
-            hint = tell("nothing was sent; legal now are for example {moves}", moves=near)
+            hint = tell("nothing was sent; legal moves include {moves}", moves=near)
         elif show:
             hint = tell("nothing was sent; see all with `{command}`", command=show)
         else:
             hint = _NOT_SENT
-        try:
-            assert seat is not None
-            state.apply(DECISION_KINDS[state.due](seat, action))
-        except IllegalActionError as error:
-            return IllegalActionError(action, error.reason, shape=error.shape or state.shape(), hint=hint)
-        return IllegalActionError(action, tell("it is not among the legal moves"), shape=state.shape(), hint=hint)
+        error = find_refusal(state, action)
+        return IllegalActionError(action, error.yours, shape=error.shape or state.shape(), hint=hint)
 
 
 def read_position(replay: Replay, seat: Seat | None, name: str | None = None) -> Position:

@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from hkoji.errors import IllegalActionError, IllegalError, InvalidError, NotationError
+from hkoji.errors import InvalidError, NotationError
 from hkoji.mail.commands import read_command
 from hkoji.mail.lines import clean, trim
 from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.messages.text import Text, quoted, tell
 from hkoji.rules.cards import Pack
-from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Ruleset, State
+from hkoji.rules.protocol import DECISION_DUE, Ruleset, State, find_refusal
 from hkoji.rules.registry import RULESETS
 
 MOST_COMMANDS: Final = 20
@@ -101,7 +101,7 @@ def _read_line(line: str, number: int, state: State | None) -> MailOrder | Order
     if action in legal:
         return MailOrder(OrderKind.MOVE, line, action=action)
     if action is not None:
-        return OrderFault(number, line, _why_illegal(state, action), _near(state, line, action), read=True)
+        return OrderFault(number, line, find_refusal(state, action).yours, _near(state, line, action), read=True)
     meant = _parse(state, line)
     if meant is not None:
         near = _near(state, line, meant)
@@ -132,17 +132,6 @@ def _parse(state: State, line: str) -> str | None:
     except NotationError:
         return None
     return sides.pop() if len(sides) == 1 else None
-
-
-def _why_illegal(state: State, action: str) -> Text:
-    assert state.actor is not None
-    try:
-        state.apply(DECISION_KINDS[state.due](state.actor, action))
-    except IllegalActionError as error:
-        return quoted(error.reason) if not isinstance(error.reason, Text) else error.reason
-    except (IllegalError, InvalidError):
-        pass
-    return tell("it is not among the legal moves")
 
 
 def _why_no_move(state: State, line: str) -> Text:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol, TypeAlias
 
-from hkoji.errors import IllegalEventError
+from hkoji.errors import IllegalActionError, IllegalError, IllegalEventError, InvalidError
 from hkoji.messages.text import tell
 from hkoji.rules.cards import Pack
 from hkoji.rules.events import Act, Answer, Close, Deal, Decision, Event, Order, Outcome, Pick, Seat
@@ -182,3 +182,15 @@ class Ruleset(Protocol):
 
     def complete(self, action: str, cards: tuple[str, ...]) -> str:
         """A public form with its hidden groups filled in, in commitment order; raises `NotationError` if it cannot."""
+
+
+def find_refusal(state: State, action: str) -> IllegalActionError:
+    """Returns the error of a decision in canonical notation that the actor of a state cannot take."""
+    try:
+        if state.actor is not None:
+            state.apply(DECISION_KINDS[state.due](state.actor, action))
+    except IllegalActionError as error:
+        return error
+    except (IllegalError, InvalidError) as error:  # such as a card too many
+        return IllegalActionError(action, error.message, shape=state.shape())
+    return IllegalActionError(action, tell("it is not among the legal moves"), shape=state.shape())

@@ -113,7 +113,7 @@ class Board(ABC):
 
     @abstractmethod
     def task(self) -> str:
-        """What the actor has to do, after a `to` or in the infinitive: `answer 3BCC`."""
+        """What the actor has to do, after a `to` or in the infinitive: `take a card from the gift B C C`."""
 
     @abstractmethod
     def decision_line(self, seat: Seat, action: str) -> str:

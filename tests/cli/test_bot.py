@@ -170,7 +170,7 @@ def test_a_game_of_others_is_not_played(
     carol = Shell(registered(service, "carol", tmp_path / "carol"))
     done = carol("bot", "run", game, "--bot", "random")
     assert done.code == 9
-    assert "you do not play" in done.err
+    assert "you are not a player in game" in done.err
 
 
 def test_the_list_of_bots() -> None:

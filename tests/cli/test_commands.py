@@ -328,7 +328,7 @@ def test_an_illegal_move_lists_what_is_legal(alice: Shell, bob: Shell) -> None:
     done = alice("move", game, absent)
     assert done.code == Exit.MOVE
     assert "legal moves look like: 1?  2??  3???  4????" in done.err
-    assert f"for example {next(each for each in moves if each[0] == '2')}" in done.err
+    assert f"legal moves include {next(each for each in moves if each[0] == '2')}" in done.err
     assert "nothing was sent" in done.err
     told = alice("move", game, absent, "--json").error
     assert told["shape"] == ["1?", "2??", "3???", "4????"]

@@ -67,7 +67,8 @@ def test_hints_name_the_callers_commands_and_none_without() -> None:
     absent = next(f"2{card}{card}" for card in "ABCDEFG" if f"2{card}{card}" not in playing.legal)
     with pytest.raises(IllegalActionError) as illegal:
         playing.choose(absent)
-    assert illegal.value.hint == f"nothing was sent; legal now are for example {near}"
+    assert illegal.value.message == f"{absent} is not legal: you do not have two {absent[1]} cards"
+    assert illegal.value.hint == f"nothing was sent; legal moves include {near}"
     with pytest.raises(IllegalActionError) as illegal:
         playing.choose(absent, show="s")
-    assert illegal.value.hint == f"nothing was sent; legal now are for example {near}; see all with `s`"
+    assert illegal.value.hint == f"nothing was sent; legal moves include {near}; see all with `s`"

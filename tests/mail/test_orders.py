@@ -324,7 +324,7 @@ def test_settings_and_questions_go_with_each_other() -> None:
 @pytest.mark.parametrize(
     ("line", "reason", "near"),
     [
-        ("2bb", "not enough B", ("2BC",)),
+        ("2bb", "you do not have two B cards", ("2BC",)),
         ("2 b", "takes 2 cards", ("2AB", "2BC")),
         ("1h", "no card", ("1A",)),
         ("gift a b", "takes 3 cards", ()),

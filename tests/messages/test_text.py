@@ -80,7 +80,7 @@ def test_a_message_survives_pickling() -> None:
 
 def test_errors_carry_their_parts() -> None:
     error = NotationError("9z", tell("it is empty"))
-    assert str(error) == error.message == "'9z' is not a move: it is empty"
-    assert render(error.message, Brackets()) == "<'9z' is not <a move>: <it is empty>>"
+    assert str(error) == error.message == "'9z' is not a move; it is empty"
+    assert render(error.message, Brackets()) == "<'9z' is not <a move>; <it is empty>>"
     illegal = IllegalActionError("1A", "because")
     assert render(illegal.message, Brackets()) == "<1A is not legal: because>"

@@ -81,8 +81,8 @@ def test_what_is_written_is_read_again(game: Game, data: st.DataObject) -> None:
         (HANAMIKOJI, "3* :  # -C", 1, 5, "no move after"),
         (HANAMIKOJI, "3* : -C only", 1, 9, "only stands alone"),
         (HANAMIKOJI, "3* : only -C", 1, 6, "only stands alone"),
-        (HANAMIKOJI, "3* : -C 5A", 1, 9, "no action"),
-        (HANAMIKOJI, "3* : C", 1, 6, "no action"),
+        (HANAMIKOJI, "3* : -C 5A", 1, 9, "moves begin with 1 to 4"),
+        (HANAMIKOJI, "3* : C", 1, 6, "moves begin with 1 to 4"),
         (HANAMIKOJI, "3* : 1X", 1, 6, "which cards"),
         (HANAMIKOJI, "3* : 3AAA", 1, 6, "only 2 of A"),
         (HANAMIKOJI, "3AAA : -A", 1, 1, "only 2 of A"),
@@ -117,7 +117,13 @@ def test_an_error_names_its_place(
     assert (error.line, error.column) == (line, column), str(error)
     assert reason in str(error)
     assert error.hint
-    assert f"line {line}, column {column}" in str(error)
+    assert str(error).startswith(f"plan, line {line}, column {column}: ")
+
+
+def test_a_word_that_is_no_move_is_named_with_what_moves_begin_with() -> None:
+    with pytest.raises(PlanTextError) as caught:
+        parse_plan("ZZ : -C", HANAMIKOJI)
+    assert caught.value.message == "plan, line 1, column 1: 'ZZ' is not a move; moves begin with 1 to 4"
 
 
 @given(st.text(st.sampled_from("13XABC?*-+>!^: #\nonlyé\0"), max_size=40))

@@ -154,7 +154,7 @@ BEGUN = "1. =ABCDEF/ABCDEF/GGDEFFGG/G +G"
         (HEAD.replace("first=host", "first=random") + "*01", "seat 0 or 1"),
         (HEAD + BEGUN + " +G", "a draw cannot happen now"),
         (HEAD + BEGUN + " 1A +X", "not the top card"),
-        (HEAD + BEGUN + " 5A", "begins with no action"),
+        (HEAD + BEGUN + " 5A", "moves begin with"),
         (HEAD + BEGUN + " -A", "no proposal waits"),
         (HEAD + BEGUN + " 3ABC-D", "can be answered -A or -B or -C"),
         (HEAD + BEGUN + " 3ABC-A-B", "'-B' comes where draw is due"),

@@ -98,7 +98,7 @@ def test_others_are_told_whom_the_game_waits_for_and_what_they_have_to_do(rulese
             (line,) = re.findall(r"^It is .*'s turn to .*\.$", board(position(table, seat)), re.MULTILINE)
             assert line.startswith(f"It is {LONG[table.course.actor][:19]}~'s turn to ")
             said[line.split(" turn to ")[1].split()[0]] += 1
-    assert set(said) >= {"choose", "answer"}
+    assert set(said) >= {"choose", "take"}
 
 
 @both_games

@@ -95,8 +95,8 @@ def test_styles_are_those_of_the_reader(ruleset: Ruleset) -> None:
 def test_a_drawing_has_the_words_of_its_reader(ruleset: Ruleset) -> None:
     seen = to_answer(ruleset, None)
     drawn = {lang: draw_position(board(seen, Look(load_speaker(lang))).scene("entry 7")) for lang in LANGUAGES}
-    assert "turn to answer" in drawn["en"]
-    assert "turn to answer" not in drawn["it"]
+    assert "turn to take " in drawn["en"]
+    assert "turn to take " not in drawn["it"]
     assert drawn["en"].startswith("<svg ")
 
 

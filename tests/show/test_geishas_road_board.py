@@ -138,7 +138,7 @@ def test_an_order_names_both_cards_and_what_to_type_without_a_sign() -> None:
         game = table.game[:8]
         for one, other in ((first, second), (second, first)):
             assert re.search(rf"^  {one} first +hkoji move {game} order {one} {other}$", mine, re.MULTILINE)
-        assert f"It is {NAMES[actor]}'s turn to order {first}{second}." in theirs
+        assert f"It is {NAMES[actor]}'s turn to say which of {first} and {second} to play first." in theirs
         linear = board(position(table, actor), plain=True)
         assert f"Left, to be played in either order: {first} {second}." in linear
     assert found > 1

@@ -266,7 +266,7 @@ def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
         position = held.current()
     if position.seat is None:
         raise UsageError(
-            tell("you do not play in game {game}", game=game[:8]),
+            tell("you are not a player in game {game}", game=game[:8]),
             hint=tell("join it: `hkoji join {game}`", game=game[:8]),
         )
 

@@ -13,9 +13,9 @@ from itertools import combinations
 from operator import add, itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
-from hkoji.errors import NotationError
-from hkoji.messages.text import all_of, any_of, tell
-from hkoji.rules.cards import UNKNOWN, Cards, Pack
+from hkoji.errors import IllegalActionError, MissingCardsError, NotationError
+from hkoji.messages.text import any_of, tell
+from hkoji.rules.cards import NAME_CARDS, UNKNOWN, Cards, Pack
 
 COLOURS: Final = "ABCDE"
 NUMBERS: Final = (1, 2, 3, 4)
@@ -166,13 +166,13 @@ def all_differ(places: Iterable[Cards]) -> bool:
     return True
 
 
-def why_missing(hand: Cards, cards: Cards) -> str:
-    """The reason why `cards` cannot be played from `hand`, which lacks some of them."""
+def missing(action: str, hand: Cards, cards: Cards, shape: tuple[str, ...]) -> IllegalActionError:
+    """The error of an action whose `cards` cannot be played from `hand`, which lacks some of them."""
     if cards >= PACK.unknown and hand < PACK.unknown:
-        return tell("the hand's cards are all known, so unknown cards cannot be played")
+        return IllegalActionError(action, NAME_CARDS, shape=shape)
     if hand >= PACK.unknown:
-        return tell("the hand has not that many cards")
-    return tell("the hand has not {cards}", cards=all_of(PACK.split(PACK.decode(cards & ~hand))))
+        return IllegalActionError(action, tell("the hand does not have that many cards"), shape=shape)
+    return MissingCardsError(action, any_of(PACK.split(PACK.decode(cards & ~hand))), shape=shape)
 
 
 def why_wrong_answer(answer: str, proposal: str, options: tuple[str, ...]) -> str:

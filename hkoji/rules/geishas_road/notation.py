@@ -119,7 +119,7 @@ def _action(text: str, given: str) -> str:
     words = [word for word in _WORDS if joined.startswith(word)]
     word = next((word for word in words if _CARDS.fullmatch(joined[len(word) :].upper())), None)
     if word is None:
-        reason = _NO_CARDS if words else tell("it begins with no action (R, I, G, C, or its name)")
+        reason = _NO_CARDS if words else tell("moves begin with R, I, G or C")
         raise NotationError(text, reason, hint=EXAMPLES)
     code, cards = _WORDS[word], tuple(_CARD.findall(joined[len(word) :].upper()))
     if len(cards) != SIZES[code]:

@@ -26,8 +26,8 @@ from hkoji.rules.geishas_road.actions import (
     PACK,
     REVEAL,
     all_differ,
+    missing,
     read,
-    why_missing,
     why_wrong_answer,
 )
 from hkoji.rules.geishas_road.position import GeishasRoadOptions, GeishasRoadPosition
@@ -153,7 +153,7 @@ class GeishasRoadState(GeishasRoadPosition):
             )
         left = PACK.take(hand, cards) if cards >= _X or hand >= _X else hand - cards
         if left is None or (hand < _X and hand & cards != cards):
-            raise IllegalActionError(action, why_missing(hand, cards), shape=self.shape())
+            raise missing(action, hand, cards, self.shape())
         hands, all_used = put(self.hands, seat, left), put(self.used, seat, used | mask)
         if hand >= _X:
             self._replace(hands=hands)._check_single(cards & KNOWN)

@@ -55,7 +55,7 @@ def parse(text: str, *, proposal: str = "") -> str:
     if head is None:
         if proposal:
             return _answer(text, _cards(text, given))
-        raise NotationError(text, tell("it begins with no action (1 to 4, or its name)"), hint=EXAMPLES)
+        raise NotationError(text, tell("moves begin with 1 to 4"), hint=EXAMPLES)
     name = head[1].lower()
     number = int(name) if name in "1234" else _WORDS[name]
     rest = given[head.end() :]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError
-from hkoji.messages.text import all_of, any_of, tell
-from hkoji.rules.cards import UNKNOWN, Cards, Pair, put
+from hkoji.errors import IllegalActionError, IllegalEventError, MissingCardsError, NotYourTurnError
+from hkoji.messages.text import any_of, tell
+from hkoji.rules.cards import NAME_CARDS, UNKNOWN, Cards, Pair, put
 from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Reveal, Seat
 from hkoji.rules.hanamikoji import scoring
 from hkoji.rules.hanamikoji.actions import (
@@ -31,6 +31,7 @@ from hkoji.rules.protocol import Due, close
 HAND, DRAWS, ASIDE = 6, 8, 1
 _X: Final = PACK.unknown
 _BOTH: Final = 0b11
+_NUMBERS: Final = {2: tell("two"), 3: tell("three"), 4: tell("four")}
 
 
 class HanamikojiState(HanamikojiPosition):
@@ -108,12 +109,12 @@ class HanamikojiState(HanamikojiPosition):
             )
         if hand < _X:
             if action not in choice_set(number, hand):
-                raise IllegalActionError(action, self._missing(hand, cards), shape=self.shape())
+                raise self._missing(action, hand, cards)
             hand -= cards
         else:
             left = PACK.take(hand, cards)
             if left is None:
-                raise IllegalActionError(action, tell("the hand has not that many cards"), shape=self.shape())
+                raise IllegalActionError(action, tell("the hand does not have that many cards"), shape=self.shape())
             hand = left
         secrets, trade_offs, proposal = self.secrets, self.trade_offs, ""
         if number == SECRET:
@@ -199,15 +200,19 @@ class HanamikojiState(HanamikojiPosition):
     def _contradiction(self, reason: str) -> IllegalEventError:
         return IllegalEventError(reason, due=self.due.value)
 
-    @staticmethod
-    def _missing(hand: Cards, cards: Cards) -> str:
+    def _missing(self, action: str, hand: Cards, cards: Cards) -> IllegalActionError:
         counts = zip(PACK.kinds, PACK.counts(hand), PACK.counts(cards), strict=False)
-        lacking = [kind for kind, have, want in counts if want > have]
-        return (
-            tell("the hand has not enough {cards}", cards=all_of(lacking))
-            if lacking
-            else tell("the hand's cards are all known, so unknown cards cannot be played")
-        )
+        lacking = [_number_of(kind, want) for kind, have, want in counts if want > have]
+        if not lacking:
+            return IllegalActionError(action, NAME_CARDS, shape=self.shape())
+        return MissingCardsError(action, any_of(lacking), shape=self.shape())
+
+
+def _number_of(kind: str, number: int) -> str:
+    """So many cards of a kind, in words."""
+    if number == 1:
+        return tell("any {kind} card", kind=kind)
+    return tell("{number} {kind} cards", number=_NUMBERS[number], kind=kind)
 
 
 def _next(used: Pair, acted: Seat) -> tuple[Due, Seat | None]:

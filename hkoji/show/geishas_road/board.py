@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
-from hkoji.messages.text import plural, tell
+from hkoji.messages.text import all_of, plural, tell
 from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.events import Seat
 from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, INTRIGUE, NAMES, PACK, pairs
@@ -78,9 +78,11 @@ class GeishasRoadBoard(Board):
         """An action, an answer, an order or a choice."""
         match self.state.due:
             case Due.ANSWER:
-                return self.say(tell("answer {proposal}", proposal=self.state.proposal))
+                if self.state.proposal[0] == COMPETITION:
+                    return self.say(tell("take one of the pairs {cards}", cards=_spread(self.state.proposal)))
+                return self.say(tell("take a card from the gift {cards}", cards=_spread(self.state.proposal)))
             case Due.ORDER:
-                return self.say(tell("order {cards}", cards=self.state.left))
+                return self.say(tell("say which of {cards} to play first", cards=all_of(PACK.split(self.state.left))))
             case Due.PICK:
                 return (
                     self.say(tell("choose who starts")) if self.state.round > 1 else self.say(tell("choose a marker"))

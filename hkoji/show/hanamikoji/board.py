@@ -70,7 +70,10 @@ class HanamikojiBoard(Board):
     def task(self) -> str:
         """An answer or an action."""
         if self.state.due is Due.ANSWER:
-            return self.say(tell("answer {proposal}", proposal=self.deck.write(self.state.proposal)))
+            proposal = self.state.proposal
+            if proposal[0] == str(COMPETITION):
+                return self.say(tell("take one of the pairs {cards}", cards=self._spread(proposal)))
+            return self.say(tell("take a card from the gift {cards}", cards=self._spread(proposal)))
         return self.say(tell("choose an action"))
 
     def decision_line(self, seat: Seat, action: str) -> str:

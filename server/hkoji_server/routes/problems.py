@@ -103,7 +103,11 @@ _EXAMPLES: Final[dict[int, tuple[str, str, dict[str, Any]]]] = {
     ),
     413: ("too-large", "the request is larger than 16384 bytes", {}),
     415: ("unsupported-media-type", "a body is sent as application/json", {}),
-    422: ("illegal-action", "3BBB is not legal: the hand lacks it", {"action": "3BBB", "shape": ["1?", "2??", "3???"]}),
+    422: (
+        "illegal-action",
+        "3BBB is not legal: the hand does not have three B cards",
+        {"action": "3BBB", "shape": ["1?", "2??", "3???"]},
+    ),
     429: ("too-many-requests", "too many requests", {"retry_after": 30}),
     503: ("storage", "the database could not be written; nothing was changed", {"hint": "try again later"}),
 }

@@ -97,16 +97,16 @@ def test_what_is_due_makes_the_sign_needless(due: Due, typed: str, canonical: st
 @pytest.mark.parametrize(
     ("due", "typed", "words"),
     [
-        (Due.ACT, "a1", "begins with no action"),
-        (Due.ANSWER, "a", "begins with no action"),
+        (Due.ACT, "a1", "moves begin with"),
+        (Due.ANSWER, "a", "moves begin with"),
         (Due.ANSWER, ",", "one card of a gift or one pair"),
         (Due.ANSWER, "a1 b2 c3", "one card of a gift or one pair"),
         (Due.ORDER, "a1", "two cards that are left"),
         (Due.PICK, "f", "one of the colours A to E"),
         (Due.PICK, "2", "one of the colours A to E"),
-        (Due.PICK, "a1", "begins with no action"),
-        (Due.PICK, "ab", "begins with no action"),
-        (Due.PICK, ",,", "begins with no action"),
+        (Due.PICK, "a1", "moves begin with"),
+        (Due.PICK, "ab", "moves begin with"),
+        (Due.PICK, ",,", "moves begin with"),
     ],
 )
 def test_what_is_due_makes_no_sense_of_everything(due: Due, typed: str, words: str) -> None:
@@ -118,11 +118,11 @@ def test_what_is_due_makes_no_sense_of_everything(due: Due, typed: str, words: s
     [
         ("", "it is empty"),
         ("   ", "it is empty"),
-        ("1A3", "begins with no action"),
-        ("hello", "begins with no action"),
-        ("A3", "begins with no action"),
-        ("=A1", "begins with no action"),
-        ("+A1", "begins with no action"),
+        ("1A3", "moves begin with"),
+        ("hello", "moves begin with"),
+        ("A3", "moves begin with"),
+        ("=A1", "moves begin with"),
+        ("+A1", "moves begin with"),
         ("reveal", r"reveal \(R\) takes 1 card, not 0"),
         ("RA3A4", r"reveal \(R\) takes 1 card, not 2"),
         ("IB2", r"intrigue \(I\) takes 2 cards, not 1"),

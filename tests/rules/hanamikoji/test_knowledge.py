@@ -58,13 +58,13 @@ def test_a_draw_is_the_top_card_for_who_is_to_act() -> None:
 
 def test_a_known_hand_plays_what_it_has() -> None:
     state = after(OWN, Draw(0, "B"))
-    refuses(state, Act(0, "1E"), IllegalActionError, "not enough E")
-    refuses(state, Act(0, "3AAE"), IllegalActionError, "not enough E")
-    refuses(state, Act(0, "3FFG"), IllegalActionError, "not enough F")
-    refuses(state, Act(0, "4BEEG"), IllegalActionError, "not enough E")
-    refuses(state, Act(0, "2BB"), IllegalActionError, "not enough B")
-    refuses(state, Act(0, "1X"), IllegalActionError, "unknown cards cannot be played")
-    refuses(state, Act(0, "2XX"), IllegalActionError, "unknown cards cannot be played")
+    refuses(state, Act(0, "1E"), IllegalActionError, "does not have any E card")
+    refuses(state, Act(0, "3AAE"), IllegalActionError, "does not have any E card")
+    refuses(state, Act(0, "3FFG"), IllegalActionError, "does not have two F cards")
+    refuses(state, Act(0, "4BEEG"), IllegalActionError, "does not have two E cards")
+    refuses(state, Act(0, "2BB"), IllegalActionError, "does not have two B cards")
+    refuses(state, Act(0, "1X"), IllegalActionError, "X stands for cards that are not known")
+    refuses(state, Act(0, "2XX"), IllegalActionError, "X stands for cards that are not known")
     refuses(state, Act(0, "2BA"), NotationError, "canonical form is 2AB")
     refuses(state, Act(0, "2AX"), NotationError, "only for all cards")
     refuses(state, Act(0, "3XXX"), NotationError, "only for all cards")
@@ -90,8 +90,8 @@ def test_a_hand_is_used_up() -> None:
     assert state.apply(Act(1, "3BEE")).to_json()["hands"] == ["CDFGX", "CDXX"]
     assert state.apply(Act(1, "2XX")).to_json()["hands"] == ["CDFGX", "BCDXX"]
     known = after(Deal(("AACDFG", "BCDEEF"), "XXXXXXXX", "X"), Draw(0, "X"), Act(0, "1X"), Draw(1, "X"))
-    refuses(known, Act(1, "2XX"), IllegalActionError, "not that many cards")
-    refuses(known, Act(1, "2GG"), IllegalActionError, "not that many cards")
+    refuses(known, Act(1, "2XX"), IllegalActionError, "does not have that many cards")
+    refuses(known, Act(1, "2GG"), IllegalActionError, "does not have that many cards")
     assert known.apply(Act(1, "1G")).to_json()["hands"] == ["AACDFG", "BCDEEF"]
 
 

@@ -68,7 +68,7 @@ def test_what_people_type(typed: str, canonical: str) -> None:
 @pytest.mark.parametrize(("typed", "canonical"), [("c", "-C"), ("b d", "-BD"), ("DB", "-BD"), ("G", "-G")])
 def test_a_waiting_offer_makes_bare_cards_an_answer(typed: str, canonical: str) -> None:
     assert parse(typed, proposal="4ACBD") == canonical
-    with pytest.raises(NotationError, match="begins with no action"):
+    with pytest.raises(NotationError, match="moves begin with"):
         parse(typed)
 
 
@@ -77,10 +77,10 @@ def test_a_waiting_offer_makes_bare_cards_an_answer(typed: str, canonical: str) 
     [
         ("", "it is empty"),
         ("   ", "it is empty"),
-        ("5AB", "begins with no action"),
-        ("0", "begins with no action"),
-        ("hello", "begins with no action"),
-        ("E", "begins with no action"),
+        ("5AB", "moves begin with"),
+        ("0", "moves begin with"),
+        ("hello", "moves begin with"),
+        ("E", "moves begin with"),
         ("1", r"secret \(1\) takes 1 card, not 0"),
         ("1EE", r"secret \(1\) takes 1 card, not 2"),
         ("2B", r"trade-off \(2\) takes 2 cards, not 1"),
@@ -94,7 +94,7 @@ def test_a_waiting_offer_makes_bare_cards_an_answer(typed: str, canonical: str) 
         ("1H", "'H' is no card; cards are A to G"),
         ("3B?C", r"'\?' is no card"),
         ("3BCC-C", "'-' is no card"),
-        ("+3BCC", "begins with no action"),
+        ("+3BCC", "moves begin with"),
         ("1\u0415", "plain letters"),  # a Cyrillic letter that looks like E
         ("\u0661E", "plain letters"),  # `int()` accepts this digit, we do not
         ("2BX", "only for a whole secret or trade-off"),

@@ -91,8 +91,8 @@ def test_an_answer_needs_no_dash_while_one_is_due() -> None:
     [
         ("", "empty"),
         ("   ", "empty"),
-        ("5A", "begins with no action"),
-        ("hello", "begins with no action"),
+        ("5A", "moves begin with"),
+        ("hello", "moves begin with"),
         ("3AB", "takes 3 cards"),
         ("1AB", "takes 1 card,"),
         ("1H", "no card"),
