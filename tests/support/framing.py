@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
@@ -195,10 +196,9 @@ def evidence(told: Story, seat: int | None = None, **changes: object) -> Evidenc
 # --- the verdict ------------------------------------------------------------------------------------------------------
 
 
-def innocents(told: Story, *, guilty_service: bool = False) -> set[str]:
-    """The innocent (alice and the service) as an audit names them, with keys from outside and without."""
-    known = every_pin(told.table)
-    who = {"alice": known["alice"], **({} if guilty_service else {"server": known["server"]})}
+def innocents(told: Story, guilty: Collection[str] = ("bob",)) -> set[str]:
+    """Everybody but the `guilty`, as an audit names them, with keys from outside and without."""
+    who = {name: keys for name, keys in every_pin(told.table).items() if name not in guilty}
     return {*who, *(f"{name} with the unpinned key {key.fingerprint}" for name in who for key in who[name])}
 
 

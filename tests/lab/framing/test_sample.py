@@ -8,7 +8,7 @@ import pytest
 
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.game import entry_kinds
-from tests.lab.framing.measure import accused
+from tests.lab.framing.measure import accused, false_game, planted
 from tests.support.adversary import follow
 from tests.support.damaged_files import damages
 from tests.support.forgery import every_pin, pins
@@ -34,6 +34,23 @@ def test_no_file_that_bob_puts_together_convicts_the_others(number: int) -> None
         text = frame(rng, stories()[number])
         for known in (every_pin(told.table), {}):
             assert not accused(text, known) & innocents(told), text
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_no_play_of_cards_not_held_convicts_the_opponent_or_without_the_seed_its_player(number: int) -> None:
+    rng = random.Random(number)
+    for _ in range(20):
+        tried = false_game(rng)
+        for known in (every_pin(tried.told.table), {}):
+            assert not accused(tried.text, known) & innocents(tried.told, tried.guilty), tried.text
+
+
+def test_an_audit_that_judges_plays_by_their_order_is_found() -> None:
+    rng = random.Random(1)
+    with planted():
+        tried = [false_game(rng) for _ in range(20)]
+        found = [accused(each.text, pins(each.told.table)) & innocents(each.told, each.guilty) for each in tried]
+    assert {"alice"} <= set().union(*found)
 
 
 def test_no_damage_to_an_honest_file_convicts_anybody() -> None:
