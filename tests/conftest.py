@@ -47,6 +47,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 for _name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG", "HKOJI_LANG", "HKOJI_DECK", "HKOJI_ALWAYS"):
     os.environ.pop(_name, None)
+for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+    os.environ.pop(_name, None)
+    os.environ.pop(_name.upper(), None)
 os.environ["HKOJI_CONFIG"] = os.devnull
 
 _GARBAGE = 10_000

@@ -21,7 +21,7 @@ from hkoji.client.identity import load
 from hkoji.client.moving import BoundGames, bound_games, move_command
 from hkoji.client.pins import Pins
 from hkoji.client.requests import REPLACED
-from hkoji.client.transport import HttpAnswer, Transport
+from hkoji.client.transport import LATER, HttpAnswer, Transport
 from hkoji.client.vault import Vault
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
@@ -184,9 +184,8 @@ def _service(
         after = clock()
         player = transport.request("GET", f"/v1/players/{home.config()['name']}")
     except HkojiError as error:
-        yield DoctorCheck(
-            "service", "fail", error.message, tell("is the address right, and are you online? Then ask its operator")
-        )
+        unknown = tell("is the address right, and are you online? Then ask its operator")
+        yield DoctorCheck("service", "fail", error.message, unknown if error.hint in ("", LATER) else error.hint)
         return
     finally:
         transport.close()

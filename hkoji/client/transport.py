@@ -1,10 +1,10 @@
 """HTTP over one kept connection, with the standard library's client. Each answer has a time limit as a whole.
 
 Every command starts a process, and larger HTTP clients take tens of milliseconds to import. This one follows no
-redirects, uses no proxies, and limits the size of each answer before anything in it is parsed. Every request may be
-sent twice: a repeated entry gets its first receipt, and an offer that nobody opens has no effect. So a request that
-fails on a kept connection is sent once more on a new one. After a timeout or any other failure, the caller decides
-whether to repeat it.
+redirects, and limits the size of each answer before anything in it is parsed. Every request may be sent twice: a
+repeated entry gets its first receipt, and an offer that nobody opens has no effect. So a request that fails on a kept
+connection is sent once more on a new one. After a timeout or any other failure, the caller decides whether to repeat
+it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import os
 import re
 import socket
+import ssl
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from hkoji import __version__
+from hkoji.client.proxies import proxy_for
 from hkoji.errors import NetworkError, TooLargeError, UsageError
 from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.messages.text import shorten, tell
@@ -37,11 +40,14 @@ LONGEST: Final = 300.0
 """Seconds for a complete answer, in addition to the wait for its beginning."""
 _PORTS: Final = {"http": 80, "https": 443}
 _FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)  # the last for names that no host can have
+LATER: Final = tell("nothing is lost; give the same command again later")
+"""The hint of a `NetworkError` whose cause is not known."""
 _SLOW: Final = tell("the answer comes too slowly")
 _HEAD: Final = re.compile(rb"HTTP/1\.1 ([2-5][0-9]{2}) ([ -~]*)\r\n((?:[A-Za-z-]+: [ -~]*\r\n){0,60})\r\n")
 _LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,11}")
 _LEFT_TO_LIBRARY: Final = re.compile(rb"\r\n(?:transfer-encoding|connection|keep-alive|proxy-connection): ")
 _WITHOUT_BODY: Final = (204, 304)
+_Connection = TypeVar("_Connection", bound=http.client.HTTPConnection)
 
 
 @contextmanager
@@ -50,7 +56,8 @@ def same_bytes() -> Iterator[None]:
     try:
         yield
     except NetworkError as error:
-        error.hint = tell("nothing is lost: give the same command again, and it sends the same bytes")
+        if error.hint == LATER:
+            error.hint = tell("nothing is lost: give the same command again, and it sends the same bytes")
         raise
 
 
@@ -125,6 +132,10 @@ class Transport:
         self._port: Final = parts.port
         self._base: Final = parts.path
         self._secure: Final = parts.scheme == "https"
+        self._proxy: Final = proxy_for(parts.scheme, self._host, self._port or _PORTS[parts.scheme], os.environ)
+        direct = self._proxy is None or self._secure
+        # A proxy is asked for the whole URL, unless it only passes TLS on.
+        self._target: Final = self._base if direct else self.url
         self._connection: TimedConnection | None = None
         self.patience = TIMEOUT
         """The seconds without a byte after which a request has failed."""
@@ -140,7 +151,7 @@ class Transport:
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         """Sends a request and reads the answer. Raises `NetworkError`, and `TooLargeError` without reading further."""
-        headers = request_headers(token)
+        headers = self._headers(token)
         if body is not None:
             headers["Content-Type"] = "application/json"
         kept = self._connection is not None
@@ -165,12 +176,13 @@ class Transport:
         lines end when the answer ends or breaks off. They raise `NetworkError` if nothing comes for `patience` seconds
         or a line is too long. Closing them closes the connection.
         """
-        headers = {**request_headers(token), "Accept": "text/event-stream", "Cache-Control": "no-store"}
+        headers = {**self._headers(token), "Accept": "text/event-stream", "Cache-Control": "no-store"}
         if place is not None:
             headers["Last-Event-ID"] = place
-        connection = self._connect(patience)
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        connection = self._connect(kind, patience)
         try:
-            connection.request("GET", self._base + path, None, headers)
+            connection.request("GET", self._target + path, None, headers)
             response = connection.getresponse()
             if response.status != 200:
                 data = response.read(MOST_OF_A_PROBLEM)
@@ -196,9 +208,17 @@ class Transport:
         finally:
             connection.close()
 
-    def _connect(self, patience: float) -> http.client.HTTPConnection:
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        return kind(self._host, self._port, timeout=patience)
+    def _connect(self, kind: type[_Connection], patience: float) -> _Connection:
+        if self._proxy is None:
+            return kind(self._host, self._port, timeout=patience)
+        connection = kind(self._proxy.host, self._proxy.port, timeout=patience)
+        if self._secure:
+            connection.set_tunnel(self._host, self._port or _PORTS["https"], self._proxy.headers)
+        return connection
+
+    def _headers(self, token: str | None) -> dict[str, str]:
+        headers = request_headers(token)
+        return headers if self._proxy is None or self._secure else {**headers, **self._proxy.headers}
 
     def close(self) -> None:
         """Closes the connection; the next request opens one."""
@@ -209,10 +229,10 @@ class Transport:
     def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
         if self._connection is None:
             kind = TimedTlsConnection if self._secure else TimedConnection
-            self._connection = kind(self._host, self._port, timeout=self.patience)
+            self._connection = self._connect(kind, self.patience)
         elif self._connection.sock is not None and self._connection.sock.gettimeout() != self.patience:
             self._connection.sock.settimeout(self.patience)
-        self._connection.request(method, self._base + path, body, dict(headers))
+        self._connection.request(method, self._target + path, body, dict(headers))
         self._connection.due = time.monotonic() + LONGEST + self.patience
         response = self._connection.getresponse()
         if date := response.headers.get("Date"):
@@ -236,9 +256,35 @@ class Transport:
         return HttpAnswer(response.status, data, response.headers.get("Location", ""), seconds)
 
     def _broken(self, error: Exception) -> NetworkError:
-        # The library quotes an answer that is not HTTP: `shorten` makes it fit into a message.
-        reason = getattr(error, "strerror", None) or shorten(str(error), 120) or type(error).__name__
-        return NetworkError(self.url, reason, hint=tell("nothing is lost; give the same command again later"))
+        hint = LATER
+        reason = _reason(error)
+        if isinstance(error, ssl.SSLCertVerificationError):
+            reason = tell("the certificate of the service does not hold: {reason}", reason=error.verify_message)
+            hint = tell(
+                "nothing was sent. Is the address right, and the clock of this machine? If the service has a "
+                "certificate of its own, get its file from the operator, and set SSL_CERT_FILE to its path"
+            )
+        elif isinstance(error, ssl.SSLError):
+            hint = tell("nothing is lost; does the service have https at this address? Ask its operator")
+        if self._proxy is not None:
+            reason = tell(
+                "{reason} (by the proxy {host}:{port}, which {variable} names)",
+                reason=reason,
+                host=self._proxy.host,
+                port=self._proxy.port,
+                variable=self._proxy.variable,
+            )
+        return NetworkError(self.url, reason, hint=hint)
+
+
+def _reason(error: Exception) -> str:
+    """Returns what has failed, in a few words."""
+    if isinstance(error, http.client.IncompleteRead):
+        return tell("the answer broke off before its end")
+    if isinstance(error, http.client.BadStatusLine) and not isinstance(error, http.client.RemoteDisconnected):
+        return tell("the answer is not HTTP: {line}", line=shorten(str(error), 120))
+    # The library quotes an answer that is not HTTP: `shorten` makes it fit into a message.
+    return getattr(error, "strerror", None) or shorten(str(error), 120) or type(error).__name__
 
 
 class TimedConnection(http.client.HTTPConnection):

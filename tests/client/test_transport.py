@@ -5,14 +5,20 @@ from __future__ import annotations
 import http.client
 import re
 import socket
+import ssl
+import subprocess
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from hkoji.client import transport
+from hkoji.client.proxies import proxy_for
 from hkoji.client.transport import HttpAnswer, Transport, parse_url
 from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
 from tests.support.commands import without_player
@@ -138,6 +144,165 @@ def test_a_fresh_connection_that_breaks_is_an_error_and_not_tried_again() -> Non
 def test_what_is_no_http_is_a_network_error(answer: bytes) -> None:
     with listening([answer]) as (url, _), pytest.raises(NetworkError):
         Transport(url).request("GET", "/x")
+
+
+@pytest.mark.parametrize("rest", [b"", b"5\r\nab", b"5\r\nabcde\r\n"])
+def test_an_answer_that_breaks_off_is_told_in_words(rest: bytes) -> None:
+    answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + rest
+    with listening([answer]) as (url, _), pytest.raises(NetworkError, match="the answer broke off before its end"):
+        Transport(url).request("GET", "/x")
+
+
+# --- TLS and proxies --------------------------------------------------------------------------------------------------
+
+
+def status(url: str) -> int:
+    """The status of an answer."""
+    with closing(Transport(url)) as client:
+        return client.request("GET", "/x").status
+
+
+def own_certificate(folder: Path, name: str) -> None:
+    """Writes a certificate for `name` that nobody else has signed, and its key."""
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ed25519",
+        "-nodes",
+        "-days",
+        "2",
+        "-keyout",
+        "key.pem",
+        "-out",
+        "cert.pem",
+    ]
+    names = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"]
+    subprocess.run([*command, *names], cwd=folder, check=True, capture_output=True)
+
+
+def answering(listener: socket.socket, context: ssl.SSLContext, times: int) -> None:
+    """Answers so many connections through TLS."""
+    for _ in range(times):
+        connection, _ = listener.accept()
+        with connection, suppress(OSError), context.wrap_socket(connection, server_side=True) as secure:
+            _request(secure)
+            secure.sendall(OK)
+
+
+@pytest.mark.parametrize("name", ["localhost", "other.example"])
+def test_a_certificate_that_does_not_hold_is_named(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_certificate(tmp_path, name)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answering, args=(listener, context, 2), daemon=True).start()
+        url = f"https://localhost:{listener.getsockname()[1]}"
+        with pytest.raises(NetworkError, match="certificate") as refused:
+            status(url)
+        assert "SSL_CERT_FILE" in refused.value.hint
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        if name == "localhost":
+            assert status(url) == 200
+        else:
+            with pytest.raises(NetworkError, match="certificate"):
+                status(url)
+
+
+def test_a_server_without_tls_is_named() -> None:
+    with listening([b"HTTP/1.1 400 Bad Request\r\n\r\n"]) as (url, _), pytest.raises(NetworkError) as refused:
+        status(url.replace("http:", "https:"))
+    assert "https" in refused.value.hint
+
+
+def test_a_proxy_gets_the_whole_url_and_its_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening([OK]) as (url, got):
+        monkeypatch.setenv("http_proxy", url.replace("//", "//us%65r:p%40ss@"))
+        assert status("http://hkoji.invalid:8000/club") == 200
+    assert got[0].startswith(b"GET http://hkoji.invalid:8000/club/x HTTP/1.1\r\nHost: hkoji.invalid:8000\r\n")
+    assert f"Proxy-Authorization: Basic {b64encode(b'user:p@ss').decode()}\r\n".encode() in got[0]
+
+
+def test_tls_goes_through_a_tunnel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_certificate(tmp_path, "hkoji.invalid")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    got: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def proxy() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                got.append(_request(connection))
+                connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                with context.wrap_socket(connection, server_side=True) as secure:
+                    for _ in range(2):
+                        got.append(_request(secure))
+                        secure.sendall(OK)
+
+        threading.Thread(target=proxy, daemon=True).start()
+        monkeypatch.setenv("https_proxy", f"http://me:secret@127.0.0.1:{listener.getsockname()[1]}")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        with closing(Transport("https://hkoji.invalid")) as client:
+            assert [client.request("GET", path, token="t").status for path in ("/x", "/y")] == [200, 200]
+    assert got[0].startswith(b"CONNECT hkoji.invalid:443 HTTP/1.")
+    assert b"Proxy-Authorization: Basic" in got[0]
+    assert b"Bearer" not in got[0]
+    assert [each.split(b"\r\n")[0] for each in got[1:]] == [b"GET /x HTTP/1.1", b"GET /y HTTP/1.1"]
+    assert not [each for each in got[1:] if b"Proxy-Authorization" in each]
+
+
+def test_a_proxy_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening([b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"]) as (url, _):
+        monkeypatch.setenv("https_proxy", url)
+        with pytest.raises(NetworkError, match=r"407.*by the proxy 127\.0\.0\.1:\d+, which https_proxy names"):
+            status("https://hkoji.invalid")
+
+
+@pytest.mark.parametrize(
+    ("url", "environ", "proxy"),
+    [
+        ("http://a.example", {}, None),
+        ("http://a.example", {"http_proxy": "http://p:1"}, "p:1"),
+        ("http://a.example", {"http_proxy": "p:1"}, "p:1"),
+        ("http://a.example", {"http_proxy": "http://p"}, "p:80"),
+        ("http://a.example", {"https_proxy": "http://p:1"}, None),
+        ("https://a.example", {"https_proxy": "http://p:1"}, "p:1"),
+        ("https://a.example", {"HTTPS_PROXY": "http://p:1"}, "p:1"),
+        ("http://a.example", {"HTTP_PROXY": "http://p:1"}, "p:1"),
+        ("http://a.example", {"HTTP_PROXY": "http://p:1", "REQUEST_METHOD": "GET"}, None),
+        ("http://a.example", {"http_proxy": "http://p:1", "REQUEST_METHOD": "GET"}, "p:1"),
+        ("http://a.example", {"http_proxy": "", "HTTP_PROXY": "http://p:1"}, None),
+        ("http://a.example", {"all_proxy": "http://p:1"}, "p:1"),
+        ("http://a.example", {"ALL_PROXY": "http://p:1"}, "p:1"),
+        ("http://a.example", {"all_proxy": "socks5://p:1", "http_proxy": "http://q:2"}, "q:2"),
+        ("http://localhost:8000", {"all_proxy": "http://p:1"}, "p:1"),
+        ("http://localhost:8000", {"all_proxy": "http://p:1", "no_proxy": "localhost"}, None),
+        ("http://127.0.0.1:8000", {"all_proxy": "http://p:1", "no_proxy": "localhost,127.0.0.0/8"}, None),
+        ("http://[::1]:8000", {"all_proxy": "http://p:1", "no_proxy": "::1"}, None),
+        ("http://[::1]:8000", {"all_proxy": "http://p:1", "no_proxy": "[::1]:8000"}, None),
+        ("http://a.example", {"all_proxy": "http://p:1", "NO_PROXY": "*"}, None),
+        ("http://a.example", {"all_proxy": "http://p:1", "no_proxy": ".example"}, None),
+        ("http://a.example", {"all_proxy": "http://p:1", "no_proxy": "b.example, EXAMPLE"}, None),
+        ("http://a.example", {"all_proxy": "http://p:1", "no_proxy": "a.example:80"}, None),
+        ("http://a.example", {"all_proxy": "http://p:1", "no_proxy": "a.example:81"}, "p:1"),
+        ("http://aexample", {"all_proxy": "http://p:1", "no_proxy": "example"}, "p:1"),
+        ("http://a.example", {"all_proxy": "http://p:1", "no_proxy": ""}, "p:1"),
+    ],
+)
+def test_the_environment_names_the_proxy(url: str, environ: dict[str, str], proxy: str | None) -> None:
+    parts = urlsplit(url)
+    assert parts.hostname is not None
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    found = proxy_for(parts.scheme, parts.hostname, port, environ)
+    assert (f"{found.host}:{found.port}" if found else None) == proxy
+
+
+@pytest.mark.parametrize("value", ["socks5://p:1", "https://p:1", "http://", "http://p:x", "http://[", "ftp://p"])
+def test_a_proxy_that_cannot_be_used_is_not_passed_by(value: str) -> None:
+    with pytest.raises(UsageError, match="all_proxy"):
+        proxy_for("http", "a.example", 80, {"all_proxy": value})
 
 
 HEADS = [
