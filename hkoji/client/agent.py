@@ -6,8 +6,11 @@ Source: draft-ietf-sshm-ssh-agent, SSH_AGENTC_SIGN_REQUEST. The agent signs the 
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
+import time
+from collections.abc import Callable
 from typing import Final
 
 from hkoji.errors import LoginError
@@ -20,11 +23,21 @@ _SIGN_RESPONSE: Final = 14
 _MOST_BYTES: Final = 4096
 
 
-class AgentSigner:
-    """Signs with the agent's key `public`. Raises `LoginError` when there is no agent or it does not hold the key."""
+_REMARK: Final = 5.0
+"""The seconds without an answer after which the player is told; the agent may be asking for something elsewhere."""
+_LONGEST: Final = 15.0
+"""The seconds after which the agent is given up."""
 
-    def __init__(self, public: PublicKey) -> None:
+
+class AgentSigner:
+    """Signs with the agent's key `public`. Raises `LoginError` when there is no agent or it does not hold the key.
+
+    `say` gets a remark if the agent does not answer at once.
+    """
+
+    def __init__(self, public: PublicKey, say: Callable[[str], None]) -> None:
         self.public: Final = public
+        self._say = say
 
     def sign(self, namespace: str, message: bytes) -> bytes:
         """Returns the SSHSIG blob of `message` in `namespace`."""
@@ -48,13 +61,21 @@ class AgentSigner:
             )
         try:
             with socket.socket(socket.AF_UNIX) as agent:
-                agent.settimeout(60)
+                agent.settimeout(_LONGEST)
                 agent.connect(path)
                 agent.sendall(_string(request))
-                (length,) = struct.unpack(">I", _receive(agent, 4))
+                end = time.monotonic() + _LONGEST
+                if not select.select([agent], [], [], _REMARK)[0]:
+                    self._say(tell("ssh-agent does not answer; perhaps it asks you for something in another window"))
+                (length,) = struct.unpack(">I", _receive(agent, 4, end))
                 if length > _MOST_BYTES:
                     raise LoginError(tell("the answer of ssh-agent is too long"))
-                return _receive(agent, length)
+                return _receive(agent, length, end)
+        except TimeoutError as error:
+            raise LoginError(
+                tell("ssh-agent has not answered for {seconds} seconds", seconds=int(_LONGEST)),
+                hint=tell("nothing was sent; does `ssh-add -l` answer? Else start another agent: `eval $(ssh-agent)`"),
+            ) from error
         except OSError as error:
             raise LoginError(
                 tell("ssh-agent does not answer: {reason}", reason=error.strerror or error), hint=tell("is it running?")
@@ -65,9 +86,14 @@ def _string(data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + data
 
 
-def _receive(agent: socket.socket, count: int) -> bytes:
+def _receive(agent: socket.socket, count: int, end: float) -> bytes:
+    """Returns so many bytes, which must come before the moment `end`. Raises `TimeoutError`."""
     data = b""
     while len(data) < count:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        agent.settimeout(left)
         part = agent.recv(count - len(data))
         if not part:
             raise LoginError(tell("ssh-agent closed the connection"))

@@ -96,6 +96,7 @@ class Client:
         """The player. Raises `LoginError` before `hkoji init`."""
         if self._identity is None:
             self._identity = load(self.home)
+            self._identity.say = self.say
         return self._identity
 
     # --- services -------------------------------------------------------------------------------------------------

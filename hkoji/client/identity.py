@@ -5,7 +5,8 @@ The private key is read only when something must be signed: most commands sign n
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from base64 import b64decode
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -20,15 +21,19 @@ if TYPE_CHECKING:
     from hkoji.log.private_key import Signer
 
 
+def _silent(_: str) -> None:
+    return
+
+
 class OwnKey(NamedTuple):
     """One of the player's keys, and the file from which its signer is loaded."""
 
     public: PublicKey
     file: Path
 
-    def signer(self) -> Signer:
-        """Returns the key's signer. Raises `LoginError` or `StorageError` if the key cannot be used."""
-        signer = load_signer(self.file)
+    def signer(self, say: Callable[[str], None]) -> Signer:
+        """Returns the key's signer, which may say that it waits. Raises `LoginError` or `StorageError` if it cannot."""
+        signer = load_signer(self.file, say)
         if signer.public != self.public:
             raise LoginError(
                 tell(
@@ -56,6 +61,8 @@ class Identity:
         moved: Collection[str] = (),
     ) -> None:
         self.name: Final = name
+        self.say: Callable[[str], None] = _silent
+        """Gets a remark when a signature keeps the player waiting."""
         self.own: Final = own
         self.earlier: Final = earlier
         self.next: Final = next_
@@ -94,7 +101,7 @@ class Identity:
                     tell("the private key of {fingerprint} is not here", fingerprint=key.fingerprint),
                     hint=tell("nothing was signed; see your keys with `hkoji whoami`"),
                 )
-            self._signers[key] = found.signer()
+            self._signers[key] = found.signer(self.say)
         return self._signers[key]
 
     @property
@@ -166,7 +173,7 @@ def _own_key(home: Home, value: dict[str, Any]) -> OwnKey:  # Any: JSON
     return OwnKey(parse_public_key(value["key"]), home.path / value["key_file"])
 
 
-def load_signer(file: Path) -> Signer:
+def load_signer(file: Path, say: Callable[[str], None] = _silent) -> Signer:
     """Returns a key file's signer: ssh-agent, if the file holds a public key or needs a passphrase."""
     from hkoji.client.agent import AgentSigner
     from hkoji.log.private_key import PrivateKey
@@ -178,21 +185,41 @@ def load_signer(file: Path) -> Signer:
             tell("cannot read {file}: {reason}", file=file, reason=error.strerror),
             hint=tell("give a key file with --key"),
         ) from error
-    if data.startswith(b"ssh-"):
-        return AgentSigner(_public(data))
+    if _kind_of_public(data) is not None:
+        return AgentSigner(_public(data), say)
     try:
         return PrivateKey.from_openssh(data)
     except LoginError as error:
         # The key has a passphrase or is not Ed25519. The agent can help if the public key file beside it is Ed25519.
         beside = file.with_name(file.name + ".pub")
         try:
-            return AgentSigner(_public(beside.read_bytes()))
+            return AgentSigner(_public(beside.read_bytes()), say)
         except (OSError, InvalidError):
             raise error from None
 
 
+def _kind_of_public(data: bytes) -> str | None:
+    """Returns the kind of the public key in a file, as SSH names it; None if the file holds something else."""
+    kind, _, rest = data.decode("ascii", "replace").strip().partition(" ")
+    if kind == KEY_TYPE:  # also a damaged one, which is told apart when it is read
+        return kind
+    try:
+        # The blob begins with the name of its kind, after its length in four bytes (RFC 4253, section 6.6).
+        blob = b64decode(rest.partition(" ")[0])
+    except ValueError:
+        return None
+    return kind if blob[4:].startswith(kind.encode()) and len(kind) == int.from_bytes(blob[:4]) else None
+
+
 def _public(data: bytes) -> PublicKey:
-    words = data.decode("ascii", "replace").split()
-    if words[:1] != [KEY_TYPE]:
-        raise LoginError(tell("the key is not an Ed25519 key"), hint=tell("make one with `ssh-keygen -t ed25519`"))
-    return parse_public_key(" ".join(words[:2]))
+    kind = _kind_of_public(data)
+    if kind != KEY_TYPE:
+        hint = tell("hkoji needs a key of the kind {kind}; make one with `ssh-keygen -t ed25519`", kind=KEY_TYPE)
+        if kind is None:
+            raise LoginError(tell("the key is not an Ed25519 key"), hint=hint)
+        if kind.startswith("sk-"):
+            said = tell("the key is one of a security key (FIDO), of the kind {kind}", kind=kind)
+        else:
+            said = tell("the key is not an Ed25519 key, but one of the kind {kind}", kind=kind)
+        raise LoginError(said, hint=hint)
+    return parse_public_key(" ".join(data.decode("ascii", "replace").split()[:2]))

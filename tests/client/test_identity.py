@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import struct
 import subprocess
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from hkoji.client import agent as agents
 from hkoji.client.agent import AgentSigner
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity, create, load
@@ -137,7 +140,7 @@ def test_the_wrong_kind_of_key_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_an_agent_one_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    signer = AgentSigner(PrivateKey.from_seed(SEED).public)
+    signer = AgentSigner(PrivateKey.from_seed(SEED).public, print)
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     with pytest.raises(LoginError) as none:
         signer.sign(sshsig.LOGIN, b"")
@@ -172,8 +175,56 @@ def test_an_agent_may_say_anything(monkeypatch: pytest.MonkeyPatch, answer: byte
         thread.start()
         monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
         with pytest.raises(LoginError):
-            AgentSigner(PrivateKey.from_seed(SEED).public).sign(sshsig.LOGIN, b"")
+            AgentSigner(PrivateKey.from_seed(SEED).public, print).sign(sshsig.LOGIN, b"")
         thread.join(300)
+
+
+@pytest.mark.parametrize(("started", "answer"), [(b"", "nothing"), (b"\0", "a byte")])
+def test_an_agent_that_does_not_answer_is_told_of_and_given_up(
+    monkeypatch: pytest.MonkeyPatch, started: bytes, answer: str
+) -> None:
+    monkeypatch.setattr(agents, "_REMARK", 0.05)
+    monkeypatch.setattr(agents, "_LONGEST", 0.2)
+    said: list[str] = []
+    with socket_path() as path, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        held: list[socket.socket] = []
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            held.append(connection)
+            connection.sendall(started)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
+        with pytest.raises(LoginError, match="has not answered") as silent:
+            AgentSigner(PrivateKey.from_seed(SEED).public, said.append).sign(sshsig.LOGIN, b"")
+        thread.join(300)
+        held[0].close()
+    assert "nothing was sent" in silent.value.hint
+    assert len(said) == (1 if answer == "nothing" else 0)
+
+
+def public_key(kind: str) -> bytes:
+    """A public key of a kind, as ssh-keygen writes it."""
+    name = kind.encode()
+    blob = struct.pack(">I", len(name)) + name + struct.pack(">I", 32) + b"x" * 32
+    return f"{kind} {b64encode(blob).decode()} somebody@somewhere\n".encode()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com", "ecdsa-sha2-nistp384", "ssh-rsa", "ssh-dss"],
+)
+def test_a_public_key_of_another_kind_is_called_what_it_is(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "key.pub").write_bytes(public_key(kind))
+    with pytest.raises(LoginError, match=re.escape(kind)) as refused:
+        create(Home(tmp_path / "home"), "alice", tmp_path / "key.pub", b"")
+    assert "ssh-keygen -t ed25519" in refused.value.hint
+    assert ("security key" in refused.value.message) == kind.startswith("sk-")
+    assert not (tmp_path / "home").exists()
 
 
 @pytest.mark.parametrize(

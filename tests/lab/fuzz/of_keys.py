@@ -129,7 +129,7 @@ class _Agent(AgentSigner):
 
 def agent(data: bytes) -> None:
     """An ssh-agent's answer to a request for a signature."""
-    asked = _Agent(_ALICE.public)
+    asked = _Agent(_ALICE.public, print)
     asked.answer = data
     with refusals():
         blob = asked.sign(sshsig.ENTRY, _MESSAGE)
