@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final
@@ -16,23 +17,35 @@ PACKAGE: Final = "hkoji"
 
 
 def install_command(extra: str) -> str:
-    """Returns the command that installs an extra: from the folder or the repository that the program comes from."""
+    """Returns the command that installs an extra: from the folder or the repository that the program comes from.
+
+    pipx and uv keep a program in an environment of its own, where `pip` on the command line does not reach.
+    """
+    place = Path(sys.prefix)
+    if (place / "pipx_metadata.json").exists():
+        return f"pipx inject {shlex.quote(place.name)} {_requirement(extra)}"
+    if (place / "uv-receipt.toml").exists():
+        return f"uv tool install {_requirement(extra)}"
+    return f"pip install {_requirement(extra)}"
+
+
+def _requirement(extra: str) -> str:
     folder = Path(__file__).parents[1]
     try:
         record = distribution(PACKAGE).read_text("direct_url.json")
     except PackageNotFoundError:  # it runs from its source
-        return _from_folder(str(folder), extra, editable=True)
+        return _folder(str(folder), extra, editable=True)
     source = json.loads(record) if record else {}  # PEP 610: there is none for a package from an index
     url = source.get("url", "")
     if "dir_info" in source:
         editable = bool(source["dir_info"].get("editable"))
-        return _from_folder(unquote(urlsplit(url).path), extra, editable=editable)
+        return _folder(unquote(urlsplit(url).path), extra, editable=editable)
     if "vcs_info" in source:
         kind = source["vcs_info"]["vcs"]
-        return f"pip install {shlex.quote(f'{PACKAGE}[{extra}] @ {kind}+{url}')}"
-    return f"pip install {shlex.quote(f'{PACKAGE}[{extra}]')}"
+        return shlex.quote(f"{PACKAGE}[{extra}] @ {kind}+{url}")
+    return shlex.quote(f"{PACKAGE}[{extra}]")
 
 
-def _from_folder(folder: str, extra: str, *, editable: bool) -> str:
+def _folder(folder: str, extra: str, *, editable: bool) -> str:
     place = "." if Path(folder) == Path.cwd() else folder
-    return f"pip install {'-e ' if editable else ''}{shlex.quote(f'{place}[{extra}]')}"
+    return f"{'-e ' if editable else ''}{shlex.quote(f'{place}[{extra}]')}"

@@ -49,6 +49,26 @@ def test_the_command_fits_the_installation(
     assert install_command("server") == command
 
 
+@pytest.mark.parametrize(
+    ("record", "mark", "command"),
+    [
+        (None, "pipx_metadata.json", "pipx inject hkoji 'hkoji[server]'"),
+        ({"url": "file:///opt/hkoji", "dir_info": {}}, "pipx_metadata.json", "pipx inject hkoji '/opt/hkoji[server]'"),
+        (None, "uv-receipt.toml", "uv tool install 'hkoji[server]'"),
+        (None, "pyvenv.cfg", "pip install 'hkoji[server]'"),
+    ],
+)
+def test_the_command_fits_the_installer(
+    record: dict[str, object] | None, mark: str, command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    prefix = tmp_path / "hkoji"
+    prefix.mkdir()
+    (prefix / mark).write_text("")
+    monkeypatch.setattr(extras, "distribution", lambda _: Installed(record))
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    assert install_command("server") == command
+
+
 def test_in_a_clone_the_command_names_the_clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def missing(name: str) -> None:
         raise PackageNotFoundError(name)
