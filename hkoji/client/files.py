@@ -178,7 +178,7 @@ def locked(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise StorageError(
             tell("cannot use {folder}: {reason}", folder=folder, reason=error.strerror),
-            hint=tell("choose a folder with HKOJI_HOME"),
+            hint=_UNCHANGED,
         ) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

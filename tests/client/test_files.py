@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -265,3 +266,18 @@ def test_a_file_that_is_nested_too_deep_to_be_read(tmp_path: Path) -> None:
 
 def _vault(home: Home) -> Vault:
     return Vault(home.game_folder(GAME))
+
+
+def test_a_home_that_cannot_be_written_is_not_exchanged_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another folder would be another player."""
+
+    def read_only(*_: object) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("hkoji.client.files._open_lock", read_only)
+    with pytest.raises(StorageError, match="Read-only") as refused, locked(tmp_path):
+        pass
+    assert "HKOJI_HOME" not in refused.value.hint
+    assert "permissions" in refused.value.hint
