@@ -131,7 +131,7 @@ def test_a_whole_game_with_a_key_in_the_agent(
 def test_the_wrong_kind_of_key_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LoginError, match="not an Ed25519"):
         create(Home(tmp_path / "home"), "alice", keygen(tmp_path / "key", kind="ecdsa"), b"")
-    with pytest.raises(MalformedError):
+    with pytest.raises(LoginError, match="not an Ed25519"):
         create(Home(tmp_path / "home"), "alice", tmp_path / "key.pub", b"")
     (tmp_path / "text").write_text("no key\n")
     with pytest.raises(MalformedError):
