@@ -46,7 +46,7 @@ from hkoji_server.routes.mail_stop import make_stop_router
 from hkoji_server.routes.plain import PlainRoutes
 from hkoji_server.routes.players import make_players_router
 from hkoji_server.routes.request_frame import RequestFrame
-from hkoji_server.routes.request_limits import AddressLimit, BodyLimit
+from hkoji_server.routes.request_limits import AddressLimit, BodyLimit, Turns
 from hkoji_server.routes.route_metrics import RouteMetrics
 from hkoji_server.service.channels import ChannelKind, Channels
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
@@ -126,6 +126,7 @@ class Application:
             version=__version__,
             description=_DESCRIPTION,
             # The framework's pages load scripts from elsewhere. Its redirects lead where the request's `Host` says.
+            openapi_url=None,  # `openapi.install` serves the document
             docs_url=None,
             redoc_url=None,
             redirect_slashes=False,
@@ -256,6 +257,7 @@ class Application:
             app = RouteMetrics(app, self._metrics.request, lambda: self.api.openapi()["paths"])
         logged = settings.log_level in ("debug", "info")
         app = RequestFrame(app, secure=(settings.origin or "").startswith("https:"), logged=logged)
+        app = Turns(app)
         if settings.trusted_proxy:
             app = ProxyHeadersMiddleware(app, list(settings.proxies))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types
         return app

@@ -1,19 +1,25 @@
-"""A connection reads a request up to the limit and no further, however the request is cut into pieces."""
+"""A connection reads a request up to the limit and no further, however the request is cut; addresses take turns."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import uvicorn
 from hkoji_server.process.connections import MOST_HEAD, GuardedConnection
+from hkoji_server.routes.request_limits import Turns
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 LIMIT = 32_768
 MANY = b"".join(b"x-%05d: y\r\n" % number for number in range(LIMIT))
+
+
+NONE: Any = (None, None)
+"""What an application receives and sends with, where it does neither."""
 
 
 class Line(asyncio.Transport):
@@ -121,3 +127,77 @@ def test_several_requests_in_a_piece_are_counted_each_by_itself() -> None:
     answer, closed, taken = told([one * 8 + one[:2000], one[2000:]])
     assert answer.count(b"HTTP/1.1 204 ") == 9
     assert (closed, taken) == (False, [0] * 9)
+
+
+def test_a_hundred_requests_that_are_sent_ahead_are_answered_and_any_number_is_not() -> None:
+    one = b"GET / HTTP/1.1\r\nx: y\r\n\r\n"
+    answer, closed, taken = told([one * 100])
+    assert answer.count(b"HTTP/1.1 204 ") == len(taken) == 100
+    assert not closed
+    answer, closed, taken = told([one * 100_000])
+    assert closed
+    assert len(taken) <= 1  # the one that had begun
+
+
+def scope_of(address: str, path: str) -> Scope:
+    return {"type": "http", "client": (address, 1), "path": path, "query_string": b""}
+
+
+def begun(asked: Sequence[tuple[str, str, int]]) -> list[tuple[str, int]]:
+    """Sends numbers of requests of addresses to paths, all at once; returns address and pass of each as it begins."""
+    order: list[tuple[str, int]] = []
+    passes = 0
+
+    async def app(scope: Scope, _: Receive, __: Send) -> None:
+        order.append((scope["client"][0], passes))
+
+    async def all_at_once() -> None:
+        nonlocal passes
+        turns = Turns(app)
+        tasks = [
+            asyncio.ensure_future(
+                turns({"type": "http", "client": (name, 1), "path": path, "query_string": b""}, *NONE)
+            )
+            for name, path, count in asked
+            for _ in range(count)
+        ]
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0)
+            passes += 1
+
+    asyncio.run(all_at_once())
+    return order
+
+
+def test_however_many_requests_an_address_sends_another_one_begins_in_the_first_pass() -> None:
+    order = begun([("192.0.2.1", "/v1/service", 1000), ("192.0.2.2", "/v1/service", 1)])
+    assert len(order) == 1001
+    assert dict(order)["192.0.2.2"] == 0
+    assert max(order.count(("192.0.2.1", each)) for each in range(1000)) <= 4
+
+
+def test_clients_that_wait_begin_a_few_at_a_time_from_however_many_addresses_they_come() -> None:
+    order = begun([*((f"192.0.2.{number}", "/v1/events", 5) for number in range(200)), ("192.0.3.1", "/healthz", 1)])
+    assert len(order) == 1001
+    assert dict(order)["192.0.3.1"] == 0
+    passes = [each for name, each in order if name != "192.0.3.1"]
+    assert max(map(passes.count, passes)) <= 4
+
+
+def test_a_request_that_is_cancelled_takes_no_turn() -> None:
+    async def cancelled() -> int:
+        ran = 0
+
+        async def app(_: Scope, __: Receive, ___: Send) -> None:
+            nonlocal ran
+            ran += 1
+
+        turns = Turns(app)
+        tasks = [asyncio.ensure_future(turns(scope_of("192.0.2.1", "/"), *NONE)) for _ in range(12)]
+        await asyncio.sleep(0)
+        for task in tasks[4:8]:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return ran
+
+    assert asyncio.run(cancelled()) == 8

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -505,6 +506,18 @@ def test_nothing_secret_is_said_before_its_time(tmp_path: Path) -> None:
         secrets = [seed, key.splitlines()[1], host.token, guest.token]
         secrets += [o.salt for player in (host, guest) for o in player.openings[game]]
         assert not [secret for secret in secrets if secret in logged]
+
+
+def test_the_api_document_is_sent_only_to_those_who_do_not_have_it(service: Service) -> None:
+    first = service.ask("GET", "/openapi.json")
+    assert first.headers["cache-control"] == "no-cache"
+    assert first.headers["content-type"] == "application/json"
+    with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)) as connection:
+        for known, status in ((first.headers["etag"], 304), ('"other"', 200)):
+            connection.request("GET", "/openapi.json", headers={"If-None-Match": known})
+            answer = connection.getresponse()
+            assert (answer.status, answer.headers["ETag"]) == (status, first.headers["etag"])
+            assert answer.read() == (b"" if status == 304 else first.body)
 
 
 def test_the_api_documents_every_endpoint(service: Service) -> None:

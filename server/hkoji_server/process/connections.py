@@ -31,12 +31,14 @@ _KINDS: Final = {
     431: ("too-large", f"address and headers of the request are larger than {MOST_HEAD} bytes; nothing was changed"),
     503: ("too-busy", "the service has reached its limit of connections; nothing was changed"),
 }
+_MOST_AHEAD: Final = 128
+"""The most requests that may be sent ahead on a connection, before the first of them is answered."""
 _RETRY_AFTER: Final = (429, 503)
 """The refusals after which a client may try again a little later."""
 
 
-class _TooLargeError(Exception):
-    """Ends the parsing of a request that is already too large."""
+class _TooMuchError(Exception):
+    """Ends the parsing of a request that is already too large, or of one too many."""
 
 
 class GuardedConnection(HttpToolsProtocol):
@@ -131,7 +133,19 @@ class GuardedConnection(HttpToolsProtocol):
     def _count(self, size: int) -> None:
         self._head += size
         if self._head > MOST_HEAD:
-            raise _TooLargeError
+            raise _TooMuchError
+
+    def on_headers_complete(self) -> None:
+        """Handles the end of the headers."""
+        if len(self.pipeline) >= _MOST_AHEAD:
+            raise _TooMuchError
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Handles the end of an answer. More is read when all requests that were sent ahead have been begun."""
+        super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
         """Handles the end of a request."""

@@ -5,9 +5,12 @@ FastAPI would document its own validation errors; here they are problem document
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from hashlib import sha256
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, FastAPI, Header, Response
+from fastapi import APIRouter, Depends, FastAPI, Header, Request, Response
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
@@ -47,14 +50,26 @@ Document = dict[str, Any]  # Any: JSON
 
 
 def install(app: FastAPI) -> None:
-    """Makes `app` serve this document."""
+    """Makes `app` serve this document, which is written once."""
 
     def document() -> Document:
         if app.openapi_schema is None:
             app.openapi_schema = _build(app)
         return app.openapi_schema
 
+    @cache
+    def written() -> tuple[bytes, dict[str, str]]:
+        text = json.dumps(document(), ensure_ascii=False, separators=(",", ":")).encode()
+        return text, {"ETag": f'"{sha256(text).hexdigest()[:32]}"', "Cache-Control": "no-cache"}
+
+    async def answer(request: Request) -> Response:
+        text, headers = written()
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(status_code=304, headers=headers)
+        return Response(text, media_type="application/json", headers=headers)
+
     app.openapi = document  # type: ignore[method-assign] # FastAPI's own way of changing it
+    app.add_route("/openapi.json", answer, include_in_schema=False)
 
 
 def _build(app: FastAPI) -> Document:

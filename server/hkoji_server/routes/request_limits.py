@@ -1,8 +1,10 @@
-"""Limits on requests: the size and media type of a body, and how often one address may ask."""
+"""Limits on requests: the size and media type of a body, how often one address may ask, and how many begin at once."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections import deque
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,10 +14,13 @@ from hkoji_server.routes.game_log import ONLY_REPEATS
 from hkoji_server.routes.mail_stop import STOP_PREFIX
 from hkoji_server.routes.players import client_address
 from hkoji_server.routes.problems import answer, problem
-from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.rate_limits import RateLimits, counted_name
 
 _ENTRIES: Final = re.compile(r"/v1/games/[0-9a-f]{32}/entries")
 _FREE: Final = ("/healthz", "/readyz")
+_STREAMS: Final = "/events"
+_AT_ONCE: Final = 4
+_PATIENT: Final = "patient"
 
 
 class BodyLimit:
@@ -107,3 +112,51 @@ class AddressLimit:
                     return
                 scope[ONLY_REPEATS] = error
         await self._app(scope, receive, send)
+
+
+class Turns:
+    """ASGI middleware: addresses take turns. In each pass of the event loop a few requests of each address begin.
+
+    So however many requests one address sends at once, and on however many connections, a request of another begins
+    soon. Those that wait for entries are in no hurry: of all addresses together only a few begin in a pass.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._left: dict[str, int] = {}
+        """How many requests may still begin in this pass, for each name of which some have begun in it or queue."""
+        self._queues: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] == "http":
+            waits = scope["path"].endswith(_STREAMS) or b"wait=" in scope["query_string"]
+            turn = self._take(_PATIENT if waits else counted_name(client_address(scope)))
+            if turn is not None:
+                await turn
+        await self._app(scope, receive, send)
+
+    def _take(self, name: str) -> asyncio.Future[None] | None:
+        """Returns None if a request may begin now, else a future that is done when it may."""
+        loop = asyncio.get_running_loop()
+        if not self._left:
+            loop.call_soon(self._pass)
+        left = self._left.setdefault(name, _AT_ONCE)
+        if left:
+            self._left[name] = left - 1
+            return None
+        turn = loop.create_future()
+        self._queues.setdefault(name, deque()).append(turn)
+        return turn
+
+    def _pass(self) -> None:
+        self._left = dict.fromkeys(self._queues, 0)
+        for name, queue in [*self._queues.items()]:
+            for _ in range(min(_AT_ONCE, len(queue))):
+                turn = queue.popleft()
+                if not turn.done():  # the request may have been cancelled
+                    turn.set_result(None)
+            if not queue:
+                del self._queues[name]
+        if self._left:
+            asyncio.get_running_loop().call_soon(self._pass)
