@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from hkoji.client.agenda import Agenda, urgency
@@ -42,6 +43,7 @@ from hkoji.rules.protocol import Ruleset
 
 if TYPE_CHECKING:
     from hkoji.client.key_changes import KeyChanges
+    from hkoji.client.news import PlayerNews
 
 _LISTED: Final = 8
 
@@ -156,6 +158,13 @@ class Client:
         if pins.server_key is not None:
             found["server"] = (pins.server_key,)
         return found
+
+    @cached_property
+    def news(self) -> PlayerNews:
+        """What the player has not been told yet."""
+        from hkoji.client.news import PlayerNews
+
+        return PlayerNews(self)
 
     # --- lists ----------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from hkoji.client.answers import LONGEST_PAGE, read_text, understood
 from hkoji.client.service import Service
 from hkoji.client.transport import HttpAnswer, same_bytes
 from hkoji.errors import HkojiError
+from hkoji.log.canonical import is_hex
 from hkoji.log.entry import is_name, is_time
 from hkoji.messages.text import tell
 
@@ -26,6 +27,14 @@ class MessageAnswer(NamedTuple):
     received: str
     text: str | None
     sig: str | None
+
+
+class UnreadMessage(NamedTuple):
+    """The last message in a game that the player has not written; `name` is its author."""
+
+    game: str
+    number: int
+    name: str
 
 
 class TalkRequests:
@@ -50,6 +59,14 @@ class TalkRequests:
                 if len(found) > _MOST_MESSAGES:
                     raise HkojiError(tell("its list of messages does not end"))
         return tuple(found)
+
+    def last_messages(self) -> tuple[UnreadMessage, ...]:
+        """Returns the last message of the opponent in each game of the player that has one."""
+        answer = self._requests.with_login(
+            lambda token: self._requests.send("GET", "/v1/me/talk", token=token, most=LONGEST_PAGE)
+        )
+        with understood(answer):
+            return tuple(_read_unread(each) for each in answer.json()["games"])
 
     def say(self, game: str, text: str, sig: str) -> MessageAnswer:
         """Sends a signed message; sent again it is the same one. Returns it as the service keeps it."""
@@ -78,6 +95,13 @@ def _read_page(answer: HttpAnswer, after: int) -> tuple[tuple[MessageAnswer, ...
         if following is not None and (not found or following != after):
             raise ValueError("the next page is not the one that follows")
         return found, following
+
+
+def _read_unread(value: Any) -> UnreadMessage:  # Any: JSON
+    game, number, name = value["game"], value["number"], read_text(value["name"])
+    if not is_hex(game, 32) or type(number) is not int or number < 1 or not is_name(name):
+        raise ValueError("a message has a game, a number and a name")
+    return UnreadMessage(game, number, name)
 
 
 def _read_message(value: Any) -> MessageAnswer:  # Any: JSON

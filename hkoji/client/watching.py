@@ -34,6 +34,7 @@ from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from hkoji.client.client import Client
+    from hkoji.client.talk_requests import UnreadMessage
     from hkoji.game.replay import Step
 
 Say = Callable[[str], None]
@@ -202,21 +203,25 @@ def watch_game(client: Client, game: str, after: int | None = None) -> Generator
             link.lost(error)
 
 
-def watch_all(client: Client) -> Generator[WatchedEntry, None, None]:
-    """Yields each new entry of the player's unfinished games, and of new games. Does not end."""
+def watch_all(client: Client) -> Generator[WatchedEntry | UnreadMessage, None, None]:
+    """Yields each new entry of the player's unfinished games, and of new games, and each new message. Does not end.
+
+    A service announces no messages in its streams. It is asked for them whenever it gives a sign of life.
+    """
     watched = _AllGames(client)
     watched.start()
     link, able = _Link(client.say), True
     while True:
         began = time.monotonic()
         try:
-            signs = watched.signs() if able else iter(("",))
+            signs: Iterator[str | None] = watched.signs() if able else iter(("",))
             for game in signs:
                 # Each is passed on before the next game is asked for: that may fail, and none is told a second time.
-                for happened in watched.look(game):
+                for happened in watched.look(game) if game is not None else ():
                     link.found()
                     link.pauses.begin()
                     yield happened
+                yield from watched.heard()
                 link.found()
             link.pauses.since(began)
             link.pauses.again()
@@ -269,15 +274,27 @@ class _AllGames:
         self._last: dict[str, str] = {}
         self._heads: Final = HeadSchedule()
         self._place: str | None = None
+        self._heard: dict[str, int] = {}
 
     def start(self) -> None:
-        """Records the last entry of each unfinished game. Only later entries are reported."""
+        """Records the last entry of each unfinished game, and its last message. Only later ones are reported."""
+        self._heard = {each.game: each.number for each in self._client.news.messages()}
         for summary in self._listed():
             position = self._position(summary["game"])
             self._told[summary["game"]] = position.course.seq if position and not position.over else None
 
-    def signs(self) -> Generator[str, None, None]:
-        """Yields each game whose log should be read, or `""` for all games, as when the stream has been opened."""
+    def heard(self) -> Iterator[UnreadMessage]:
+        """Yields the messages that are new."""
+        for each in self._client.news.messages():
+            if each.number > self._heard.get(each.game, 0):
+                self._heard[each.game] = each.number
+                yield each
+
+    def signs(self) -> Generator[str | None, None, None]:
+        """Yields each game whose log should be read, or `""` for all games, as when the stream has been opened.
+
+        None is a sign of life, after which no log need be read.
+        """
         with closing(self._open()) as events:
             yield ""
             looked = time.monotonic()
@@ -290,6 +307,8 @@ class _AllGames:
                 elif time.monotonic() - looked >= _LOOK:
                     looked = time.monotonic()
                     yield ""
+                else:
+                    yield None
                 yield from self._heads.due()
                 if event is not None and event.place is not None:
                     self._place = event.place  # what the event announced has been reported by now

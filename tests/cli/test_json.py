@@ -16,7 +16,9 @@ import pytest
 
 from hkoji.cli.app import app, root_command
 from hkoji.cli.exits import Exit
+from hkoji.cli.games.watch import message_json
 from hkoji.cli.output import error_json, out, versioned
+from hkoji.client.talk_requests import UnreadMessage
 from hkoji.errors import TooManyError
 from hkoji.log.line import format_log
 from hkoji.mail.mails_file import format_mails
@@ -216,6 +218,8 @@ def plans(record: Recorder) -> None:
 def clocks(record: Recorder, game: str) -> None:
     mover, other = ("alice", "bob") if record("alice", "show", game)["legal"] else ("bob", "alice")
     record(mover, "talk", game, "hello")
+    record(other, "show", game)
+    record.outputs["new message"].append(versioned(message_json(UnreadMessage(game, 1, mover))))
     record(other, "talk", game)
     record(other, "note", game, "a note")
     record(other, "show", game)

@@ -198,6 +198,7 @@ def test_all_games_are_watched_and_new_ones_from_their_beginning(
     found: dict[str, list[int]] = {}
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 # earlier output counts too
         for each in watch_all(watching(alice, Stream(service, LIES["each twice"]))):
+            assert isinstance(each, WatchedEntry)
             found.setdefault(each.position.course.setup.game, []).append(each.seq)
     assert found == {
         games[0]: list(range(first, len(service.games[games[0]].lines))),
@@ -233,6 +234,7 @@ def test_what_one_game_brings_is_told_though_the_next_cannot_be_read(
     found: dict[str, list[int]] = {}
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012 # earlier output counts too
         for each in watch_all(watching(alice, Stream(service, LIES["nothing"]))):
+            assert isinstance(each, WatchedEntry)
             found.setdefault(each.position.game, []).append(each.seq)
     assert len(asked) == 2
     assert found == {game: [first[game]] for game in games}

@@ -233,6 +233,7 @@ async def every_method_of_talk(store: Store) -> None:
     for text in ("one", "one"):
         await store.add_message(NewMessage(game, "alice", "bob", text, "c2ln", AT), AT)
     await store.messages(game, 0, 10)
+    await store.last_messages("bob", AT, 10)
     await store.delete_message(game, 1, "alice")
     await store.is_blocked("bob", "alice")
     over = Table(seed=8).begin()

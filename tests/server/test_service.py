@@ -539,6 +539,7 @@ def test_the_api_documents_every_endpoint(service: Service) -> None:
         "/v1/offers",
         "/v1/games",
         "/v1/me/games",
+        "/v1/me/talk",
         "/v1/me/channels",
         "/v1/me/channels/{channel}",
         "/v1/me/channels/{channel}/confirm",

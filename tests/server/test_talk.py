@@ -71,6 +71,29 @@ def test_the_same_message_again_changes_nothing(service: Inside, players: tuple[
     assert said(bob, game) == [(1, "alice", "hi")]
 
 
+def test_one_request_tells_each_player_where_the_other_has_written(
+    service: Inside, players: tuple[Player, Player]
+) -> None:
+    alice, bob = players
+    game, other = begin(*players), begin(*players)
+
+    def last(player: Player) -> list[dict[str, Any]]:
+        answer = service.ask("GET", "/v1/me/talk", token=player.token)
+        assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
+        games: list[dict[str, Any]] = answer.json["games"]
+        return games
+
+    assert last(alice) == last(bob) == []
+    alice.say(game, "one")
+    alice.say(game, "two")
+    bob.say(other, "three")
+    assert last(alice) == [{"game": other, "number": 1, "name": "bob"}]
+    assert last(bob) == [{"game": game, "number": 2, "name": "alice"}]
+    delete(alice, game, 2)
+    assert last(bob) == [{"game": game, "number": 1, "name": "alice"}]
+    refused(service.ask("GET", "/v1/me/talk"), 401, "login-required")
+
+
 def test_pages_have_every_message_once(service: Inside, players: tuple[Player, Player]) -> None:
     alice, bob = players
     game = begin(*players)

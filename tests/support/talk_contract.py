@@ -13,7 +13,7 @@ from hkoji_server.service.notice import NoticeEvent
 from hkoji_server.store.contract import Store
 from hkoji_server.store.notice_contract import Channel
 from hkoji_server.store.player_contract import Player
-from hkoji_server.store.talk_contract import TALK_EVENT, KeptMessage, NewMessage
+from hkoji_server.store.talk_contract import TALK_EVENT, KeptMessage, LastMessage, NewMessage
 
 from hkoji.errors import ForbiddenError, NotFoundError, TalkClosedError, TooManyError
 from hkoji.log.private_key import PrivateKey
@@ -45,6 +45,28 @@ class TalkContract:
         assert [each.number for each in run(store.messages(talked, 0, 10))] == [1, 2, 3]
         assert run(store.messages(talked, 1, 1)) == (two,)
         assert run(store.messages("0" * 32, 0, 10)) == ()
+
+    def test_the_last_message_of_the_other_in_each_game(self, store: Store, talked: str) -> None:
+        talked = new_game(store, 4, host="alice", guest="bob", status="playing").game
+        silent, own, over = (new_game(store, n, host="bob", guest="alice", status="playing").game for n in (1, 2, 3))
+        for text in ("one", "two", "three"):
+            added(store, talked, text)
+        added(store, talked, "four", "bob")
+        added(store, own, "one", "bob")
+        added(store, over, "one")
+        assert set(run(store.last_messages("bob", AT, 9))) == {
+            LastMessage(talked, 3, "alice"),
+            LastMessage(over, 1, "alice"),
+        }
+        run(store.delete_message(talked, 3, "alice"))
+        assert LastMessage(talked, 2, "alice") in run(store.last_messages("bob", AT, 9))
+        assert set(run(store.last_messages("alice", AT, 9))) == {
+            LastMessage(talked, 4, "bob"),
+            LastMessage(own, 1, "bob"),
+        }
+        assert len(run(store.last_messages("alice", AT, 1))) <= 1
+        assert run(store.last_messages("carol", AT, 9)) == ()
+        assert silent not in {each.game for each in run(store.last_messages("bob", AT, 9))}
 
     def test_two_at_once_get_different_numbers(self, opened: Callable[[], AbstractContextManager[Store]]) -> None:
         with opened() as one, opened() as two:

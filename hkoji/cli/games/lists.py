@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hkoji.cli.games.news import tell_news
 from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.games.time_text import clock_words, local_time, reserve_text, short_time, until_text
 from hkoji.cli.language import _, translate
@@ -113,6 +114,7 @@ def games(
             raise _not_kept()
         _listing(client, out, client.games(everybody=True, status=status), none)
         return
+    client.news.begin()
     _own(client, out, lambda: client.games(status=status), none, offline=offline, status=status)
 
 
@@ -127,6 +129,7 @@ def verify_status(status: str | None) -> None:
 
 def waiting(client: Client, out: CommandOutput, *, offline: bool = False) -> None:
     """Lists the games that wait for the player."""
+    client.news.begin()
     _own(client, out, client.waiting, tell("No game waits for you."), offline=offline, waiting=True)
 
 
@@ -148,7 +151,11 @@ def _own(
         _listing(client, out, summaries, tell("No such game is kept here."), waiting=waiting)
         return kept
 
-    ask_or_keep(out, ask, lambda found: _listing(client, out, found, none, waiting=waiting), show_kept, offline=offline)
+    def show_asked(found: list[dict[str, Any]]) -> None:  # Any: JSON
+        _listing(client, out, client.news.listed(found) if out.json or out.keep else found, none, waiting=waiting)
+        tell_news(client, out)
+
+    ask_or_keep(out, ask, show_asked, show_kept, offline=offline)
 
 
 def _listing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hkoji.cli.games.news import note_end
 from hkoji.cli.games.show import bare_position_json, position_json, show_position
 from hkoji.cli.games.time_text import local_time
 from hkoji.cli.input import confirm, read_input, with_origin
@@ -47,6 +48,7 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
         return f"{made}\n{then}"
 
     out.result(value, text)
+    note_end(client, out, position)
 
 
 def dry_run(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
@@ -97,6 +99,7 @@ def resign(client: Client, out: CommandOutput, game: str, *, yes: bool) -> None:
         position = held.resign().position
         time = held.time.kept()
     show_position(out, position, time)
+    note_end(client, out, position)
 
 
 def sign(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.cli.games.by_mail import held_line
+from hkoji.cli.games.news import note_end
 from hkoji.cli.games.show import show_position
 from hkoji.cli.games.time_text import agreement_lines, clock_words
 from hkoji.cli.input import can_ask, check_standard_input, confirm, read_code, read_input, with_origin
@@ -366,6 +367,7 @@ def decline(client: Client, out: CommandOutput, game: str, why: str | None) -> N
         position = held.decline(why)
         time = held.time.kept()
     show_position(out, position, time)
+    note_end(client, out, position)
 
 
 def cancel(client: Client, out: CommandOutput, game: str) -> None:
@@ -374,3 +376,4 @@ def cancel(client: Client, out: CommandOutput, game: str) -> None:
         position = held.cancel().position
         time = held.time.kept()
     show_position(out, position, time)
+    note_end(client, out, position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from hkoji.cli.exits import exit_code
 from hkoji.cli.games.time_text import local_time
@@ -14,9 +14,12 @@ from hkoji.cli.settings import plays_only_move
 from hkoji.client import Client
 from hkoji.client.plan_runner import USUAL_DELAY, Delay, PlanRun, PlanRunner, parse_delay, plan_ended
 from hkoji.client.plan_thread import PlanThread
+from hkoji.client.talk_requests import UnreadMessage
 from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
+
+_Happened: TypeAlias = WatchedEntry | UnreadMessage
 
 
 def read_delay(text: str | None) -> Delay:
@@ -40,7 +43,7 @@ def run(client: Client, out: CommandOutput, delay: Delay) -> int:
 @contextmanager
 def beside(
     client: Client, out: CommandOutput, *, plans: bool, delay: str | None
-) -> Iterator[Callable[[Iterable[WatchedEntry]], Iterable[WatchedEntry]]]:
+) -> Iterator[Callable[[Iterable[_Happened]], Iterable[_Happened]]]:
     """Runs plans during the block if `plans`. What it gives passes watched entries on, and has plans look at them."""
     if not plans:
         if delay is not None:
@@ -59,9 +62,10 @@ def beside(
     try:
         with PlanThread(other, runner, told) as thread:
 
-            def passed_on(happened: Iterable[WatchedEntry]) -> Iterator[WatchedEntry]:
+            def passed_on(happened: Iterable[_Happened]) -> Iterator[_Happened]:
                 for each in happened:
-                    thread.notice(each.position.game)
+                    if isinstance(each, WatchedEntry):
+                        thread.notice(each.position.game)
                     yield each
 
             yield passed_on

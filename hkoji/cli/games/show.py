@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hkoji.cli.games.news import tell_game_news
 from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, EncodedResult
@@ -22,15 +23,19 @@ if TYPE_CHECKING:
 
 
 class Beside(NamedTuple):
-    """What stands beside a board: the game's place in its series, the player's note, and the link to a friend."""
+    """What stands beside a board: the game's place in its series, the player's note, and the link to a friend.
+
+    `unread` is the number of the opponent's last message, if the player was not told of it and has not read it.
+    """
 
     place: SeriesPlace | None = None
     note: str | None = None
     link: InviteLink | None = None
+    unread: int | None = None
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """Returns what there is for programs; the place stands in the position. docs/json.md."""
-        said = {"note": self.note, "link": None if self.link is None else self.link.text}
+        said = {"note": self.note, "link": None if self.link is None else self.link.text, "unread": self.unread}
         return {name: value for name, value in said.items() if value is not None}
 
 
@@ -51,7 +56,7 @@ def show(client: Client, out: CommandOutput, game: str, *, offline: bool = False
             from hkoji.client.links import own_link
 
             link = own_link(client, course.setup.game)
-        return Beside(place, client.note(course.setup.game), link)
+        return Beside(place, client.note(course.setup.game), link, None if offline else _unread(client, out, position))
 
     def ask() -> tuple[Position, GameTime, Beside]:
         with client.game(client.find(game)) as held:
@@ -65,7 +70,19 @@ def show(client: Client, out: CommandOutput, game: str, *, offline: bool = False
         _show(out, position, time, lambda: {**_value(position, time, said), **kept.age}, said)
         return [kept]
 
-    ask_or_keep(out, ask, lambda found: show_position(out, *found), show_kept, offline=offline)
+    def show_asked(found: tuple[Position, GameTime, Beside]) -> None:
+        show_position(out, *found)
+        tell_game_news(client, out, found[0])
+
+    ask_or_keep(out, ask, show_asked, show_kept, offline=offline)
+
+
+def _unread(client: Client, out: CommandOutput, position: Position) -> int | None:
+    """Returns for programs the number of the opponent's last message, if it is new; people are told in words."""
+    if position.seat is None or not (out.json or out.keep):
+        return None
+    message = client.news.unread(position.game)
+    return None if message is None else message.number
 
 
 def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -> None:
@@ -77,7 +94,8 @@ def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -
     with client.game(game) as held:
         time = held.time.current()
         position = held.stored()
-    show_position(out, position, time)
+    show_position(out, position, time, Beside(unread=_unread(client, out, position)))
+    tell_game_news(client, out, position)
 
 
 def show_position(out: CommandOutput, position: Position, time: GameTime, beside: Beside = _NOTHING) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.cli.games import plan_runs
+from hkoji.cli.games.news import message_line, note_end, tell_news
 from hkoji.cli.games.time_text import local_time, until_text
 from hkoji.cli.games.watch_commands import WatchCommands
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.step_text import step_text
 from hkoji.client import Client, watching
+from hkoji.client.news import Untold
+from hkoji.client.talk_requests import UnreadMessage
 from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError
 from hkoji.game.result_text import closing_body, lapse_json
@@ -50,23 +53,52 @@ def watch(
     if game is None:
         if after is not None:
             raise UsageError(tell("--after is for one game"), hint=tell("as in `hkoji watch 2714 --after 7`"))
-        happened = watching.watch_all(client)
+        tell_news(client, out, _print)
+        happened: Generator[WatchedEntry | UnreadMessage, None, None] = watching.watch_all(client)
     else:
         happened = watching.watch_game(client, client.find(game), after)
     with plan_runs.beside(client, out, plans=plans, delay=delay) as passed_on, closing(happened):
         _tell(client, out, passed_on(happened), commands)
 
 
-def _tell(client: Client, out: CommandOutput, happened: Iterable[WatchedEntry], commands: WatchCommands) -> None:
+def _tell(
+    client: Client, out: CommandOutput, happened: Iterable[WatchedEntry | UnreadMessage], commands: WatchCommands
+) -> None:
     for each in happened:
+        if isinstance(each, UnreadMessage):
+            _tell_message(client, out, each, commands)
+            continue
         position = each.position
         time = client.kept_game(position.game).time if each.seq == position.course.seq else None
         if out.json:
             out.line(happened_json(each, time))
         else:
-            sys.stdout.write(happened_text(each, out, time) + "\n")
+            _print(happened_text(each, out, time))
         sys.stdout.flush()
+        if each.step.course.finished and position.seat is not None:
+            note_end(client, out, position)
         commands.run(each, happened_json(each, time), out.say)
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def message_json(message: UnreadMessage) -> dict[str, Any]:  # Any: JSON
+    """Returns a new message, for programs. docs/json.md."""
+    return {"game": message.game, "kind": "talk", "number": message.number, "by": message.name}
+
+
+def _tell_message(client: Client, out: CommandOutput, message: UnreadMessage, commands: WatchCommands) -> None:
+    """Tells that the opponent has written."""
+    if out.json:
+        out.line(message_json(message))
+        sys.stdout.flush()
+    else:
+        _print(message_line(message))
+        client.news.tell(Untold((message,)))
+    commands.show(message_line(message), message.game, out.say)
 
 
 def happened_json(happened: WatchedEntry, time: GameTime | None = None) -> dict[str, Any]:  # Any: JSON

@@ -47,6 +47,11 @@ class WatchCommands(NamedTuple):
         if self.notify and matters(happened):
             run_quietly(notification(happened), say)
 
+    def show(self, text: str, game: str, say: Say) -> None:
+        """Shows on the desktop what is no entry: that the opponent of a game has written."""
+        if self.notify:
+            run_quietly(_desktop(_("Game {game}", game=game[:8]), text, game[:8]), say)
+
 
 def read_commands(
     game: str | None, rest: Sequence[str] | None, *, all_: bool, run: bool, notify: bool
@@ -160,11 +165,16 @@ def notification(happened: WatchedEntry) -> list[str]:
     text = step_text(step, closed=closed)
     if happened.mine:
         text += " " + _("your turn")
+    return _desktop(title, text, position.short)
+
+
+def _desktop(title: str, text: str, game: str) -> list[str]:
+    """Returns the program, with its arguments, that shows a text about a game. Raises `UsageError`."""
     program = _notifier()
     if program.endswith("osascript"):
         # Arguments of the script, not a part of it: so no text is read as a command.
         script = [word for line in _APPLE for word in ("-e", line)]
-        return [program, *script, f"{position.short}: {printable(text)}", title]
+        return [program, *script, f"{game}: {printable(text)}", title]
     return [program, "--app-name=hkoji", "--", title, escape(printable(text), quote=False)]
 
 

@@ -11,16 +11,17 @@ from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.players import Players
 from hkoji_server.service.talk import Talk
 
+_PATH: Final = "/v1/games/{game}/talk"
 _PAGE: Final = 100
 _Number = Annotated[int, Path(ge=1, le=2**31 - 1, description="The number of the message")]
 
 
 def make_talk_router(players: Players, talk: Talk) -> APIRouter:
     """Returns the endpoints over these use cases."""
-    router = APIRouter(prefix="/v1/games/{game}/talk", tags=["talk"])
+    router = APIRouter(tags=["talk"])
     me = Annotated[str, Depends(logged_in(players))]
 
-    @router.get("", response_model=models.TalkModel, responses=problem_responses(400, 401, 404))
+    @router.get(_PATH, response_model=models.TalkModel, responses=problem_responses(400, 401, 404))
     async def heard(
         game: models.GameId,
         player: me,
@@ -34,7 +35,7 @@ def make_talk_router(players: Players, talk: Talk) -> APIRouter:
         return JSONResponse({"messages": shown, "next": following}, headers=NO_STORE)
 
     @router.post(
-        "",
+        _PATH,
         status_code=201,
         response_model=models.MessageModel,
         responses={
@@ -47,9 +48,15 @@ def make_talk_router(players: Players, talk: Talk) -> APIRouter:
         kept, fresh = await talk.say(game, player, signed.text, signed.sig)
         return JSONResponse(answer_json.message_json(kept), 201 if fresh else 200, NO_STORE)
 
-    @router.delete("/{number}", status_code=204, responses=problem_responses(400, 401, 403, 404))
+    @router.delete(f"{_PATH}/{{number}}", status_code=204, responses=problem_responses(400, 401, 403, 404))
     async def take_back(game: models.GameId, player: me, number: _Number) -> None:
         """Deletes the text and the signature of a message of the caller."""
         await talk.take_back(game, player, number)
+
+    @router.get("/v1/me/talk", response_model=models.LastMessagesModel, responses=problem_responses(401))
+    async def last_heard(player: me) -> Any:
+        """The last message of the opponent in each of the caller's games in which there is one."""
+        found = [each._asdict() for each in await talk.last_heard(player)]
+        return JSONResponse({"games": found}, headers=NO_STORE)
 
     return router

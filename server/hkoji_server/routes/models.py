@@ -173,6 +173,20 @@ class TalkModel(_Model):
     next: int | None
 
 
+class LastMessageModel(_Model):
+    """The last message in a game that the caller has not written."""
+
+    game: GameId
+    number: int
+    name: Name = Field(description="Its author")
+
+
+class LastMessagesModel(_Model):
+    """The last message of the opponent in each of the caller's games in which there is one."""
+
+    games: list[LastMessageModel]
+
+
 class OfferModel(_Model):
     """A new game and its first line."""
 

@@ -20,12 +20,14 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.store.contract import Store
 from hkoji_server.store.player_keys import verify_not_revoked
-from hkoji_server.store.talk_contract import KeptMessage, NewMessage
+from hkoji_server.store.talk_contract import KeptMessage, LastMessage, NewMessage
 
 WRITTEN: Final = 7 * DAY
 """How many seconds after the end of a game its players can still write."""
 KEPT: Final = 90 * DAY
 """How many seconds after the end of a game its messages are deleted."""
+MOST_GAMES: Final = 500
+"""In how many of a player's games the last messages are looked for: first in those that go on, then in the newest."""
 
 
 class Talk:
@@ -70,6 +72,10 @@ class Talk:
         """Returns messages of a game with numbers greater than `after`. Raises `NotFoundError` as `say` does."""
         await self._of_player(game, player)
         return await self._store.messages(game, after, limit)
+
+    async def last_heard(self, player: str) -> tuple[LastMessage, ...]:
+        """Returns the last message of the opponent in each of a player's games, of at most `MOST_GAMES`."""
+        return await self._store.last_messages(player, self._sources.at(-KEPT), MOST_GAMES)
 
     async def take_back(self, game: str, player: str, number: int) -> None:
         """Deletes a message of the player. Raises `NotFoundError`, `ForbiddenError` for one of the other player."""

@@ -44,7 +44,7 @@ from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
 from hkoji_server.store.sql_mail import SqlMailStore
 from hkoji_server.store.statements import read_line, read_outage
 from hkoji_server.store.tables import SERVICE, TOKEN
-from hkoji_server.store.talk_contract import KeptMessage, NewMessage
+from hkoji_server.store.talk_contract import KeptMessage, LastMessage, NewMessage
 from hkoji_server.store.time_contract import KeptStatement
 
 
@@ -271,6 +271,10 @@ class SqlStore(SqlMailStore, Store):
     async def messages(self, game: str, after: int, limit: int) -> tuple[KeptMessage, ...]:
         rows = await self._rows(self._reads.messages, {"b_game": game, "b_after": after, "b_limit": limit})
         return tuple(map(KeptMessage._make, rows))
+
+    async def last_messages(self, player: str, since: str, limit: int) -> tuple[LastMessage, ...]:
+        rows = await self._rows(self._reads.last_messages(limit), {"b_player": player, "b_since": since})
+        return tuple(map(LastMessage._make, rows))
 
     async def delete_message(self, game: str, number: int, name: str) -> None:
         await self._holding(lambda connection: talk.delete_message(connection, game, number, name))

@@ -58,7 +58,7 @@ from hkoji_server.store.tables import (
     TALK,
     TOKEN,
 )
-from hkoji_server.store.talk import old_talk
+from hkoji_server.store.talk import last_of_others, old_talk
 from hkoji_server.store.time_contract import StaleDecisionError
 
 Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
@@ -192,6 +192,11 @@ class ReadStatements:
         def ended(limit: int) -> str:
             return text(finished(limit))
 
+        @lru_cache(maxsize=2)
+        def last_messages(limit: int) -> str:
+            return text(last_of_others(going_on(limit, 0)))
+
+        self.last_messages: Final = last_messages
         self.games: Final = games
         self.finished: Final = ended
         self.places: Final = places

@@ -5,9 +5,20 @@ Whoever adds a message holds the row of its game first. So two messages that com
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
 
 from hkoji.errors import ForbiddenError, NotFoundError, TalkClosedError, TooManyError
 from hkoji.messages.text import tell
@@ -62,6 +73,19 @@ def _hold(connection: Connection, game: str) -> bool:
     """Holds the row of a game until the transaction ends. Returns whether it is there."""
     held = select(GAME.c.game).where(GAME.c.game == game).with_for_update(key_share=True)
     return connection.execute(held).first() is not None
+
+
+def last_of_others(games: Select[Any]) -> Select[tuple[str, int, str]]:
+    """Returns the statement that finds the last message in each of those `games` that `b_player` has not written."""
+    found = games.subquery()
+    last = func.max(TALK.c.number)
+    return (
+        select(TALK.c.game, last, TALK.c.name)
+        .join(found, found.c.game == TALK.c.game)
+        .where(TALK.c.name != bindparam("b_player"), TALK.c.text.is_not(None))
+        .group_by(TALK.c.game, TALK.c.name)
+        .order_by(TALK.c.game)
+    )
 
 
 def old_talk(ended_before: ColumnElement[str] | str, begun_before: ColumnElement[str] | str) -> Select[tuple[str]]:

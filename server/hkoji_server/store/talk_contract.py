@@ -35,6 +35,14 @@ class KeptMessage(NamedTuple):
     at: str
 
 
+class LastMessage(NamedTuple):
+    """The last message of a game that a player has not written themselves; its number, and its author's `name`."""
+
+    game: str
+    number: int
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class NewMessage:
     """A message to keep, of player `name` to the player `to`. It arrived at the time `at`."""
@@ -60,6 +68,13 @@ class TalkStore(Protocol):
 
     async def messages(self, game: str, after: int, limit: int) -> tuple[KeptMessage, ...]:
         """Returns the messages of a game with numbers greater than `after`, in order: at most `limit`."""
+
+    async def last_messages(self, player: str, since: str, limit: int) -> tuple[LastMessage, ...]:
+        """Returns the last message of each of a player's games that another has written and not deleted, by game.
+
+        Of the games that go on or ended at the time `since` or later: at most `limit`, of which those that go on come
+        first.
+        """
 
     async def delete_message(self, game: str, number: int, name: str) -> None:
         """Deletes text and signature of a message of player `name`; also if they are deleted already.

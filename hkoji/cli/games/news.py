@@ -1,0 +1,100 @@
+"""News of a player's games, each told once, in one line with the command that shows more.
+
+`next`, `games`, `show`, `wait` and `watch` tell them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from hkoji.cli.language import _, _n, translate
+from hkoji.cli.output import CommandOutput
+from hkoji.errors import HkojiError
+from hkoji.game.result_text import closing_body, course_result, own_result_text, unplayed_text
+
+if TYPE_CHECKING:
+    from hkoji.client import Client, Position
+    from hkoji.client.news import Untold
+    from hkoji.client.talk_requests import UnreadMessage
+
+_MOST_ENDED: Final = 10
+"""How many games that are over are told in a line each."""
+
+
+def tell_news(client: Client, out: CommandOutput, say: Callable[[str], None] | None = None) -> None:
+    """Tells a player what is new in all their games, as remarks or by `say`, and notes that it was told."""
+    if out.json or out.keep:
+        return
+    try:
+        untold = client.news.untold()
+        for line in news_lines(untold, client.identity.name):
+            (say or out.say)(line)
+        client.news.tell(untold)
+    except HkojiError as error:
+        out.say(error.message)
+
+
+def tell_game_news(client: Client, out: CommandOutput, position: Position) -> None:
+    """Tells a player what is new in a game that is shown, and notes that it was told."""
+    if out.json or out.keep:
+        return
+    from hkoji.client.news import Untold
+
+    try:
+        message = client.news.unread(position.game) if position.seat is not None else None
+        if message is not None:
+            out.say(message_line(message))
+            client.news.tell(Untold((message,)))
+    except HkojiError as error:
+        out.say(error.message)
+    note_end(client, out, position)
+
+
+def note_end(client: Client, out: CommandOutput, position: Position) -> None:
+    """Notes that a player sees now that a game is over."""
+    if position.over and not (out.json or out.keep):
+        client.news.tell_end(position.game)
+
+
+def news_lines(untold: Untold, me: str) -> list[str]:
+    """Returns news in a line each."""
+    lines = [message_line(each) for each in untold.messages]
+    lines += [_end_line(each.position, me) for each in untold.ended[:_MOST_ENDED]]
+    more = len(untold.ended) - _MOST_ENDED
+    if more > 0:
+        text = _n("{n} more game is over: {command}", "{n} more games are over: {command}", more,
+                  command="hkoji games --status finished")  # fmt: skip
+        lines.append(text)
+    return lines
+
+
+def message_line(message: UnreadMessage) -> str:
+    """Returns that somebody has written."""
+    command = f"hkoji talk {message.game[:8]}"
+    return _(
+        "{name} has written to you in game {game}: {command}", name=message.name, game=message.game[:8], command=command
+    )
+
+
+def _end_line(position: Position, me: str) -> str:
+    """Returns how a game has ended."""
+    course, command = position.course, f"hkoji show {position.short}"
+    closed, names = closing_body(step.body for step in position.replay.steps), course.setup.names
+    unplayed, outcome = unplayed_text(course, closed, me), course.outcome
+    if unplayed is not None:
+        return _(
+            "Game {game}: {what} See it: {command}", game=position.short, what=translate(unplayed), command=command
+        )
+    assert outcome is not None
+    result = course_result(course, closed)
+    if outcome.winner is not None:
+        result = own_result_text(outcome, course.setup.ruleset.reasons, won=names[outcome.winner] == me)
+    other = next((name for name in names if name not in (None, me)), "")
+    return _(
+        "Game {game} against {name} is over: {result}. See it: {command}",
+        game=position.short,
+        name=other,
+        result=translate(result),
+        command=command,
+    )

@@ -1,0 +1,191 @@
+"""What a player has not been told yet: that an opponent has written, and that a game is over.
+
+Each is told once. `told.json` in the home says what was told: the last message of each game, and the games that are
+over. A message that was read counts as told. A command that prints JSON takes nothing away from the player: it marks
+nothing as told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable
+from typing import Any, Final, NamedTuple, Protocol
+
+from hkoji.client.agenda import GameHolder
+from hkoji.client.files import intact, locked, read_json, write_json
+from hkoji.client.home import Home
+from hkoji.client.identity import Identity
+from hkoji.client.kept_game import KeptGame
+from hkoji.client.talk import TalkFile
+from hkoji.client.talk_requests import TalkRequests, UnreadMessage
+from hkoji.client.vault import Vault
+from hkoji.errors import HkojiError
+from hkoji.game.course import OVER, Stage
+
+_LATELY: Final = 10.0
+"""For so many seconds a client does not ask again who has written: a batch shows many games in one."""
+
+
+class Untold(NamedTuple):
+    """Messages, the last of each game, and games that are over."""
+
+    messages: tuple[UnreadMessage, ...] = ()
+    ended: tuple[KeptGame, ...] = ()
+
+
+class NewsHolder(GameHolder, Protocol):
+    """What the news need of a `Client`."""
+
+    @property
+    def identity(self) -> Identity:
+        """The player."""
+
+    def server_of(self, game: str) -> str:
+        """Returns the URL of the service that keeps a game."""
+
+
+class ToldFile:
+    """What the player of `home` was told."""
+
+    def __init__(self, home: Home) -> None:
+        self._home: Final = home
+        self._path: Final = home.path / "told.json"
+
+    def over(self) -> frozenset[str] | None:
+        """Returns the games whose end was told, or that concern nobody here; None before anything was told."""
+        with intact(self._path):
+            found = read_json(self._path).get("over")
+            return None if found is None else frozenset(map(str, found))
+
+    def message(self, game: str) -> int:
+        """Returns the number of the last message of a game that was told; 0 for none."""
+        with intact(self._path):
+            return int(read_json(self._path).get("talk", {}).get(game, 0))
+
+    def add(self, *, over: Iterable[str] = (), messages: Iterable[UnreadMessage] = ()) -> None:
+        """Marks games that are over, and messages, as told."""
+        with locked(self._home.path), intact(self._path):
+            before = read_json(self._path)
+            talk = dict(before.get("talk", {}))
+            for each in messages:
+                talk[each.game] = max(each.number, talk.get(each.game, 0))
+            after = {**before, "over": sorted({*before.get("over", ()), *over}), "talk": talk}
+            if after != before:
+                write_json(self._path, after)
+
+
+class PlayerNews:
+    """The news of the player of `client` at their service."""
+
+    def __init__(self, client: NewsHolder) -> None:
+        self._client: Final = client
+        self._file: Final = ToldFile(client.home)
+        self._heard: tuple[UnreadMessage, ...] = ()
+        self._asked: float | None = None
+
+    def begin(self) -> None:
+        """In a home that has no note of what was told, takes the ends that are kept here for told.
+
+        An earlier version has shown them. Call it before anything that may bring new ends.
+        """
+        if self._file.over() is None:
+            kept = self._kept(self._client.home.games())
+            self._file.add(over=[each.position.game for each in kept if each.position.over])
+
+    def untold(self) -> Untold:
+        """Returns what the player has not been told: asks who has written, and fetches the ends of games."""
+        self.begin()
+        return Untold(self.messages(), tuple(self._ended()))
+
+    def tell(self, untold: Untold) -> None:
+        """Marks what the player is told now."""
+        self.begin()
+        self._file.add(over=(each.position.game for each in untold.ended), messages=untold.messages)
+
+    def tell_end(self, game: str) -> None:
+        """Marks a game as one of which the player sees now that it is over."""
+        self.begin()
+        if game not in self._known_over():
+            self._file.add(over=(game,))
+
+    def messages(self) -> tuple[UnreadMessage, ...]:
+        """Returns the last message of each game that the player has neither read nor been told of.
+
+        There is none of a game whose opponent is muted here, and none from a service that cannot be asked.
+        """
+        return tuple(each for each in self._last_messages() if self._is_new(each))
+
+    def unread(self, game: str) -> UnreadMessage | None:
+        """Returns the last message of a game, if the player has neither read it nor been told of it."""
+        return next((each for each in self.messages() if each.game == game), None)
+
+    def listed(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
+        """Returns summaries of the player's games with their news for programs. docs/json.md."""
+        written, over = {each.game for each in self.messages()}, self._known_over()
+        here = set(self._client.home.games())
+
+        def news(summary: dict[str, Any]) -> list[str]:  # Any: JSON
+            game = summary["game"]
+            ended = summary["status"] in OVER and game in here and game not in over
+            return [word for word, so in (("message", game in written), ("over", ended)) if so]
+
+        return [{**each, "news": news(each)} for each in summaries]
+
+    # --- the steps ------------------------------------------------------------------------------------------------
+
+    def _last_messages(self) -> tuple[UnreadMessage, ...]:
+        now = time.monotonic()
+        if self._asked is None or now - self._asked >= _LATELY:
+            self._asked = now
+            try:
+                self._heard = TalkRequests(self._client.service()).last_messages()
+            except HkojiError:  # an older service; or it is gone, which the command itself has said
+                self._heard = ()
+        return self._heard
+
+    def _is_new(self, last: UnreadMessage) -> bool:
+        file = TalkFile(Vault(self._client.home.game_folder(last.game)))
+        return last.number > self._file.message(last.game) and last.number not in file.kept and not file.muted
+
+    def _known_over(self) -> Collection[str]:
+        """Returns the games of whose end nothing more is to be told."""
+        return self._file.over() or frozenset()
+
+    def _kept(self, games: Iterable[str]) -> Iterable[KeptGame]:
+        for game in games:
+            try:
+                yield self._client.kept_game(game)
+            except HkojiError:  # whoever asks for this game is told
+                continue
+
+    def _ended(self) -> Iterable[KeptGame]:
+        """Yields the player's games that are over by now, of those that are kept here."""
+        known = self._known_over()
+        here = [each for each in self._client.home.games() if each not in known]
+        if not here:
+            return
+        service, me = self._client.service(), self._client.identity.name
+        going = {each["game"] for status in ("open", "playing") for each in service.own_games(status=status)}
+        foreign = []
+        for kept in self._kept(each for each in here if each not in going):
+            game, stage = kept.position.game, kept.position.course.stage
+            if stage is Stage.OPEN:
+                continue
+            if kept.position.seat is None and kept.position.course.setup.invited != me:
+                foreign += [game] if stage is not Stage.JOIN else []  # nobody takes a seat in it any more
+            elif self._client.server_of(game) == service.url:
+                yield from self._if_over(kept)
+        if foreign:
+            self._file.add(over=foreign)
+
+    def _if_over(self, kept: KeptGame) -> Iterable[KeptGame]:
+        game = kept.position.game
+        try:
+            if not kept.position.over:
+                with self._client.game(game) as held:
+                    held.current()
+                kept = self._client.kept_game(game)
+        except HkojiError:
+            return
+        if kept.position.over:
+            yield kept
