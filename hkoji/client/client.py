@@ -21,7 +21,7 @@ from hkoji.client.kept_evidence import Refusals, WrittenEvidence, write_evidence
 from hkoji.client.kept_game import KeptGame, readable
 from hkoji.client.moving import move_games, naming_new_address
 from hkoji.client.service import Service
-from hkoji.client.transport import Transport, parse_url
+from hkoji.client.transport import Transport
 from hkoji.client.vault import Vault
 from hkoji.errors import (
     HkojiError,
@@ -40,6 +40,7 @@ from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
+from hkoji.service_url import parse_url
 
 if TYPE_CHECKING:
     from hkoji.client.key_changes import KeyChanges

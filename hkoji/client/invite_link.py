@@ -9,13 +9,13 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from hkoji.client.transport import parse_url
 from hkoji.client.vault import Vault
 from hkoji.errors import IllegalError, TrustError, UsageError
 from hkoji.game.course import Course
 from hkoji.log.canonical import is_hex
 from hkoji.log.link_key import CODE_BYTES, CODE_DIGITS, link_key
 from hkoji.messages.text import shorten, tell
+from hkoji.service_url import parse_url
 
 LONGEST_LINK: Final = 2048
 _COMMAND: Final = re.compile(r"hkoji\s+join\s+(.*)", re.DOTALL)

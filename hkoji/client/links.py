@@ -15,13 +15,13 @@ from hkoji.client.identity import Identity
 from hkoji.client.invite_link import InviteLink, verify_link
 from hkoji.client.kept_evidence import Refusals
 from hkoji.client.line_checks import verify_game, verify_lines
-from hkoji.client.transport import parse_url
 from hkoji.client.vault import Vault
 from hkoji.errors import UsageError
 from hkoji.game.course import Course
 from hkoji.game.replay import replay
 from hkoji.game.view import require_whole
 from hkoji.messages.text import tell
+from hkoji.service_url import parse_url
 
 
 def own_link(client: Client, game: str) -> InviteLink | None:

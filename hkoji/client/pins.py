@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from hkoji.client.files import intact, locked, read_json, text_or_none, write_json
 from hkoji.client.home import Home
-from hkoji.client.transport import same_address
 from hkoji.errors import OtherOriginError, TrustError
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.messages.text import tell
+from hkoji.service_url import same_address
 
 
 def registered(home: Home) -> tuple[str, ...]:

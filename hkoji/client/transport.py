@@ -24,9 +24,10 @@ from urllib.parse import urlsplit
 
 from hkoji import __version__
 from hkoji.client.proxies import proxy_for
-from hkoji.errors import NetworkError, TooLargeError, UsageError
+from hkoji.errors import NetworkError, TooLargeError
 from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.messages.text import shorten, tell
+from hkoji.service_url import PORTS, parse_url
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """The longest answer to any request; `Transport.most` limits most of them further. JSON of lists in lists needs 26
@@ -38,7 +39,6 @@ TIMEOUT: Final = 30.0
 LONGEST_LINE: Final = 2 * MAX_LINE_BYTES
 LONGEST: Final = 300.0
 """Seconds for a complete answer, in addition to the wait for its beginning."""
-_PORTS: Final = {"http": 80, "https": 443}
 _FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)  # the last for names that no host can have
 LATER: Final = tell("nothing is lost; give the same command again later")
 """The hint of a `NetworkError` whose cause is not known."""
@@ -85,42 +85,6 @@ class HeardDate(NamedTuple):
     at: float
 
 
-def parse_url(text: str) -> str:
-    """Returns a server's URL in canonical form: scheme, host in lower case, port if it is not the usual one, path.
-
-    Raises `UsageError` for anything but an http or https URL without user, query and fragment.
-    """
-    host = None
-    try:
-        parts = urlsplit(text)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        pass
-    if (
-        not host
-        or not all("!" <= c <= "~" for c in text)
-        or parts.scheme not in _PORTS
-        or "@" in parts.netloc
-        or parts.query
-        or parts.fragment
-    ):
-        raise UsageError(
-            tell("{text!r} is not the address of a server", text=text),
-            hint=tell("an address looks like https://hanamikoji.example"),
-        )
-    shown = f"[{host}]" if ":" in host else host
-    suffix = "" if port in (None, _PORTS[parts.scheme]) else f":{port}"
-    return f"{parts.scheme}://{shown}{suffix}{parts.path.rstrip('/')}"
-
-
-def same_address(url: str, origin: str) -> bool:
-    """Returns whether the origin that a service states is its address `url`, as `parse_url` returns it."""
-    try:
-        return parse_url(origin) == url
-    except UsageError:
-        return False
-
-
 class Transport:
     """Requests to one server, given by its URL. Raises `UsageError` for anything that `parse_url` refuses."""
 
@@ -132,7 +96,7 @@ class Transport:
         self._port: Final = parts.port
         self._base: Final = parts.path
         self._secure: Final = parts.scheme == "https"
-        self._proxy: Final = proxy_for(parts.scheme, self._host, self._port or _PORTS[parts.scheme], os.environ)
+        self._proxy: Final = proxy_for(parts.scheme, self._host, self._port or PORTS[parts.scheme], os.environ)
         direct = self._proxy is None or self._secure
         # A proxy is asked for the whole URL, unless it only passes TLS on.
         self._target: Final = self._base if direct else self.url
@@ -213,7 +177,7 @@ class Transport:
             return kind(self._host, self._port, timeout=patience)
         connection = kind(self._proxy.host, self._proxy.port, timeout=patience)
         if self._secure:
-            connection.set_tunnel(self._host, self._port or _PORTS["https"], self._proxy.headers)
+            connection.set_tunnel(self._host, self._port or PORTS["https"], self._proxy.headers)
         return connection
 
     def _headers(self, token: str | None) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast, get_args
@@ -23,6 +24,7 @@ from hkoji.log.canonical import is_origin
 from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import any_of, shorten, tell
 from hkoji.processors import processors
+from hkoji.service_url import parse_url
 from hkoji_server.mail_settings import MailDelimiter, read_imap, read_lmtp, read_own_address, read_smtp
 
 if TYPE_CHECKING:
@@ -94,10 +96,26 @@ def _rate(text: str | None) -> str | None:
 
 
 def _origin(text: str) -> str:
-    """Checks an origin: players sign it, so it must fit into a statement."""
-    if not is_origin(text):
-        raise ValueError(tell("an origin is 1 to 256 printable ASCII characters without spaces, quotes or backslashes"))
+    if not is_own_address(text):
+        raise ValueError(
+            tell(
+                "an origin is http:// or https://, a host and perhaps a port, as in https://hanamikoji.example; "
+                "at most 256 ASCII characters"
+            )
+        )
     return text
+
+
+def is_own_address(text: str) -> bool:
+    """Returns whether a service can have this origin. Players sign it, and their programs must take it as an address.
+
+    It has no path, because a service answers at the root of its address.
+    """
+    try:
+        parse_url(text)
+    except UsageError:
+        return False
+    return is_origin(text) and text.count("/") == len("//") and not {"?", "#"} & {*text}
 
 
 def _lmtp(text: str | None) -> str | None:
@@ -272,11 +290,14 @@ class Settings(BaseSettings):
 def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: settings by name
     """Returns the settings from the arguments that are not None, the environment and the file.
 
-    Processes started from this one read the same file. Raises `UsageError`, `StorageError`.
+    A name that no setting has is refused in each of them. Processes started from this one read the same file.
+
+    Raises `UsageError`, `StorageError`.
     """
     if config is not None:
         os.environ[f"{PREFIX}CONFIG"] = str(config.expanduser().absolute())
     file = os.environ.get(f"{PREFIX}CONFIG", "")
+    _check_environment()
     if given.get("database") is None:
         given["database"] = os.environ.get(DATABASE) or None
     try:
@@ -290,16 +311,31 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
         name = str(first["loc"][0])
         file = file or tell("a settings file")
         if first["type"] == "extra_forbidden":
-            raise UsageError(
-                tell("there is no setting {name}", name=shorten(name)),
-                hint=tell("check {file}; docs/cli.md lists all settings", file=file),
-            ) from None
+            raise _unknown(name, tell("check {file}; docs/cli.md lists all settings", file=file), "") from None
         raise UsageError(
             tell("the setting {name} is not valid: {reason}", name=name, reason=_reason(name, first)),
             hint=_where(name, file, by_flag=given.get(name) is not None),
         ) from None
     except ValueError as error:  # the file is not TOML
         raise UsageError(tell("{file} is not TOML: {reason}", file=file, reason=shorten(str(error), 120))) from error
+
+
+def _check_environment() -> None:
+    """Raises `UsageError` for a variable that looks like a setting and is none. Empty ones count as not set."""
+    for name, value in os.environ.items():
+        setting = name.upper().removeprefix(PREFIX).lower()
+        if value and name.upper().startswith(PREFIX) and setting not in {*Settings.model_fields, "config"}:
+            raise _unknown(setting, tell("check the environment; docs/cli.md lists all settings"), PREFIX)
+
+
+def _unknown(name: str, hint: str, prefix: str) -> UsageError:
+    """Returns the refusal of a setting that does not exist, with the name that was probably meant."""
+    forms = {each: f"{prefix}{each.upper()}" if prefix else each for each in (name, *Settings.model_fields)}
+    near = get_close_matches(name, Settings.model_fields, n=1)
+    said = tell("there is no setting {name}", name=shorten(forms[name]))
+    if near:
+        hint = tell("did you mean {name}? {hint}", name=forms[near[0]], hint=hint)
+    return UsageError(said, hint=hint)
 
 
 def _reason(name: str, fault: ErrorDetails) -> str:

@@ -19,8 +19,9 @@ import pytest
 
 from hkoji.client import transport
 from hkoji.client.proxies import proxy_for
-from hkoji.client.transport import HttpAnswer, Transport, parse_url
+from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
+from hkoji.service_url import parse_url
 from tests.support.commands import without_player
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"

@@ -14,6 +14,7 @@ from hkoji_server.settings import Settings, load, parse_bind
 from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import Text
 from hkoji.processors import processors
+from hkoji.service_url import parse_url
 
 
 @pytest.fixture
@@ -77,6 +78,16 @@ def test_auto_is_a_process_for_each_processor_that_this_one_may_use(
         ({"origin": 'https://a"b.example'}, "origin: an origin is"),
         ({"origin": "https://caffè.example"}, "origin: an origin is"),
         ({"origin": "https://" + "a" * 249}, "origin: an origin is"),
+        # No player's program takes it as an address: the service would print a command that hkoji refuses.
+        ({"origin": "alices-machine:8000"}, "origin: an origin is"),
+        ({"origin": "foo"}, "origin: an origin is"),
+        ({"origin": "ftp://x"}, "origin: an origin is"),
+        ({"origin": "http://:8000"}, "origin: an origin is"),
+        ({"origin": "http://x:99999"}, "origin: an origin is"),
+        ({"origin": "http://me@x"}, "origin: an origin is"),
+        ({"origin": "http://x?"}, "origin: an origin is"),
+        ({"origin": "https://hanamikoji.example/games"}, "origin: an origin is"),
+        ({"origin": "https://hanamikoji.example/"}, "origin: an origin is"),
     ],
 )
 def test_what_is_wrong_is_named(given: dict[str, object], name: str) -> None:
@@ -137,6 +148,32 @@ def test_a_setting_that_does_not_exist() -> None:
     assert "s3cret" not in str(raised.value) + raised.value.hint
 
 
+@pytest.mark.parametrize("name", ["HKOJI_SERVER_PROT", "hkoji_server_prot"])
+def test_a_setting_that_does_not_exist_is_refused_in_the_environment_too(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "")  # as good as not set
+    load()
+    monkeypatch.setenv(name, "s3cret")
+    with pytest.raises(UsageError, match=r"there is no setting HKOJI_SERVER_PROT$") as raised:
+        load()
+    assert raised.value.hint.startswith("did you mean HKOJI_SERVER_PORT?")
+    assert "s3cret" not in str(raised.value) + raised.value.hint
+
+
+def test_an_origin_is_what_players_take_as_an_address(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    for origin in ("http://alices-machine:8000", "https://[2001:db8::1]:8443", "https://Hanamikoji.example"):
+        assert load(origin=origin).origin == origin
+        assert parse_url(origin) == origin.lower()
+    monkeypatch.setenv("HKOJI_SERVER_ORIGIN", "alices-machine:8000")
+    with pytest.raises(UsageError, match="origin is not valid"):
+        load()
+    monkeypatch.delenv("HKOJI_SERVER_ORIGIN")
+    file.write_text('origin = "alices-machine:8000"\n')
+    with pytest.raises(UsageError, match="origin is not valid"):
+        load(file)
+
+
 def test_what_the_environment_leaves_empty_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DATA", "HOST", "ORIGIN", "METRICS", "PORT"):
         monkeypatch.setenv(f"HKOJI_SERVER_{name}", "")
@@ -150,8 +187,13 @@ def test_a_file_that_is_wrong(file: Path) -> None:
     with pytest.raises(UsageError, match="is not TOML"):
         load(file)
     file.write_text("colour = 1\n")
-    with pytest.raises(UsageError, match=r"there is no setting colour$"):
+    with pytest.raises(UsageError, match=r"there is no setting colour$") as raised:
         load(file)
+    assert raised.value.hint == f"check {file}; docs/cli.md lists all settings"
+    file.write_text("prot = 1\n")
+    with pytest.raises(UsageError, match=r"there is no setting prot$") as raised:
+        load(file)
+    assert raised.value.hint == f"did you mean port? check {file}; docs/cli.md lists all settings"
     with pytest.raises(StorageError, match="cannot read"):
         load(file.with_name("missing.toml"))
 

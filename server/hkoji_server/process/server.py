@@ -18,11 +18,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from hkoji.errors import StorageError
-from hkoji.log.canonical import is_origin
 from hkoji.messages.text import tell
 from hkoji_server.process.connections import GuardedConnection, connection_class
 from hkoji_server.process.handover import Taker
-from hkoji_server.settings import Settings, cap_of_address
+from hkoji_server.settings import Settings, cap_of_address, is_own_address
 
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 # compared with, not listened on
 
@@ -59,7 +58,7 @@ def default_origin(listener: socket.socket, bind: str) -> str:
     second of them for an impostor of the first.
     """
     machine = f"http://{socket.gethostname()}:{listener.getsockname()[1]}"
-    return machine if bind in _EVERYWHERE and is_origin(machine) else url_of(listener, bind)
+    return machine if bind in _EVERYWHERE and is_own_address(machine) else url_of(listener, bind)
 
 
 PATIENCE: Final = 10

@@ -14,7 +14,7 @@ from hkoji.client.answers import problem, read_challenge, read_token
 from hkoji.client.home import Home
 from hkoji.client.pins import Pins
 from hkoji.client.service import Service
-from hkoji.client.transport import HttpAnswer, Transport, parse_url
+from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, NetworkError
 from hkoji.game.agreement import UNTIMED
@@ -27,6 +27,7 @@ from hkoji.log.line import line_to_json
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_login, parse_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from hkoji.service_url import parse_url
 from tests.lab.fuzz.of_keys import folder
 from tests.lab.fuzz.of_logs import AT, GAME
 from tests.lab.fuzz.of_logs import WORDS as LOG_WORDS
