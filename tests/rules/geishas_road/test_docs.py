@@ -12,9 +12,11 @@ from hkoji.rules.geishas_road.actions import CODES, COLOURS, NAMES, NUMBERS, PAC
 from hkoji.rules.geishas_road.notation import parse
 from hkoji.rules.geishas_road.road import DARK, LIGHT, Road
 from hkoji.rules.geishas_road.ruleset import FIRST, MARKERS, GeishasRoad
+from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due
 from hkoji.rules.transcript import format_event, parse_transcript
 from tests.support.docs import DOCS, ROAD_NOTATION, blocks, check_options, quoted, rows
+from tests.support.rules import random_game
 
 RULES = (DOCS / "rules" / "geishas-road.md").read_text()
 BLOCKS = blocks(ROAD_NOTATION)
@@ -50,6 +52,20 @@ def test_the_examples_of_orders() -> None:
         road = Road().walk(PACK.split(before.replace(" ", "")))
         first, second = pair.split()
         assert len(road.orders((first, second))) == int(orders), (before, pair)
+
+
+def test_of_each_colour_at_least_two_items_are_played() -> None:
+    """So no marker wins a geisha by itself."""
+    assert "at least two are always played" in re.sub(r"\s+", " ", RULES)
+    scored = 0
+    for seed in range(40):
+        for state in random_game(GeishasRoad(), seed).states:
+            assert isinstance(state, GeishasRoadState)
+            if state.counted:
+                cards = PACK.decode(state.tableaus[0] + state.tableaus[1])
+                assert min(cards.count(colour) for colour in COLOURS) >= 2
+                scored += 1
+    assert scored >= 80
 
 
 # --- the notation ---------------------------------------------------------------------------------------------------
