@@ -7,6 +7,7 @@ from binascii import a2b_base64, a2b_qp
 from typing import Final
 
 from hkoji.errors import UnreadableMailError
+from hkoji.mail.fields import without_comments
 from hkoji.messages.text import shorten, tell
 
 MOST_LINES: Final = 2000
@@ -30,10 +31,17 @@ _CHARSETS: Final = {
 }
 """The codecs of the charsets that are read. All contain ASCII, so no choice of charset makes other cards."""
 
-_IDENTITY: Final = frozenset({"", "7bit", "8bit", "binary"})
+_OPAQUE = re.compile(r"utf[-_ ]*(7|16|32|ebcdic)|ucs|10646|unicode|2022|^(x|cs)?-?(hz|jis)|scsu|bocu")
+"""Parts of the names of charsets in which the bytes of ASCII can mean something else."""
+_ESCAPES: Final = (b"\0", b"\x1b")
+"""What a text in one of them has, whatever its name is."""
+_IDENTITY: Final = frozenset({"", "7bit", "8bit", "binary", "7bits", "8bits", "none"})
+_NOT_NAMING = re.compile(r"[^a-z0-9]")
+_NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/= \t\r\n]")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]*+={0,2}")
 _SPACE: Final = b" \t\r\n"
 _LINE_END = re.compile("\r\n|[\r\n\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}]")
+_LINE_OR_PAGE_END = re.compile("\r\n|[\r\n\v\f\x85\N{LINE SEPARATOR}\N{PARAGRAPH SEPARATOR}]")
 _QUOTE = re.compile(">*")
 _SIGNATURE: Final = "-- "
 _WORD = re.compile(r"=\?([A-Za-z0-9_-]{1,40})(?:\*[A-Za-z0-9-]{0,40})?\?([BbQq])\?([!->@-~]*)\?=")
@@ -43,40 +51,65 @@ _BETWEEN = re.compile(r"(\?=)[ \t]+(?==\?)")
 def decode_transfer(body: bytes, encoding: str) -> bytes:
     """Returns what a part's body stands for. `encoding` is its Content-Transfer-Encoding, empty if it has none.
 
-    Raises `UnreadableMailError` for an encoding that mails do not have, and for base64 with anything else in it.
+    The name of a charset in its place is no encoding. Raises `UnreadableMailError` for an encoding that mails do not
+    have, and for base64 that is not whole.
     """
-    name = encoding.strip().lower()
-    if name in _IDENTITY:
+    name = without_comments(encoding).partition(";")[0].strip(" \t\"'").lower()
+    plain = _NOT_NAMING.sub("", name)
+    if plain in _IDENTITY or name in _CHARSETS:
         return body
-    if name == "quoted-printable":
+    if plain == "quotedprintable":
         return a2b_qp(body)
-    if name != "base64":
+    if plain != "base64":
         raise UnreadableMailError(tell("its text is encoded as {encoding!r}", encoding=shorten(name)))
     data = body.translate(None, _SPACE)
-    if len(data) % 4 or not _BASE64.fullmatch(data):
+    return a2b_base64(data if _is_base64(data) else _base64_above_a_footer(body))
+
+
+def _is_base64(data: bytes) -> bool:
+    return len(data) % 4 == 0 and _BASE64.fullmatch(data) is not None
+
+
+def _base64_above_a_footer(body: bytes) -> bytes:
+    """Returns the base64 to which something else was added: what is not of its alphabet does not count (RFC 2045, 6.8).
+
+    It ends with its `=`. If that is followed by more base64 and nothing else, it could be one text or two.
+    """
+    whole, end, more = body.partition(b"=")
+    data = _NOT_BASE64.sub(b"", whole).translate(None, _SPACE)
+    added = more.strip(_SPACE + b"=")
+    if not end or (added and not _NOT_BASE64.search(added)):
         raise UnreadableMailError(tell("its text is not valid base64"))
-    return a2b_base64(data)
+    data += b"=" * (-len(data) % 4)
+    if not _is_base64(data):
+        raise UnreadableMailError(tell("its text is not valid base64"))
+    return data
 
 
 def decode_charset(data: bytes, charset: str | None) -> str:
     """Returns the text of `data`; bytes without a meaning become the replacement character.
 
-    Raises `UnreadableMailError` for a charset that is not read, by its name.
+    In a charset that is not known, and under a name that is none, only the bytes of ASCII have one. Raises
+    `UnreadableMailError` for a charset in which these can mean something else.
     """
-    codec = _CHARSETS.get((charset or "us-ascii").strip().lower())
-    if codec is None:
+    name = (charset or "us-ascii").strip().lower()
+    codec = _CHARSETS.get(name)
+    if codec is not None:
+        return data.decode(codec, "replace")
+    if _OPAQUE.search(name) or any(each in data for each in _ESCAPES):
         raise UnreadableMailError(
             tell("its characters are encoded as {charset!r}, which is not read here", charset=shorten(charset or ""))
         )
-    return data.decode(codec, "replace")
+    return data.decode("ascii", "replace")
 
 
-def split_lines(text: str) -> list[str]:
+def split_lines(text: str, reader: int) -> list[str]:
     """Returns the lines of a text, without their ends and without empty ones after the last.
 
-    Raises `UnreadableMailError` if they are too many.
+    For version 1 of the `reader` vertical tabs, form feeds and U+0085 ended none. Raises `UnreadableMailError` if they
+    are too many.
     """
-    lines = _LINE_END.split(text)
+    lines = (_LINE_END if reader == 1 else _LINE_OR_PAGE_END).split(text)
     while lines and not lines[-1].strip():
         lines.pop()
     if len(lines) > MOST_LINES:
@@ -120,10 +153,9 @@ def decode_words(text: str) -> str:
 
 
 def _decode_word(word: re.Match[str]) -> str:
-    data = word[3].encode("ascii")
-    try:
-        if word[2] in "Qq":
-            return decode_charset(a2b_qp(data, header=True), word[1])
-        return decode_charset(decode_transfer(data, "base64"), word[1])
-    except UnreadableMailError:
+    if word[1].lower() not in _CHARSETS:
         return word[0]
+    data = word[3].encode("ascii")
+    if word[2] in "Bb" and not _is_base64(data):
+        return word[0]
+    return decode_charset(a2b_qp(data, header=True) if word[2] in "Qq" else a2b_base64(data), word[1])

@@ -169,7 +169,9 @@ def signed_id(raw: bytes, token: str) -> str:
     not hold for the other, whatever `h=` and `c=` of it are. Raises `UnreadableMailError`.
     """
     header, body = split_header(with_newlines(raw))
-    date = _SPACES.sub(b" ", b"\n".join(field.value for field in read_fields(header) if field.name == "date"))
+    date = _SPACES.sub(
+        b" ", b"\n".join(field.value for field in read_fields(header, strict=True) if field.name == "date")
+    )
     # As `relaxed` has it: `simple` lets nobody change more.
     lines = b"\n".join(_SPACES.sub(b" ", line).rstrip(b" ") for line in body.split(b"\n")).rstrip(b"\n")
     text = b"\n".join((b"hkoji.signed.v1", token.lower().encode(), date, sha256(lines).hexdigest().encode(), b""))
@@ -182,7 +184,7 @@ class _Signed:
     def __init__(self, raw: bytes) -> None:
         self._mail = with_newlines(raw)
         header, self._body = split_header(self._mail)
-        self._fields = read_fields(header)
+        self._fields = read_fields(header, strict=True)  # what would be repaired is not what was signed
         self._header: MailHeader = read_header(raw)
         if len(self._fields) > _MOST_FIELDS:
             raise UnreadableMailError(_FIELDS)

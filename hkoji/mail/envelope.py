@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.fields import LONGEST_HEADER, split_header, unfold, with_newlines
+from hkoji.mail.fields import LONGEST_HEADER, as_read, split_header, unfold
 
 _WRITTEN = re.compile(rb"(return-path|delivered-to|x-original-to)[ \t]*:(.*)", re.IGNORECASE | re.DOTALL)
 
@@ -25,7 +25,7 @@ def envelope_of(raw: bytes, own: OwnAddress) -> Envelope:
     sender can have written the others. It reads whatever is there, also of mails that break limits and rules.
     """
     top: dict[str, str] = {}
-    for line in unfold(split_header(with_newlines(raw[:LONGEST_HEADER]))[0]):
+    for line in unfold(split_header(as_read(raw[:LONGEST_HEADER]))[0]):
         if field := _WRITTEN.match(line):
             value = field[2].decode("ascii", "replace").strip()
             top.setdefault(field[1].decode("ascii").lower(), value)

@@ -1,7 +1,8 @@
 """Header fields of mails and of their parts, within limits. Every function takes time linear in what it reads.
 
-A field is `name:value`, with the value on one or more lines (RFC 5322, 2.2). Nothing else is read: a reader that
-guesses what a broken header means could be led to another meaning than the one that a player's mail program shows.
+A field is `name:value`, with the value on one or more lines (RFC 5322, 2.2). What mail servers repair on the way is
+read as they write it. Nothing else is read: a reader that guesses what a broken header means could be led to another
+meaning than the one that a player's mail program shows.
 """
 
 from __future__ import annotations
@@ -21,10 +22,16 @@ LONGEST_FROM: Final = 1024
 
 _NAME = re.compile(rb"[!-9;-~]+:")
 # `From : …` is a field with an obsolete space (RFC 5322, 4.5).
+_SPACED_NAME = re.compile(rb"([!-9;-~]+)[ \t]*:")
 _MBOX = re.compile(rb"From (?![ \t]*:).*\n?")
+_MBOX_WITHIN = re.compile(rb">*From (?![ \t]*:)")
 _FOLDED = re.compile(rb"\n(?=[ \t])")
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _TYPE = re.compile(r"[ \t]*([\w!#$&^.+-]+)/([\w!#$&^.+-]+)[ \t]*(?=[;(]|$)", re.ASCII)
+_BROKEN_TYPE = re.compile(r"[ \t\"']*([\w!#$&^.+-]+)/([\w!#$&^.+-]+)", re.ASCII)
 _PARAMETER = re.compile(r';[ \t]*([\w!#$&^.+*%-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*+)"|([^ \t;"()<>@,]+))', re.ASCII)
+_OUTSIDE = re.compile(r'"(?:[^"\\]|\\.)*+"?|[^"(]++', re.DOTALL)
+_BOUNDARY: Final = "boundary"
 _QUOTED_PAIR = re.compile(r"\\(.)")
 
 
@@ -47,11 +54,11 @@ class MediaType(NamedTuple):
     parameters: tuple[tuple[str, str], ...]
 
     def parameter(self, name: str) -> str | None:
-        """Returns a parameter, None if it is missing. Raises `UnreadableMailError` if there are two of that name."""
-        found = [value for key, value in self.parameters if key == name]
+        """Returns a parameter, None if it is missing. Raises `UnreadableMailError` if there are two that differ."""
+        found = {value for key, value in self.parameters if key == name}
         if len(found) > 1:
             raise UnreadableMailError(tell("a Content-Type field says two things about {name}", name=name))
-        return found[0] if found else None
+        return found.pop() if found else None
 
 
 def with_newlines(raw: bytes) -> bytes:
@@ -71,6 +78,16 @@ def without_mbox_line(mail: bytes) -> bytes:
     return mail if line is None else mail[line.end() :]
 
 
+def as_read(raw: bytes) -> bytes:
+    """Returns a mail as it is read: as `with_newlines` does, and without what mail servers repair in ends of lines.
+
+    A mail whose header ends in CR CR LF has one CR too many in each line. A byte order mark before it is none of its
+    bytes. Signatures are verified without these repairs. Raises as `with_newlines` does.
+    """
+    mail = with_newlines(raw.removeprefix(_BYTE_ORDER_MARK))
+    return mail.replace(b"\r\n", b"\n") if b"\n\r\n" in mail.partition(b"\n\n")[0] + b"\n" else mail
+
+
 def split_header(entity: bytes) -> tuple[bytes, bytes]:
     """Returns the header and the body of a mail or a part, whose lines end in newlines."""
     if entity.startswith(b"\n"):
@@ -79,29 +96,35 @@ def split_header(entity: bytes) -> tuple[bytes, bytes]:
     return header, body
 
 
-def read_fields(header: bytes) -> tuple[MailField, ...]:
+def read_fields(header: bytes, *, strict: bool = False) -> tuple[MailField, ...]:
     """Returns the fields of a header whose lines end in newlines, top first.
 
-    Raises `UnreadableMailError` over a limit, and for a line that is no field.
+    Spaces before a colon, and lines `From …` or `>From …` of mailbox files, are passed over, unless it is `strict`:
+    what is signed is verified as it stands. Raises `UnreadableMailError` over a limit, and for a line that is no field.
     """
     if len(header) > LONGEST_HEADER:
         raise UnreadableMailError(tell("its header is larger than {limit} KiB", limit=LONGEST_HEADER // 1024))
     fields = []
     for line in unfold(header):
-        name = _NAME.match(line)
+        name = _NAME.match(line) if strict else _SPACED_NAME.match(line)
         if name is None:
+            if not strict and _MBOX_WITHIN.match(line):
+                continue
             raise UnreadableMailError(tell("its header has a line that is no field"))
-        limit = LONGEST_FROM if name[0].lower() == b"from:" else LONGEST_FIELD
+        known = name[0][:-1].rstrip(b" \t").decode("ascii")
+        limit = LONGEST_FROM if known.lower() == "from" else LONGEST_FIELD
         if len(line) > limit:
             raise UnreadableMailError(
-                tell(
-                    "the field {name} is larger than {limit} bytes",
-                    name=name[0][:-1][:40].decode("ascii"),
-                    limit=limit,
-                )
+                tell("the field {name} is larger than {limit} bytes", name=known[:40], limit=limit)
             )
-        fields.append(MailField(name[0][:-1].decode("ascii").lower(), line[name.end() :].strip()))
+        fields.append(MailField(known.lower(), line[name.end() :].strip()))
     return tuple(fields)
+
+
+def fields_there(header: bytes) -> tuple[MailField, ...]:
+    """Returns the fields that a header has between lines that are none, and over limits. Nothing is obeyed by them."""
+    found = ((_SPACED_NAME.match(line), line) for line in unfold(header))
+    return tuple(MailField(name[1].decode("ascii").lower(), line[name.end() :].strip()) for name, line in found if name)
 
 
 def unfold(header: bytes) -> list[bytes]:
@@ -110,9 +133,12 @@ def unfold(header: bytes) -> list[bytes]:
 
 
 def only_field(fields: Iterable[MailField], name: str) -> MailField | None:
-    """Returns the field of that name, None if there is none. Raises `UnreadableMailError` if there are two."""
+    """Returns the field of that name, None if there is none.
+
+    Raises `UnreadableMailError` if there are two that differ.
+    """
     found = [field for field in fields if field.name == name]
-    if len(found) > 1:
+    if len({field.value for field in found}) > 1:
         raise UnreadableMailError(tell("it has two fields {name}", name=name))
     return found[0] if found else None
 
@@ -123,15 +149,53 @@ def first_value(fields: Iterable[MailField], name: str) -> str | None:
 
 
 def read_media_type(field: MailField | None) -> MediaType | None:
-    """Returns what a Content-Type field says, None if it is missing or no type at all."""
+    """Returns what a Content-Type field says, None if it is missing or names no type at all.
+
+    What is behind a type that is not well formed is read as parameters.
+    """
     if field is None:
         return None
     text = field.text
-    kind = _TYPE.match(text)
-    if kind is None:
+    plain = without_comments(text)
+    kind, clear = _TYPE.match(text), _TYPE.match(plain) or _BROKEN_TYPE.match(plain)
+    if clear is None:
         return None
-    parameters = tuple(
+    more = _parameters(";" + plain[clear.end() :].lstrip(" \t;,"))
+    parameters = more if kind is None else _parameters(text[kind.end() :])
+    if all(name != _BOUNDARY for name, _ in parameters):
+        # It can be behind a comment, or in pieces (RFC 2231).
+        parameters += tuple(each for each in (*more, *_joined(more)) if each[0] == _BOUNDARY)
+    return MediaType(f"{clear[1]}/{clear[2]}".lower() if kind is None else f"{kind[1]}/{kind[2]}".lower(), parameters)
+
+
+def without_comments(text: str) -> str:
+    """Returns the value of a field without its comments (RFC 5322, 3.2.2); one that is not closed goes to the end."""
+    kept: list[str] = []
+    depth = place = 0
+    while place < len(text):
+        if depth or text[place] == "(":
+            # In a comment only brackets and pairs with a backslash matter.
+            depth += {"(": 1, ")": -1}.get(text[place], 0)
+            place += 2 if text[place] == "\\" else 1
+            continue
+        piece = _OUTSIDE.match(text, place)
+        assert piece is not None
+        kept.append(piece[0])
+        place = piece.end()
+    return "".join(kept)
+
+
+def _parameters(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple(
         (each[1].lower(), each[3] if each[2] is None else _QUOTED_PAIR.sub(r"\1", each[2]))
-        for each in _PARAMETER.finditer(text, kind.end())
+        for each in _PARAMETER.finditer(text)
     )
-    return MediaType(f"{kind[1]}/{kind[2]}".lower(), parameters)
+
+
+def _joined(parameters: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Returns the boundary that stands in pieces `boundary*0`, `boundary*1` and so on; nothing without the first."""
+    pieces = dict(reversed(parameters))
+    found: list[str] = []
+    while (piece := pieces.get(f"{_BOUNDARY}*{len(found)}")) is not None:
+        found.append(piece)
+    return ((_BOUNDARY, "".join(found)),) if found else ()

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from hashlib import sha256
 from typing import Final
 
 from hkoji.game.time_control import is_zone
 from hkoji.mail.addresses import Found, OwnAddress, is_mailbox
 from hkoji.mail.decoding import decode_words
-from hkoji.mail.fields import LONGEST_HEADER, MailField, first_value, read_fields, split_header, unfold, with_newlines
+from hkoji.mail.fields import (
+    LONGEST_HEADER,
+    MailField,
+    as_read,
+    fields_there,
+    first_value,
+    read_fields,
+    split_header,
+    unfold,
+)
 from hkoji.mail.lines import clean
 from hkoji.mail.mail_types import Automatic, MailHeader
+from hkoji.mail.message import without_trace
 from hkoji.messages.text import Text, tell
 
 _ATEXT: Final = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~.-"
@@ -21,6 +33,7 @@ _TOKENS = re.compile(
     r"|(?P<angle><[^<>]*+>)|(?P<space>[ \t]++)|(?P<other>.)",
     re.DOTALL,
 )
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _ID = re.compile(r"<[!-;=?-~]{1,996}>")
 
 _AUTOMATIC = re.compile(
@@ -36,10 +49,11 @@ _TWO_SENDERS: Final = tell("it has two fields From")
 _NOT_ASCII: Final = tell("its From is not written in plain ASCII")
 _GROUP: Final = tell("its From is a group of addresses")
 _SEVERAL: Final = tell("its From has several addresses")
-_NO_ADDRESS: Final = tell("its From is not one address, with a name before it in quotes or without special characters")
-_NO_ID: Final = tell("it has no Message-ID")
-_TWO_IDS: Final = tell("it has two fields Message-ID")
-_BAD_ID: Final = tell("its Message-ID is not one id in angle brackets")
+_NO_ADDRESS: Final = tell("its From is not one address, with nothing before it but a name")
+_IN_NO_NAME: Final = frozenset(":;<>\\()")
+"""What a name does not have outside of quotes and comments: a group, a second address, and what was not closed."""
+_OTHER_ADDRESS = re.compile(r"[^,]@[^,]*\.[^,.]")
+"""What another address could be, in a name without its spaces."""
 
 
 def read_header(raw: bytes) -> MailHeader:
@@ -48,16 +62,40 @@ def read_header(raw: bytes) -> MailHeader:
     Raises `UnreadableMailError` for a mail or a header over a limit, or with a line that is no field.
     `automatic_reason` knows also of such mails whether a program wrote them.
     """
-    fields = read_fields(split_header(with_newlines(raw))[0])
+    return _header_of(read_fields(split_header(as_read(raw))[0]), raw)
+
+
+def header_there(raw: bytes) -> MailHeader:
+    """Returns what the header of a mail says whatever is wrong with it: enough to say so to whom it concerns.
+
+    Nothing in it says who has sent the mail.
+    """
+    fields = fields_there(split_header(as_read(raw[:LONGEST_HEADER]))[0])
+    return replace(_header_of(fields, raw), sender=None, sender_fault=_NO_SENDER)
+
+
+def known_by(raw: bytes) -> str:
+    """Returns by what a mail is known when it comes again: its Message-ID if that is one id, else a hash of 64 digits.
+
+    Of a Message-ID that is none the whole field counts, of a mail without one all of it but for the trace fields.
+    Raises as `read_header` does.
+    """
+    fields = [each for each in read_fields(split_header(as_read(raw))[0]) if each.name == "message-id"]
+    if len(fields) == 1 and _ID.fullmatch(fields[0].text):
+        return fields[0].text
+    text = b"".join(each.value + b"\n" for each in fields) or without_trace(raw)
+    return sha256(text).hexdigest()
+
+
+def _header_of(fields: tuple[MailField, ...], raw: bytes) -> MailHeader:
     sender = _read_sender([field.value for field in fields if field.name == "from"])
-    message_id = _read_message_id([field.text for field in fields if field.name == "message-id"])
+    ids = _ID.findall(first_value(fields, "message-id") or "")
     answered = _ID.findall(first_value(fields, "in-reply-to") or "")
     references = _ID.findall(first_value(fields, "references") or "")
     return MailHeader(
         sender=None if isinstance(sender, Text) else sender,
         sender_fault=sender if isinstance(sender, Text) else None,
-        message_id=None if isinstance(message_id, Text) else message_id,
-        message_id_fault=message_id if isinstance(message_id, Text) else None,
+        message_id=ids[0] if ids else None,
         in_reply_to=answered[0] if answered else None,
         last_reference=references[-1] if references else None,
         to=tuple(_addresses_in(fields, "to")),
@@ -74,7 +112,7 @@ def automatic_reason(raw: bytes) -> Automatic | None:
 
     It reads whatever is there, also of mails that break limits and rules: an answer to them could begin a loop.
     """
-    header, _ = split_header(with_newlines(raw[:LONGEST_HEADER]))
+    header, _ = split_header(as_read(raw[:LONGEST_HEADER]))
     for line in unfold(header):
         field = _AUTOMATIC.match(line)
         if field is None:
@@ -112,7 +150,7 @@ def zone_of(raw: bytes) -> str:
 
     `-0000` names none (RFC 5322, 3.3). Nothing that a mail orders depends on it.
     """
-    header, _ = split_header(with_newlines(raw[:LONGEST_HEADER]))
+    header, _ = split_header(as_read(raw[:LONGEST_HEADER]))
     field = next((found for line in unfold(header) if (found := _DATE.match(line))), None)
     if field is None:
         return ""
@@ -123,30 +161,38 @@ def zone_of(raw: bytes) -> str:
 def _read_sender(values: list[bytes]) -> str | Text:
     if len(values) != 1:
         return _TWO_SENDERS if values else _NO_SENDER
-    if not values[0].isascii():
-        return _NOT_ASCII
-    tokens = list(_tokens(values[0].decode("ascii")))
-    others = [text for kind, text in tokens if kind == "other"]
-    if ":" in others:
-        return _GROUP
-    if "," in others or ";" in others:
-        return _SEVERAL
+    # Each byte beyond ASCII is a character that stands in no address, whatever charset it is of.
+    tokens = list(_tokens(values[0].decode("latin-1")))
     *name, (kind, text) = tokens or [("other", "")]
     if kind == "address" and not name:
         mailbox = text
-    elif kind == "angle" and all(each in ("atom", "quoted") for each, _ in name):
+    elif kind == "angle":
         mailbox = text[1:-1].strip(" \t")
-    elif kind == "angle" and name == [("address", text[1:-1])]:
-        mailbox = text[1:-1]
     else:
-        return _NO_ADDRESS
-    return mailbox.lower() if is_mailbox(mailbox) else _NO_ADDRESS
+        mailbox = ""
+    if is_mailbox(mailbox) and not _could_name_another(name, mailbox):
+        return mailbox.lower()
+    if not values[0].isascii():
+        return _NOT_ASCII
+    others = [text for kind, text in tokens if kind == "other"]
+    if ":" in others:
+        return _GROUP
+    return _SEVERAL if "," in others or ";" in others else _NO_ADDRESS
 
 
-def _read_message_id(values: list[str]) -> str | Text:
-    if len(values) != 1:
-        return _TWO_IDS if values else _NO_ID
-    return values[0] if _ID.fullmatch(values[0]) else _BAD_ID
+def _could_name_another(name: list[tuple[str, str]], mailbox: str) -> bool:
+    """Tells whether the tokens before an address could be understood as another sender's, by whatever program."""
+    outside = []
+    for kind, text in name:
+        if kind == "angle" or (kind == "other" and text in _IN_NO_NAME):
+            return True
+        if kind == "quoted":
+            outside.append('"')
+            if not _QUOTED.fullmatch(text):
+                return True
+        elif kind != "address" or text.lower() != mailbox.lower():
+            outside.append(text)
+    return _OTHER_ADDRESS.search("".join(outside)) is not None
 
 
 def _read_subject(values: list[str]) -> str:

@@ -1,7 +1,8 @@
 """The text of an HTML part, for mails that have no other. Linear in its length: each character is looked at once.
 
 Every tag is the end of a line, unless text stands on both sides of it and it only says how text looks: programs mark
-words and link addresses. Quotations, styles and scripts are passed over; a quotation leaves one line `>`.
+words and link addresses. Quotations, styles, scripts and what is not displayed are passed over; a quotation leaves one
+line `>`. In `pre` the ends of lines are kept.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Final
 
 _TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*)")
 _ATTRIBUTE = re.compile(r"""[\s/]*([^\s=>/][^\s=>/]*)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>]*)))?""")
+_ATTRIBUTES: Final = ("class", "style", "hidden")
+"""The attributes that are read."""
 _SPACE = re.compile(r"[ \t\n\r\f]+")
 _ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));?")
 _RAW: Final = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in ("script", "style", "title")}
@@ -19,18 +22,26 @@ _RAW: Final = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name 
 _QUOTATION: Final = "blockquote"
 _QUOTATION_CLASS: Final = "gmail_quote"
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
+_KEEPING: Final = frozenset({"pre", "listing", "xmp"})
+"""Elements in which the ends of lines are kept."""
+_KEEPS = re.compile(r"(?:^|;)white-space:(?:pre|break-spaces)")
+_HIDES = re.compile(
+    r"(?:^|;)(?:display:none|visibility:hidden|mso-hide:all|(?:font-size|max-height|opacity):0(?:\.0*)?(?:[a-z%]+)?(?=[;!]|$))"
+)
+"""Styles, without spaces, of what is kept so or is not displayed."""
 _INLINE: Final = frozenset({"a", "b", "em", "font", "i", "o:p", "span", "strong", "sup", "u", "wbr"})
 """Elements that only say how text looks, or where it leads."""
 _QUOTED: Final = ">"
 _MOST_NEWLINES: Final = 2
 
 
-def html_to_text(markup: str) -> str:
+def html_to_text(markup: str, reader: int) -> str:
     """Returns the text of a document, with a newline for every tag; of more than two in a row two are left.
 
-    There is none for tags that only say how text looks, if there are no others between two pieces of text.
+    There is none for tags that only say how text looks, if there are no others between two pieces of text. Version 1 of
+    the `reader` of mails read hidden text too, and ended no line in `pre`.
     """
-    reading = _Reading()
+    reading = _Reading(by_style=reader > 1)
     place = 0
     while place < len(markup):
         less = markup.find("<", place)
@@ -52,21 +63,21 @@ def _read_markup(markup: str, place: int, reading: _Reading) -> int:
         reading.add("<")
         return place + 1
     closing, name = bool(tag[1]), tag[2].lower()
-    place, classes = _read_attributes(markup, tag.end())
-    reading.tag(name, classes, closing=closing)
+    place, attributes = _read_attributes(markup, tag.end())
+    reading.tag(name, attributes, closing=closing)
     if name in _RAW and not closing:
         end = _RAW[name].search(markup, place)
         return len(markup) if end is None else end.start()
     return place
 
 
-def _read_attributes(markup: str, place: int) -> tuple[int, list[str]]:
-    classes: list[str] = []
+def _read_attributes(markup: str, place: int) -> tuple[int, dict[str, str]]:
+    attributes: dict[str, str] = {}
     while (attribute := _ATTRIBUTE.match(markup, place)) is not None:
         place = attribute.end()
-        if attribute[1].lower() == "class":
-            classes = (attribute[2] or attribute[3] or attribute[4] or "").lower().split()
-    return _after(markup, ">", place), classes
+        if attribute[1].lower() in _ATTRIBUTES:
+            attributes[attribute[1].lower()] = (attribute[2] or attribute[3] or attribute[4] or "").lower()
+    return _after(markup, ">", place), attributes
 
 
 def _after(markup: str, end: str, place: int) -> int:
@@ -77,7 +88,8 @@ def _after(markup: str, end: str, place: int) -> int:
 class _Reading:
     """The text so far, and the element that is being passed over, with how often it is open."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_style: bool) -> None:
+        self._by_style = by_style
         self._parts: list[str] = []
         self._tags = 0
         """How many tags have come since the last text."""
@@ -86,19 +98,32 @@ class _Reading:
         self._space = ""
         self._skipped = ""
         self._depth = 0
+        self._keeping = ""
+        """The element in which ends of lines are kept."""
+        self._keeping_depth = 0
 
     def text(self) -> str:
         return "".join(self._parts)
 
     def add(self, source: str) -> None:
         """Adds text between tags."""
-        text = "" if self._skipped else _SPACE.sub(" ", source)
+        if self._skipped or not self._keeping:
+            self._add("" if self._skipped else source)
+            return
+        first, *lines = source.replace("\r\n", "\n").split("\n")
+        self._add(first)
+        for line in lines:
+            self._tags, self._within = self._tags + 1, False
+            self._add(line)
+
+    def _add(self, source: str) -> None:
+        text = _SPACE.sub(" ", source)
         if text.strip():
             self._write(_ENTITY.sub(_character, text))
         else:
             self._space = text or self._space
 
-    def tag(self, name: str, classes: list[str], *, closing: bool) -> None:
+    def tag(self, name: str, attributes: dict[str, str], *, closing: bool) -> None:
         """Notes a tag."""
         if self._skipped:
             if name == self._skipped:
@@ -106,16 +131,22 @@ class _Reading:
                 self._skipped = self._skipped if self._depth else ""
             return
         self._tags += 1
-        quotation = name == _QUOTATION or _QUOTATION_CLASS in classes
+        quotation = name == _QUOTATION or _QUOTATION_CLASS in attributes.get("class", "").split()
         self._within = self._within and name in _INLINE and not quotation
+        if name == self._keeping:
+            self._keeping_depth += -1 if closing else 1
+            self._keeping = self._keeping if self._keeping_depth else ""
         if closing or name in _VOID:
             return
-        if name in _RAW:
+        style = _SPACE.sub("", attributes.get("style", ""))
+        if name in _RAW or (self._by_style and ("hidden" in attributes or _HIDES.search(style))):
             self._skipped, self._depth = name, 1
         elif quotation:
             self._skipped, self._depth = name, 1
             self._write(_QUOTED)
             self._tags, self._within = 1, False
+        elif self._by_style and not self._keeping and (name in _KEEPING or _KEEPS.search(style)):
+            self._keeping, self._keeping_depth = name, 1
 
     def _write(self, text: str) -> None:
         if self._within:

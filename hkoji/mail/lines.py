@@ -30,7 +30,7 @@ def trim(line: str) -> str:
 
 def is_quoted(line: str) -> bool:
     """Tells whether a clean line belongs to a quotation."""
-    return line.startswith(">")
+    return line.startswith((">", "|"))
 
 
 def _shorten(line: str) -> str:

@@ -26,15 +26,15 @@ class Automatic(StrEnum):
 class MailHeader:
     """The fields that count (`hkoji.mail.header.read_header`). Ids have their angle brackets.
 
-    `sender` is the one address of From, in lower case, and `message_id` the one id; exactly one of each and its
-    `…_fault` is None. Addresses are in lower case, those of `to` and `cc` in order. `subject` is decoded and on one
-    line; it is empty if there are two. `automatic` says that a program wrote the mail, whatever else is wrong with it.
+    `sender` is the one address of From, in lower case; exactly one of it and `sender_fault` is None. `message_id` is
+    the first id in the field, None if it has none. Addresses are in lower case, those of `to` and `cc` in order.
+    `subject` is decoded and on one line; it is empty if there are two. `automatic` says that a program wrote the mail,
+    whatever else is wrong with it.
     """
 
     sender: str | None
     sender_fault: Text | None
     message_id: str | None
-    message_id_fault: Text | None
     in_reply_to: str | None
     last_reference: str | None
     to: tuple[str, ...]

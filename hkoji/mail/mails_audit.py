@@ -19,10 +19,10 @@ from hkoji.game.held_keys import SeatGrade
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.claimed_mails import ClaimedMail, claimed_mails
 from hkoji.mail.dkim_rules import decode_answers, judge_dkim, signed_id
-from hkoji.mail.header import read_header
+from hkoji.mail.header import known_by, read_header
 from hkoji.mail.mail_commitment import TokenFields, make_token
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail
-from hkoji.mail.message import READER_VERSION
+from hkoji.mail.message import READERS
 from hkoji.mail.order_purposes import PURPOSES, counts, may_order
 from hkoji.mail.order_types import MailOrder
 from hkoji.mail.ordered_entries import OrderedEntries
@@ -48,8 +48,8 @@ class SeatMails(NamedTuple):
 class OpenedMail(NamedTuple):
     """A mail that opens `commit`, to which a statement of the held key `key` at `entry` is bound.
 
-    `mail` is its Message-ID or, a second time, its `signed_id`. `signer` is whom it convicts if the same mail opens
-    another commitment too.
+    `mail` is by what it is known (`known_by`) or, a second time, its `signed_id`. `signer` is whom it convicts if the
+    same mail opens another commitment too.
     """
 
     key: str
@@ -156,7 +156,7 @@ class _MailsCheck:
 
     def _judge(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail) -> None:
         signer = self._signer(claim)
-        if mail.reader != READER_VERSION:
+        if mail.reader not in READERS:
             reason = tell("its mail is to be read by version {version} of the rules of mails", version=mail.reader)
             self._findings.append(Finding(AuditStep.MAILS, claim.entry, (), reason, understood=False))
             return
@@ -169,11 +169,15 @@ class _MailsCheck:
 
     def _verify(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, signer: Party) -> bool:
         """Returns whether a mail could be judged. Raises `_FaultError` if it convicts the service."""
-        self._note_opened(claim, _id_of(mail.raw), signer)
+        try:
+            known = known_by(mail.raw)
+        except UnreadableMailError:
+            known = sha256(mail.raw).hexdigest()
+        self._note_opened(claim, known, signer)
         if (mail.game, mail.head) != (self._audit.lines[0].entry.game, claim.head):
             raise _FaultError(tell("the mail is bound to another place than that of the entry"))
         assert self._ordered is not None
-        order = self._ordered.order_of(mail.raw)
+        order = self._ordered.order_of(mail.raw, mail.reader)
         if isinstance(order, Text):
             raise _FaultError(order)
         fault = self._ordered.fault_of(claim, order)
@@ -227,15 +231,6 @@ class _MailsCheck:
 
     def _signer(self, claim: ClaimedMail) -> Party:
         return next(each for each in self._audit.parties if each.key == claim.gateway.key and each.held)
-
-
-def _id_of(raw: bytes) -> str:
-    """What makes a mail the same mail: its Message-ID; of one without, all of it."""
-    try:
-        found = read_header(raw).message_id
-    except UnreadableMailError:
-        found = None
-    return found or sha256(raw).hexdigest()
 
 
 def _reason(error: UnreadableMailError) -> Text:

@@ -7,7 +7,7 @@ to entries of logs, so a change of any of them is a new version.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from hkoji.errors import UnreadableMailError
@@ -15,27 +15,34 @@ from hkoji.mail.decoding import decode_charset, decode_transfer, join_flowed, sp
 from hkoji.mail.fields import (
     MailField,
     MediaType,
+    as_read,
     only_field,
     read_fields,
     read_media_type,
     split_header,
-    with_newlines,
     without_mbox_line,
 )
 from hkoji.mail.html_text import html_to_text
 from hkoji.mail.mail_commitment import with_crlf
 from hkoji.mail.mail_types import MailText
-from hkoji.messages.text import tell
+from hkoji.messages.text import Text, tell
 
-READER_VERSION: Final = 1
+READER_VERSION: Final = 2
+READERS: Final = frozenset({1, READER_VERSION})
+"""The versions by whose rules mails are read: each mail that version 1 understood means the same in version 2, but for
+what `read_texts` says. A mail that is bound to an entry of a log names its version.
+"""
 
 MOST_PARTS: Final = 20
 MOST_DEPTH: Final = 5
 LONGEST_HTML: Final = 64 * 1024
 """In bytes, decoded from its transfer encoding."""
 
-_BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]")
+_SAYS_TEXT = re.compile(r"[ \t\"']*text(?![\w/])", re.IGNORECASE)
+_BOUNDARY = re.compile(r"[ -~]{0,199}[!-~]")
 _TEXT: Final = MediaType("text/plain", ())
+_UNKNOWN: Final = MediaType("", ())
+_HTML: Final = "text/html"
 _ALTERNATIVE: Final = "multipart/alternative"
 _READ_THROUGH: Final = frozenset({_ALTERNATIVE, "multipart/mixed", "multipart/related", "multipart/signed"})
 _CLOSED: Final = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
@@ -43,12 +50,16 @@ _TRACE: Final = frozenset({b"received", b"return-path", b"delivered-to", b"x-ori
 
 
 class MailPart(NamedTuple):
-    """A mail or a part of it. `body` has newlines at the ends of its lines; a multipart has `parts`."""
+    """A mail or a part of it. `body` has newlines at the ends of its lines; a multipart has `parts`.
+
+    `fault` says why nothing is known of a part: it is as good as an attachment.
+    """
 
     fields: tuple[MailField, ...]
     kind: MediaType
     body: bytes
     parts: tuple[MailPart, ...] = ()
+    fault: Text | str | None = None
 
     def content(self) -> bytes:
         """Returns the body without its transfer encoding. Raises `UnreadableMailError`."""
@@ -65,26 +76,39 @@ class MailPart(NamedTuple):
 def read_parts(raw: bytes) -> MailPart:
     """Returns a mail with all its parts.
 
-    Raises `UnreadableMailError` for one over a limit, and for fields about parts that have no clear meaning.
+    Raises `UnreadableMailError` for one over a limit, and for fields about the whole mail that have no clear meaning.
     """
-    return _read_part(with_newlines(raw), _Count(), 1)
+    return _read_part(as_read(raw), _Count(), 1)
 
 
-def read_text(raw: bytes) -> MailText:
-    """Returns the text of a mail: its first text/plain or text/html with any text that is no attachment.
+def read_text(raw: bytes, reader: int = READER_VERSION) -> MailText:
+    """Returns the text of a mail: the first of `read_texts`; without any text it has no lines."""
+    return next(read_texts(raw, reader))
 
-    Of alternatives the plain text comes first. A mail without any text has no lines. Raises `UnreadableMailError` for
-    one over a limit, one that is encrypted, and one whose text cannot be decoded.
+
+def read_texts(raw: bytes, reader: int = READER_VERSION) -> Iterator[MailText]:
+    """Yields the text of a mail, and then the same text in HTML if it is in a multipart/alternative with it.
+
+    It is the first text/plain or text/html with any text that is no attachment. Of alternatives the plain text comes
+    first. Version 1 of the `reader` also read what HTML hides, and ended no line in `pre`. Raises `UnreadableMailError`
+    for a mail over a limit, one that is encrypted, and one whose text cannot be decoded.
     """
-    parts = list(_leaves(read_parts(raw)))
-    for part in parts:
-        read = _READERS.get(part.kind.name)
-        lines = () if read is None else tuple(read(part))
-        if any(line.strip() for line in lines):
-            return MailText(lines, from_html=read is _html_lines)
+    groups = list(_groups(read_parts(raw)))
+    for group in groups:
+        found = _texts(group, reader)
+        first = next(found, None)
+        if first is not None:
+            yield first
+            if not first.from_html:
+                yield from (each for each in found if each.from_html)
+            return
+    parts = [part for group in groups for part in group]
     if any(part.kind.name in _CLOSED for part in parts):
         raise UnreadableMailError(tell("it is encrypted, or its text is within its signature"))
-    return MailText((), from_html=any(part.kind.name == "text/html" for part in parts))
+    fault = next((part.fault for part in parts if part.fault is not None), None)
+    if fault is not None:
+        raise UnreadableMailError(fault)
+    yield MailText((), from_html=any(part.kind.name == _HTML for part in parts))
 
 
 def without_trace(raw: bytes) -> bytes:
@@ -110,17 +134,22 @@ class _Count:
 
 def _read_part(entity: bytes, count: _Count, depth: int) -> MailPart:
     header, body = split_header(entity)
-    fields = read_fields(header)
-    declared = only_field(fields, "content-type")
-    kind = _TEXT if declared is None else read_media_type(declared)
-    if kind is None:
-        raise UnreadableMailError(tell("a Content-Type field names no type"))
-    if not kind.name.startswith("multipart/"):
+    try:
+        fields = read_fields(header)
+        kind = _kind_of(fields, whole=depth == 1)
+        boundary = _boundary_of(kind)
+        for name in ("content-disposition", "content-transfer-encoding"):
+            only_field(fields, name)
+    except UnreadableMailError as error:
+        if depth == 1:
+            raise
+        return MailPart((), _UNKNOWN, b"", fault=error.reason)
+    if boundary is None:
         return MailPart(fields, kind, body)
     if depth > MOST_DEPTH:
         raise UnreadableMailError(tell("its parts are nested more than {limit} deep", limit=MOST_DEPTH))
     parts = []
-    for each in _split_parts(body, kind):
+    for each in _split_parts(body, boundary):
         count.parts += 1
         if count.parts > MOST_PARTS:
             raise UnreadableMailError(tell("it has more than {limit} parts", limit=MOST_PARTS))
@@ -128,11 +157,33 @@ def _read_part(entity: bytes, count: _Count, depth: int) -> MailPart:
     return MailPart(fields, kind, b"", tuple(parts))
 
 
-def _split_parts(body: bytes, kind: MediaType) -> Iterator[bytes]:
-    """Yields the parts of a multipart's body. The last one may lack the line that ends it, if a mail was cut off."""
+def _kind_of(fields: tuple[MailField, ...], *, whole: bool) -> MediaType:
+    """Returns the type of a mail, if it is the `whole` mail, or of a part.
+
+    A mail whose type is none is plain text (RFC 2045, 5.2). A part of it could be anything, unless it says `text`.
+    """
+    declared = only_field(fields, "content-type")
+    kind = _TEXT if declared is None else read_media_type(declared)
+    if kind is not None:
+        return kind
+    assert declared is not None
+    if whole or _SAYS_TEXT.match(declared.text):
+        return _TEXT
+    raise UnreadableMailError(tell("a Content-Type field names no type"))
+
+
+def _boundary_of(kind: MediaType) -> str | None:
+    """Returns what stands between the parts of a multipart, None for everything else."""
+    if not kind.name.startswith("multipart/"):
+        return None
     boundary = kind.parameter("boundary") or ""
     if not _BOUNDARY.fullmatch(boundary):
         raise UnreadableMailError(tell("it has parts without a valid boundary between them"))
+    return boundary
+
+
+def _split_parts(body: bytes, boundary: str) -> Iterator[bytes]:
+    """Yields the parts of a multipart's body. The last one may lack the line that ends it, if a mail was cut off."""
     line = re.compile(rb"^--" + re.escape(boundary.encode("ascii")) + rb"(--)?[ \t]*+$\n?", re.MULTILINE)
     start = -1
     for found in line.finditer(body):
@@ -145,33 +196,62 @@ def _split_parts(body: bytes, kind: MediaType) -> Iterator[bytes]:
         yield body[start:]
 
 
-def _leaves(part: MailPart) -> Iterator[MailPart]:
-    """Yields the parts that are no attachments, in order, in the multiparts that are read."""
-    if part.kind.name in _READ_THROUGH:
-        parts: Iterable[MailPart] = part.parts
-        if part.kind.name == _ALTERNATIVE:
-            parts = sorted(parts, key=lambda each: each.kind.name != _TEXT.name)
-        for each in parts:
-            yield from _leaves(each)
-    elif part.kind.name in _CLOSED or not part.attached:
-        yield part
+def _groups(part: MailPart) -> Iterator[tuple[MailPart, ...]]:
+    """Yields the parts that are no attachments, in order, in the multiparts that are read; alternatives together."""
+    if part.kind.name == _ALTERNATIVE:
+        parts = sorted(part.parts, key=lambda each: each.kind.name != _TEXT.name)
+        yield tuple(leaf for each in parts for group in _groups(each) for leaf in group)
+    elif part.kind.name in _READ_THROUGH:
+        for each in part.parts:
+            yield from _groups(each)
+    elif part.kind.name in _CLOSED or part.fault is not None or not part.attached:
+        yield (part,)
 
 
-def _plain_lines(part: MailPart) -> list[str]:
-    lines = split_lines(decode_charset(part.content(), part.kind.parameter("charset")))
+def _texts(group: tuple[MailPart, ...], reader: int) -> Iterator[MailText]:
+    """Yields the texts of one part, or of alternatives, that are not blank.
+
+    One that cannot be decoded is passed over if another can. Raises `UnreadableMailError` if none can.
+    """
+    fault: UnreadableMailError | None = None
+    any_found = False
+    for part in group:
+        read = _READERS.get(part.kind.name)
+        if read is None:
+            continue
+        try:
+            lines = tuple(read(part, reader))
+        except UnreadableMailError as error:
+            fault = fault or error
+            continue
+        if any(line.strip() for line in lines):
+            any_found = True
+            yield MailText(lines, from_html=read is _html_lines)
+    if fault is not None and not any_found:
+        raise fault
+
+
+def _plain_lines(part: MailPart, reader: int) -> list[str]:
+    lines = split_lines(decode_charset(part.content(), _charset_of(part)), reader)
     if (part.kind.parameter("format") or "").lower() != "flowed":
         return lines
     return join_flowed(lines, delete_space=(part.kind.parameter("delsp") or "").lower() == "yes")
 
 
-def _html_lines(part: MailPart) -> list[str]:
+def _html_lines(part: MailPart, reader: int) -> list[str]:
     data = part.content()
     if len(data) > LONGEST_HTML:
         raise UnreadableMailError(tell("its text is HTML of more than {limit} KiB", limit=LONGEST_HTML // 1024))
-    return split_lines(html_to_text(decode_charset(data, part.kind.parameter("charset"))))
+    return split_lines(html_to_text(decode_charset(data, _charset_of(part)), reader), reader)
 
 
-_READERS: Final = {_TEXT.name: _plain_lines, "text/html": _html_lines}
+def _charset_of(part: MailPart) -> str | None:
+    """Returns the charset of a text, None if it has none. Two that differ are none that is known."""
+    named = [value for key, value in part.kind.parameters if key == "charset"]
+    return " and ".join(dict.fromkeys(named)) if named else None
+
+
+_READERS: Final = {_TEXT.name: _plain_lines, _HTML: _html_lines}
 
 
 def _line_end(text: bytes, place: int) -> int:

@@ -33,10 +33,10 @@ class OrderedEntries:
         self._offer: Final = offer
         self._openings: Final = opened_cards(lines)
 
-    def order_of(self, raw: bytes) -> MailOrder | Text:
-        """Returns what a mail decides, or why it decides nothing."""
+    def order_of(self, raw: bytes, reader: int) -> MailOrder | Text:
+        """Returns what a mail decides by that version of the rules of mails, or why it decides nothing."""
         try:
-            read = read_said(order_lines(raw), self._offer.ruleset)
+            read = read_said(order_lines(raw, reader), self._offer.ruleset)
         except UnreadableMailError as error:
             reason = error.reason if isinstance(error.reason, Text) else quoted(error.reason)
             return tell("the mail orders nothing: {reason}", reason=reason)

@@ -2,59 +2,201 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from hkoji.mail.lines import clean, is_quoted, trim
 from hkoji.mail.orders import is_order
 
 _SIGNATURE: Final = "--"
-_LONGEST_ATTRIBUTION: Final = 3
+_LONGEST_ATTRIBUTION: Final = 6
+_LONGEST_WITHOUT_NAME: Final = 3
 _LONGEST_SLIP: Final = 20
+_LONGEST_NAME: Final = 2
+"""The lines below an order that stands below a letter."""
+_LONGEST_STUB: Final = 10
+"""The lines of a text that only says that its mail is in HTML."""
+_HTML: Final = "html"
+_NARROWEST: Final = 60
+"""From how many characters on a quoted line may have been wrapped."""
+_LONGEST_REST: Final = 2
+"""How many lines of a quoted line stand below a quotation without its mark."""
+_FEWEST_FIELDS: Final = 3
+_RULE = re.compile(r"[-=~#+•· ]{3,}|(?:-{3,}|={3,}|~{3,}|\+{3,}|#{2,}).*(?:-{2,}|={2,}|~{2,}|\+{2,}|#{2,})")
+"""A line between two texts, also one with a label. Moves have one dash at most."""
+_FIELD = re.compile(r"[*_]*[^\W\d_][^:<>@]{0,18}:[*_]*\s*\S")
+"""A line of a header, as Outlook writes one above what it quotes, in any language."""
+_NAMES_A_LETTER = re.compile(r"@|\b(?:19|20)\d\d\b|\b\d\d?[:.h]\d\d\b")
+"""What most attributions have of a letter: an address, a year, or a time."""
+_CLEARTEXT = re.compile(r"Hash: \S+")
+"""What stands above a text that is signed by OpenPGP."""
+
+
+class _Block(NamedTuple):
+    """Lines with nothing between them, from `start` to before `end`."""
+
+    start: int
+    end: int
+    lines: tuple[str, ...]
 
 
 def order_paragraph(lines: Sequence[str]) -> tuple[str, ...]:
     """Returns the lines of the order, in the form in which `read_orders` reads them; none if there is no order.
 
-    It ends at an empty line or a rule of `_` or `*`, a quotation or a line `--`. An attribution is what stands directly
-    before a quotation and ends in a colon, in any language: its last lines, three at most, of which none is an order.
-    Some programs leave an empty line between the two.
+    It ends at an empty line, a rule, a quotation or a line `--`. What introduces a quotation is passed over, and so is
+    the rest of a quoted line that has lost its mark. A line that is an order is neither.
 
-    Others leave none above the attribution. So if nothing else is left, a short line at its top is what was written,
-    and can be answered, though it is no order.
+    Some programs leave no empty line above an attribution. So if nothing else is left, a short line at the top of what
+    was passed over is what was written, and can be answered, though it is no order.
     """
+    cleaned = [clean(line) for line in lines]
     slip: tuple[str, ...] = ()
+    rests: tuple[str, ...] = ()
     place = 0
-    while place < len(lines):
-        line = clean(lines[place])
-        if line == _SIGNATURE:
-            break
-        if not trim(line) or is_quoted(line):
-            place += 1
+    while (block := next(_blocks(cleaned, place), None)) is not None:
+        place = block.end
+        ordered = any(map(is_order, block.lines))
+        if ordered and rests and is_quoted(cleaned[block.start - 1]):
+            # It could be a word of the letter, or the player's answer to it.
+            return _trimmed((*rests, *block.lines))
+        if not ordered and _is_rest(cleaned, block):
+            rests += block.lines
             continue
-        block: list[str] = []
-        while trim(line) and not is_quoted(line) and line != _SIGNATURE:
-            block.append(line)
-            place += 1
-            line = clean(lines[place]) if place < len(lines) else ""
-        if block[-1].endswith(":") and _quotation_follows(lines, place):
-            top, *more = block
-            block = _without_attribution(block)
-            if not slip and not block and more and len(top) <= _LONGEST_SLIP:
-                slip = (trim(top),)
-        if block:
-            return tuple(trim(each) for each in block)
-    return slip
+        written = block.lines
+        header_end = _header_end(cleaned, block)
+        place = header_end or block.end
+        if _quotation_follows(cleaned, place):
+            written = () if header_end else _without_attribution(written)
+        elif header_end or _introduces(written):
+            below = _below_unmarked(cleaned, place)
+            if below:
+                return _trimmed(below)
+        if all(map(_CLEARTEXT.fullmatch, written)):
+            written = ()
+        if written:
+            return _trimmed(written)
+        top, *more = block.lines
+        if not slip and more and len(top) <= _LONGEST_SLIP:
+            slip = (trim(top),)
+    return slip or _trimmed(rests[:1])
+
+
+def is_stub(lines: Sequence[str], order: Sequence[str]) -> bool:
+    """Tells whether a text only says that the mail is in HTML, where its order is `order`.
+
+    Then nothing in it is an order or as short as one, and it does not have the words of that one.
+    """
+    written = [line for line in map(clean, lines) if trim(line) and not is_quoted(line)]
+    text = "\n".join(written).casefold()
+    return (
+        bool(order)
+        and 0 < len(written) <= _LONGEST_STUB
+        and all(len(line) > _LONGEST_SLIP or _HTML in line.casefold() for line in written)
+        and all(is_order(line) and line.casefold() not in text for line in order)
+        and not any(map(is_order, written))
+    )
+
+
+def _blocks(lines: Sequence[str], place: int) -> Iterator[_Block]:
+    """Yields the blocks of text from a place on, up to a line `--`."""
+    while place < len(lines) and lines[place] != _SIGNATURE:
+        end = place
+        # The rest of a rule that is quoted is no rule of the player's.
+        while end < len(lines) and (_is_text(lines[end]) or (trim(lines[end]) and _is_below_quoted(lines, end))):
+            end += 1
+        if end > place:
+            yield _Block(place, end, tuple(lines[place:end]))
+        place = max(end, place + 1)
+
+
+def _is_text(line: str) -> bool:
+    return not (not trim(line) or is_quoted(line) or line == _SIGNATURE or _RULE.fullmatch(line))
+
+
+def _is_below_quoted(lines: Sequence[str], place: int) -> bool:
+    return place > 0 and is_quoted(lines[place - 1]) and not is_quoted(lines[place]) and lines[place] != _SIGNATURE
+
+
+def _trimmed(lines: Sequence[str]) -> tuple[str, ...]:
+    return tuple(trim(line) for line in lines)
+
+
+def _is_rest(lines: Sequence[str], block: _Block) -> bool:
+    """Tells whether a block could be the end of the quoted line above it, without its mark.
+
+    It is between two quoted lines, or the one above it is so long that a program may have wrapped it.
+    """
+    above = lines[block.start - 1] if block.start else ""
+    if not is_quoted(above):
+        return False
+    if block.end < len(lines) and is_quoted(lines[block.end]):
+        return True
+    first = block.lines[0].partition(" ")[0]
+    return len(block.lines) <= _LONGEST_REST and len(above) + 1 + len(first) > _NARROWEST
 
 
 def _quotation_follows(lines: Sequence[str], place: int) -> bool:
-    follows = next((line for line in map(clean, lines[place:]) if line), "")
+    follows = next((line for line in lines[place:] if is_quoted(line) or _is_text(line) or line == _SIGNATURE), "")
     return is_quoted(follows)
 
 
-def _without_attribution(block: list[str]) -> list[str]:
-    for _ in range(_LONGEST_ATTRIBUTION):
-        if not block or is_order(block[-1]):
+def _introduces(block: Sequence[str]) -> bool:
+    """Tells whether a block introduces a letter that is not marked as quoted."""
+    return block[-1].endswith(":") and not _without_attribution(block)
+
+
+def _without_attribution(block: Sequence[str]) -> tuple[str, ...]:
+    """Returns a block without the lines that introduce a quotation: those at its end of which none is an order.
+
+    They name a letter, or there are three at most and the last one ends in a colon.
+    """
+    last = block[-_LONGEST_ATTRIBUTION:]
+    names = any(map(_NAMES_A_LETTER.search, last))
+    if not names:
+        last = block[-_LONGEST_WITHOUT_NAME:] if block[-1].endswith(":") else ()
+    kept = len(block)
+    for line in reversed(last):
+        if is_order(line):
             break
-        block = block[:-1]
-    return block
+        kept -= 1
+    return tuple(block[:kept])
+
+
+def _header_end(lines: Sequence[str], block: _Block) -> int:
+    """Returns where the header of a letter ends that begins with a block; 0 if none does.
+
+    From HTML there may be an empty line between its fields.
+    """
+    place, end, fields = block.start, 0, 0
+    while place < len(lines) and (trim(lines[place]) or (place > block.start and trim(lines[place - 1]))):
+        line = lines[place]
+        if _FIELD.match(line):
+            fields, end = fields + 1, place + 1
+        elif end == place and "@" in line and _is_text(line):  # a long field goes on
+            end = place + 1
+        elif trim(line):
+            break
+        place += 1
+    return end if fields >= _FEWEST_FIELDS and end >= block.end else 0
+
+
+def _below_unmarked(lines: Sequence[str], place: int) -> tuple[str, ...]:
+    """Returns the order below a letter that is not marked as quoted; nothing if it could be the letter's.
+
+    In letters a line to send stands below one that ends in a colon. So the order is the only block of nothing but
+    orders, below something else than such a line, with at most a name below it. If each line of the letter is a block,
+    it cannot be told which lines belong together.
+    """
+    if any(map(is_quoted, lines[place:])):
+        return ()
+    blocks = list(_blocks(lines, place))
+    orders = [number for number, block in enumerate(blocks) if all(map(is_order, block.lines))]
+    if len(orders) != 1 or all(len(block.lines) == 1 for block in blocks[: orders[0]]):
+        return ()
+    if blocks[orders[0] - 1].lines[-1].endswith(":"):
+        return ()
+    below = [line for block in blocks[orders[0] + 1 :] for line in block.lines]
+    if len(below) > _LONGEST_NAME or any(len(line) > _LONGEST_SLIP or is_order(line) for line in below):
+        return ()
+    return blocks[orders[0]].lines

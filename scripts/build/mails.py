@@ -15,12 +15,12 @@ from typing import Final
 
 from scripts.build import letters
 from scripts.build.golden import keep
-from tests.support import mail_clients, mail_oddities
+from tests.support import mail_clients, mail_loose_forms, mail_oddities
 from tests.support.mail_bombs import FILED
 from tests.support.mail_shape import Shape, describe
 
 FOLDER: Final = Path(__file__).parents[2] / "tests" / "data"
-SHAPES: Final[tuple[Shape, ...]] = (*mail_clients.shapes(), *mail_oddities.shapes())
+SHAPES: Final[tuple[Shape, ...]] = (*mail_clients.shapes(), *mail_oddities.shapes(), *mail_loose_forms.shapes())
 
 _HEAD: Final = """\
 Mails as mail programs write them, and mails that are no plain answers. A line has the name of a file without .eml, what

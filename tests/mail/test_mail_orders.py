@@ -83,21 +83,24 @@ def test_words_of_another_address_that_can_be_no_order_stand_in_no_letter(
     assert table.head() == before
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        ("From: eve@evil.example",),
-        ("Message-ID: <2@mail.example>",),
-    ],
-)
-def test_an_unreadable_sender_changes_nothing_and_is_told_once(table: MailTable, fields: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("field", ["From: eve@evil.example", "no field"])
+def test_an_unreadable_sender_changes_nothing_and_is_told_once_a_day(table: MailTable, field: str) -> None:
     before = table.head()
-    assert table.send(table.line, fields=fields) == "unreadable"
-    assert len(table.answers()) == 1
-    assert table.send(table.line, fields=fields) == "silent"
-    assert table.send(table.line, sender="bob@example.org, eve@evil.example") == "silent"
-    assert table.answers() == []
+    for _ in range(2):
+        assert table.send(table.line, fields=(field,)) == "unreadable"
+        assert len(table.answers()) == 1
+        assert table.send(table.line, fields=(field,)) == "silent"
+        assert table.send(table.line, sender="bob@example.org, eve@evil.example") == "silent"
+        assert table.answers() == []
+        table.world.clock.pass_by(24 * 3600)
     assert table.head() == before
+
+
+@pytest.mark.parametrize("field", ["Message-ID: <2@mail.example>", "X-Spam : no", "Message-ID : <3@mail.example> (x)"])
+def test_what_does_not_change_the_meaning_of_an_order_does_not_refuse_it(table: MailTable, field: str) -> None:
+    seq, _ = table.head()
+    assert table.send(table.line, fields=(field,)) == "on record"
+    assert table.head()[0] > seq
 
 
 def test_asked_back_the_order_in_answer_to_that_letter_alone_counts(table: MailTable) -> None:
@@ -217,7 +220,7 @@ def test_the_log_is_attached(table: MailTable) -> None:
 
 @pytest.mark.parametrize(
     "how",
-    ['Content-Type: text/plain; charset="http://evil.com/x"', "Content-Transfer-Encoding: http://evil.com/x"],
+    ['Content-Type: text/plain; charset="utf-7 http://evil.com/x"', "Content-Transfer-Encoding: http://evil.com/x"],
 )
 @pytest.mark.parametrize("sender", [EVE, "bob@example.org"])
 def test_no_letter_has_a_link_that_somebody_has_put_into_a_mail(table: MailTable, sender: str, how: str) -> None:

@@ -68,8 +68,8 @@ def test_another_sender_never_counts_whatever_the_signature_says(sender: MailSen
         (["From: bob@example.org", "From: eve@evil.example", "Message-ID: <1@x>"], MailSender.UNREADABLE),
         (["From: bob@example.org, eve@evil.example", "Message-ID: <1@x>"], MailSender.UNREADABLE),
         (["From: all: bob@example.org;", "Message-ID: <1@x>"], MailSender.UNREADABLE),
-        (["From: bob@example.org"], MailSender.UNREADABLE),
-        (["From: bob@example.org", "Message-ID: <1@x>", "Message-ID: <2@x>"], MailSender.UNREADABLE),
+        (["From: bob@example.org"], MailSender.REGISTERED),
+        (["From: bob@example.org", "Message-ID: <1@x>", "Message-ID: <2@x>"], MailSender.REGISTERED),
         (["From: b\N{LATIN SMALL LETTER O WITH DIAERESIS}b@example.org", "Message-ID: <1@x>"], MailSender.UNREADABLE),
     ],
 )

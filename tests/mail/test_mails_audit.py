@@ -20,6 +20,7 @@ from hkoji.log.line import format_log
 from hkoji.mail.claimed_mails import claimed_mails
 from hkoji.mail.mail_commitment import Purpose
 from hkoji.mail.mails_audit import MailsAudit
+from hkoji.mail.message import READER_VERSION
 from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.mail.ordered_entries import OrderedEntries
 from hkoji.mail.orders import read_orders, read_said
@@ -198,7 +199,7 @@ def test_a_new_game_is_what_was_ordered_and_nothing_more(rated: bool) -> None:
     body = parse_body(lines[1].entry.kind, lines[1].entry.body)
     claim = next(claimed_mails(lines))._replace(entry=1, kinds=(OrderKind.NEW,), body=body)
     compared = OrderedEntries(lines)
-    order = compared.order_of(raw)
+    order = compared.order_of(raw, READER_VERSION)
     assert isinstance(order, MailOrder)
     assert (compared.fault_of(claim, order) is None) is not rated
 
@@ -251,7 +252,7 @@ def test_two_mails_with_the_same_words_convict_nobody() -> None:
 
 
 def test_a_mail_of_another_version_of_the_reader_is_not_understood() -> None:
-    judged = proved_game(6, lie=at_move(2, reader=2, line="see you")).judged()
+    judged = proved_game(6, lie=at_move(2, reader=READER_VERSION + 1, line="see you")).judged()
     (finding,) = judged.audit.findings
     assert (finding.signer, finding.understood) == (None, False)
     assert judged.audit.not_understood

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 
 import pytest
 from hypothesis import given
@@ -413,6 +414,66 @@ def test_quoted_order_alone_is_none() -> None:
     assert order_paragraph(quote(LETTER).splitlines()) == ()
     assert order_paragraph(["On that day hkoji wrote:", *quote("2bc").splitlines(), "", "-- ", "1a"]) == ()
     assert order_paragraph(["＞2bc", ">1a", "> > 3abc"]) == ()
+
+
+@cache
+def _our_letters() -> tuple[tuple[str, ...], ...]:
+    """The lines of every letter that tests keep, also of answers with all moves."""
+    folder = Path(__file__).parents[1] / "data" / "letters"
+    pieces = (each for file in sorted(folder.rglob("*.txt")) for each in file.read_text().split("=== ")[1:])
+    return tuple(dict.fromkeys(tuple(each.partition("\n\n")[2].rstrip().split("\n")) for each in pieces))
+
+
+def _is_ordered(lines: tuple[str, ...]) -> bool:
+    return bool(lines) and all(map(is_order, lines))
+
+
+_OUTLOOK = (
+    "From: hkoji <play@hkoji.example>",
+    "Sent: Friday, November 27, 2026 10:00",
+    "To: Bob",
+    "Subject: hkoji",
+    "",
+)
+
+
+_HEADS = (
+    _OUTLOOK,
+    ("On Fri, 27 Nov 2026, hkoji wrote:", ""),
+    ("---------- Forwarded message ---------", *_OUTLOOK),
+    ("-----Original Message-----", *_OUTLOOK),
+)
+
+
+@pytest.mark.parametrize("number", range(len(_HEADS)))
+def test_no_line_of_a_letter_without_marks_is_an_order(number: int) -> None:
+    answered = 0
+    head, letters = _HEADS[number], _our_letters()[number :: len(_HEADS)]
+    assert len(letters) > 50
+    for letter in letters:
+        for place in range(len(letter) + 1):
+            assert not _is_ordered(order_paragraph([*head, *letter[:place]])), letter[:place]
+        spaced = [line for each in letter for line in (each, "")]
+        for place in range(0, len(spaced), 5):
+            assert not _is_ordered(order_paragraph([*head, *spaced[:place]])), spaced[:place]
+        read = order_paragraph([*head, *letter, "", "2bc", "", "Bob"])
+        assert read == ("2bc",) or not _is_ordered(read)
+        answered += read == ("2bc",)
+    assert answered > 0.8 * len(letters)
+
+
+@pytest.mark.parametrize("width", [36, 52, 60, 66, 68, 70, 72])
+def test_of_a_quotation_whose_lines_are_wrapped_only_the_first_rest_can_be_an_order(width: int) -> None:
+    """Version 1 took that for one, in few letters. If it is none, no other rest is one."""
+    answered = 0
+    for letter in _our_letters():
+        wrapped = [part for line in letter for part in wrap(f"> {line}", width) or [">"]]
+        first = next((line for line in wrapped if not line.startswith(">")), "")
+        for lines in (wrapped, [*wrapped, "", "2bc"]):
+            read = order_paragraph(lines)
+            answered += read == ("2bc",)
+            assert not _is_ordered(read) or read in (("2bc",), (first.removesuffix("."),)), wrapped
+    assert answered > 50
 
 
 def test_an_attribution_has_at_most_three_lines_and_a_quotation() -> None:

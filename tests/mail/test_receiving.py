@@ -216,6 +216,30 @@ def test_the_same_mail_counts_once_whatever_is_written_on_top_of_it(office: Offi
     assert len([row for row in office.rows() if row.state == "new"]) == 1
 
 
+def test_of_an_odd_message_id_the_whole_field_counts(office: Office) -> None:
+    for number, odd in enumerate(("1@x", "<1@x> (added)", "<1@x> (again)", "<1@x> <2@x>", None)):
+        assert office.take(a_mail(Message_ID=odd)) is Received.KEPT
+        assert office.take(b"Received: a\r\n" + a_mail(Message_ID=odd)) is Received.REPEATED
+        other = Received.KEPT if odd is None else Received.OTHER_BYTES
+        assert office.take(a_mail(b"1a\r\n", Message_ID=odd)) is other
+        for row in office.rows():
+            run(office.store.close_incoming(row.number, "{}"))
+        assert len({row.message_id for row in office.rows() if not row.message_id.startswith("!")}) >= number + 1
+    # Without one it counts once, whichever of our addresses it was sent to.
+    assert office.take(a_mail(Message_ID=None), "play@hkoji.example") is Received.REPEATED
+
+
+@pytest.mark.parametrize("broken", [b"no field\r\n", b"X-Long: " + b"a" * 9000 + b"\r\n"])
+@pytest.mark.parametrize("place", ["To", "In_Reply_To"])
+def test_a_mail_with_a_broken_header_is_kept_if_anything_in_it_names_the_letter(
+    office: Office, broken: bytes, place: str
+) -> None:
+    fields = {"To": "play@hkoji.example", place: TO if place == "To" else f"<turn.12.{TOKEN}@hkoji.example>"}
+    assert office.take(broken + a_mail(**fields), "play@hkoji.example") is Received.KEPT
+    (row,) = office.rows()
+    assert (row.reply, row.message_id) == (office.reply.digest, "")
+
+
 def test_of_one_name_five_mails_wait_and_the_sixth_must_come_again(office: Office) -> None:
     for number in range(MOST_WAITING):
         assert office.take(a_mail(Message_ID=f"<{number}@x>")) is Received.KEPT

@@ -50,7 +50,7 @@ def _gmail() -> Iterator[Shape]:
     )
     yield Shape("gmail-forwarded", alternative(
         f"---------- Forwarded message ---------\nDa: hkoji <{TO_US}>\nSubject: x\n\n{LETTER}\n", html
-    ), "nothing: ---------- Forwarded message ---------")  # fmt: skip
+    ), f"nothing: Da: hkoji <{TO_US}>")  # fmt: skip
 
 
 def _apple() -> Iterator[Shape]:

@@ -14,10 +14,10 @@ from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.bounce import read_bounce
 from hkoji.mail.header import automatic_reason, find_token, read_header
-from hkoji.mail.message import read_text
+from hkoji.mail.message import READER_VERSION
+from hkoji.mail.order_lines import text_order
 from hkoji.mail.order_types import OrderFault
 from hkoji.mail.orders import read_orders
-from hkoji.mail.paragraph import order_paragraph
 from hkoji.rules.protocol import State
 from hkoji.rules.transcript import parse_transcript
 
@@ -53,8 +53,8 @@ class Shape(NamedTuple):
     due: str = "turn"
 
 
-def describe(raw: bytes, due: str = "turn") -> str:
-    """Reads a mail from end to end, and says what came of it in one line."""
+def describe(raw: bytes, due: str = "turn", reader: int = READER_VERSION) -> str:
+    """Reads a mail from end to end by a version of the rules, and says what came of it in one line."""
     program = automatic_reason(raw)
     try:
         bounce = read_bounce(raw)
@@ -65,10 +65,10 @@ def describe(raw: bytes, due: str = "turn") -> str:
             return f"bounce {bounce.kind} {bounce.status}{', of our letter' if ours else ''}"
         if program is not None:
             return f"dropped: {program}"
-        if header.sender is None or header.message_id is None:
-            return f"refused: {header.sender_fault or header.message_id_fault}"
+        if header.sender is None:
+            return f"refused: {header.sender_fault}"
         who = f"{'' if header.sender == BOB else f'from {header.sender}, '}{'' if found else 'no token, '}"
-        lines = order_paragraph(read_text(raw).lines)
+        lines = text_order(raw, reader)
     except UnreadableMailError as error:
         return f"dropped: {program}" if program else f"refused: {error.reason}"
     orders = read_orders(lines, position(due))

@@ -16,8 +16,7 @@ from typing import Final, Protocol
 from hkoji.errors import ClockError, UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import read_bounce
-from hkoji.mail.fields import LONGEST_MAIL, split_header, with_newlines
-from hkoji.mail.header import automatic_reason, find_token, read_header
+from hkoji.mail.header import automatic_reason, find_token, header_there, known_by, read_header
 from hkoji.mail.mail_commitment import token_digest
 from hkoji.mail.mail_types import Automatic, Bounce, MailHeader
 from hkoji.mail.message import without_trace
@@ -147,10 +146,7 @@ class Receiving:
         return await self._keep(sent, header, found)
 
     def _token(self, sent: _Sent, header: MailHeader | None) -> Found | None:
-        header = header or _header_alone(sent.raw)
-        if header is None:  # then only the envelope tells which letter it answers
-            return self._own.find_in_address(sent.recipient)
-        return find_token(header, sent.recipient, self._own)
+        return find_token(header or header_there(sent.raw), sent.recipient, self._own)
 
     def _is_bounce_address(self, recipient: str) -> bool:
         found = self._own.find_in_address(recipient)
@@ -198,7 +194,7 @@ class Receiving:
             if mailbox is None or mailbox.state == "asked":
                 return Received.NO_LETTER
             name, channel, game = mailbox.name, mailbox.channel, NO_GAME
-        message_id = None if header is None else header.message_id
+        message_id = "" if header is None else known_by(sent.raw)
         # Who answers to all of our addresses in a letter sends the same mail twice, and has written one.
         recipient = sent.recipient if found is None else self._own.with_token(found.token)
         for _ in range(_TRIES):
@@ -211,7 +207,7 @@ class Receiving:
                 name=name,
                 channel=channel,
                 game=game,
-                message_id=message_id or "",
+                message_id=message_id,
                 reply=None if reply is None else reply.digest,
                 outages=len(self._time.outages),
             )
@@ -243,12 +239,6 @@ def _header_of(raw: bytes) -> MailHeader | None:
         return read_header(raw)
     except UnreadableMailError:
         return None
-
-
-def _header_alone(raw: bytes) -> MailHeader | None:
-    """Returns the header of a mail that may be too long."""
-    header, _ = split_header(with_newlines(raw[:LONGEST_MAIL]))
-    return _header_of(header + b"\n\n")
 
 
 def _bounce_in(sent: _Sent, reason: Automatic | None) -> Bounce | None:

@@ -16,7 +16,7 @@ from typing import Final
 from hkoji.errors import NotFoundError, UnreadableMailError
 from hkoji.game.clock import add_seconds
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.header import read_header, zone_of
+from hkoji.mail.header import header_there, read_header, zone_of
 from hkoji.mail.letters.facts import AskedWhy
 from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.mail.mail_types import MailHeader
@@ -104,7 +104,7 @@ class MailOrders:
         try:
             header = read_header(mail.raw)
         except UnreadableMailError as error:
-            header = _without_fields(error)
+            header = replace(header_there(mail.raw), sender_fault=_reason(error))
         if reply is None:
             outcome = await self._current.outcome(mail, mailbox, header, now)
         else:
@@ -143,10 +143,10 @@ class MailOrders:
         if mailbox.state == "moved":
             return MailOutcome()
         if sender is MailSender.UNREADABLE:
-            fault = header.sender_fault or header.message_id_fault
-            if said.get(_ODD) or mailbox.state in SHUT:
+            today = now[:10]
+            if said.get(_ODD) == today or mailbox.state in SHUT:
                 return MailOutcome()
-            return MailOutcome([part(AnswerKind.UNREADABLE, reason=fault or "")], counts={_ODD: 1})
+            return MailOutcome([part(AnswerKind.UNREADABLE, reason=header.sender_fault or "")], counts={_ODD: today})
         if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
             return MailOutcome()
         if mailbox.state in SHUT and not _unlocks(case):
@@ -379,21 +379,3 @@ def _not_understood(fault: OrderFault) -> MailOutcome:
 
 def _reason(error: UnreadableMailError) -> Text:
     return error.reason if isinstance(error.reason, Text) else quoted(error.reason)
-
-
-def _without_fields(error: UnreadableMailError) -> MailHeader:
-    """Returns the header of a mail whose header cannot be read: nobody has sent it."""
-    return MailHeader(
-        sender=None,
-        sender_fault=_reason(error),
-        message_id=None,
-        message_id_fault=_reason(error),
-        in_reply_to=None,
-        last_reference=None,
-        to=(),
-        cc=(),
-        subject="",
-        delivered_to=None,
-        x_original_to=None,
-        automatic=None,
-    )

@@ -23,7 +23,7 @@ class MailSender(StrEnum):
     OTHER = "other"
     """One other address."""
     UNREADABLE = "unreadable"
-    """Two From fields, several addresses, a group, or something that is not ASCII; or not exactly one Message-ID."""
+    """Two From fields, several addresses, a group, or an address that is not ASCII."""
 
 
 class Treatment(StrEnum):
@@ -49,7 +49,7 @@ ASKED_OF_OTHERS: Final = 2
 
 def sender_of(header: MailHeader, address: str) -> MailSender:
     """Returns who has sent a mail, as far as the owner of the mailbox `address` is concerned."""
-    if header.sender is None or header.message_id is None:
+    if header.sender is None:
         return MailSender.UNREADABLE
     return MailSender.REGISTERED if header.sender == address.lower() else MailSender.OTHER
 

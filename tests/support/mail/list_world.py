@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
@@ -34,6 +34,7 @@ from hkoji_server.store.contract import Query, Store
 from hkoji_server.store.mail_values import IncomingMail, Mailbox, NewMail
 from hkoji_server.store.notice_contract import Channel
 
+from hkoji.errors import UnreadableMailError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import DAY, TimeControl
@@ -41,7 +42,7 @@ from hkoji.game.way import Way
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.public_key import parse_public_key
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.header import find_token, read_header
+from hkoji.mail.header import find_token, header_there, known_by, read_header
 from hkoji.mail.letters import compose, write_letter
 from hkoji.mail.mail_commitment import token_digest
 from hkoji.mail.message import without_trace
@@ -203,10 +204,13 @@ class ListWorld:
         """Keeps a mail that has come, as it would by LMTP, and processes it."""
 
         async def work() -> int | None:
-            found = find_token(read_header(raw), recipient, OWN)
+            header = header_there(raw)
+            message_id = ""
+            with suppress(UnreadableMailError):
+                header, message_id = read_header(raw), known_by(raw)
+            found = find_token(header, recipient, OWN)
             reply = None if found is None else await self.store.reply(token_digest(found.token))
             digest = sha256(recipient.encode() + b"\n" + without_trace(raw)).hexdigest()
-            header = read_header(raw)
             box = None if reply is not None else await self.store.mailbox_at(header.sender or "")
             if reply is None and box is None:
                 return None
@@ -218,7 +222,7 @@ class ListWorld:
                 name=reply.name if reply else box.name if box else "",
                 channel=reply.channel if reply else box.channel if box else "",
                 game=reply.game if reply else "",
-                message_id=header.message_id or "",
+                message_id=message_id,
                 reply=reply.digest if reply else None,
                 outages=len(self.time.outages),
             )
