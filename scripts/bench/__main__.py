@@ -4,8 +4,8 @@ Speeds are ratios to a floor measured in the same run: the median of interleaved
 runs each benchmark by itself and so cannot alternate between a floor and the benchmark compared with it.
 
 Some benchmarks have options of their own and are also programs, such as `python -m scripts.bench.moves --rounds 9`:
-fixed_load, moves, moves_beside_mail, moves_while_waiting, postgres, scale and waiting; bots and orders, which measure
-play.
+answers, fixed_load, moves, moves_beside_mail, moves_while_waiting, postgres, scale and waiting; bots and orders, which
+measure play.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 
 from scripts.bench import (
     agreement,
+    answers,
     audits,
     command,
     moves,
@@ -30,6 +31,10 @@ from scripts.bench import (
 )
 
 
+def _answers() -> None:
+    answers.run()
+
+
 def _moves() -> None:
     moves.run_all()
     moves_beside_mail.run()
@@ -41,6 +46,7 @@ BENCHMARKS = {
     "store": store.run,
     "moves": _moves,
     "agreement": agreement.run,
+    "answers": _answers,
     "postgres": postgres.run,
     "views": views.run,
     "command": command.run,
