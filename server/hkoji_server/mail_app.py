@@ -52,7 +52,7 @@ from hkoji_server.service.self_registration import SelfRegistration
 from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
 from hkoji_server.service.tidying import tidy_at_intervals
 from hkoji_server.settings import Settings, own_address, parse_bind, parse_rate, registers_by_mail
-from hkoji_server.store.contract import Store
+from hkoji_server.store.contract import Hint, Store
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import MAIL_KIND, MailVia
 from hkoji_server.store.open_store import location_of, open_rates, open_store
@@ -89,6 +89,11 @@ class MailWork:
     """The games in which a held seat owes its seed after what this process has appended."""
     kept: asyncio.Event
     """Set when a mail is kept."""
+
+    def hear(self, hint: Hint) -> None:
+        """Wakes the worker when another process may have kept a mail."""
+        if hint.waits:
+            self.kept.set()
 
 
 def assemble(
@@ -239,6 +244,7 @@ async def _work(
     door = LmtpDoor(_Desk(parts.receiving, own), own.host)
     place = "" if settings.lmtp is None else await door.open(read_lmtp(settings.lmtp))
     ending = asyncio.Event()
+    stop_listening = store.listen(parts.hear)
     working = asyncio.create_task(work_at_intervals(parts.worker, parts.kept, ending))
     tasks = [
         asyncio.create_task(work)
@@ -264,6 +270,7 @@ async def _work(
         return await stopped
     finally:
         tell_systemd("STOPPING=1")
+        stop_listening()
         await door.close()
         ending.set()
         parts.kept.set()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hkoji_server.process.metrics import Metrics
@@ -15,6 +16,9 @@ from hkoji_server.service.loaded_games import LoadedGame
 from hkoji_server.service.notice import Gone, Later, Never
 from hkoji_server.service.notice_delivery import LEASE, MOST_FAILURES, SEND_SECONDS
 from hkoji_server.service.notice_rules import OLDEST_NOTICE, TURN_WAIT
+from hkoji_server.service.sending_places import MOST_OF_HOST, MOST_OF_PLAYER
+from hkoji_server.store.notices import outbox_row, writing
+from hkoji_server.store.talk_contract import NewMessage
 
 from hkoji.errors import MalformedError
 from hkoji.game import entry_kinds
@@ -23,9 +27,12 @@ from hkoji.game.time_control import DAY, TimeControl
 from hkoji.log.private_key import PrivateKey
 from tests.support.couriers import NO_SETTINGS, Told, told
 from tests.support.service import Player, begin, two_players
+from tests.support.stores import sqlite_at
+from tests.support.table import AT
 from tests.support.timed_games import AN_HOUR, a_gift, a_wish, move_of, state, timed
 
 HOUR = 3600
+LATER = "2027-01-01T00:00:00Z"
 DAYS = Agreement(TimeControl(3 * DAY, 0, 0, 0))
 
 
@@ -450,33 +457,128 @@ def test_nothing_is_sent_in_quiet_hours(service: Told) -> None:
     assert service.deliver(60) == ["joined"]
 
 
+# --- places -----------------------------------------------------------------------------------------------------------
+
+
+def write_due(service: Told, *channels: str) -> None:
+    """Writes a notice that is due for each of these channels, in this order."""
+    at = service.service.clock.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    rows = [outbox_row("", seq, "answer", channel, "noting", at) for seq, channel in enumerate(channels)]
+    service.run(service.store._holding(lambda connection: connection.execute(writing("sqlite"), rows)))  # type: ignore[attr-defined] # a step of the store
+
+
+def begun(service: Told) -> list[str]:
+    """The channels to which it is sent while no receiver answers."""
+
+    async def work() -> list[str]:
+        released = asyncio.Event()
+
+        async def silent() -> None:
+            await released.wait()
+
+        service.courier.deeds = [silent] * 1000
+        for _ in range(4):
+            await service.delivery.look()
+            await asyncio.sleep(0.05)
+        found = [channel for channel, _ in service.courier.sent]
+        service.courier.deeds = []
+        released.set()
+        await service.delivery.settle()
+        return found
+
+    return list(service.run(work()))
+
+
+def test_slow_receivers_of_others_keep_nobody_waiting(service: Told) -> None:
+    slow = [service.add(f"slow{number}", f"slow{number}").id for number in range(40)]
+    stranger = service.add("stranger", "quick").id
+    write_due(service, *slow, stranger)
+    assert set(begun(service)) == {*slow, stranger}
+
+
+@pytest.mark.parametrize(
+    ("shared", "most"),
+    [({"player": "mallory"}, MOST_OF_PLAYER), ({"target": "one.example"}, MOST_OF_HOST)],
+    ids=["of a player", "at a host"],
+)
+def test_who_shares_places_waits_for_nobody_but_those(service: Told, shared: dict[str, str], most: int) -> None:
+    rows = [{"player": f"p{number}", "target": f"{number}.example", **shared} for number in range(most + 1)]
+    with patch("hkoji_server.store.notices.MOST_CHANNELS", most + 1):
+        slow = [service.add(row["player"], f"slow{n:02}", target=row["target"]).id for n, row in enumerate(rows)]
+    stranger = service.add("stranger", "stranger").id
+    write_due(service, *slow, stranger)
+    assert begun(service) == [*slow[:most], stranger]
+    assert service.deliver() == ["answer"]
+    assert service.courier.sent[-1][0] == slow[-1]
+
+
+def test_all_places_of_a_kind_may_be_taken_and_then_others_wait(service: Told) -> None:
+    service.courier.places = 3
+    channels = [service.add(f"p{number}", f"c{number}").id for number in range(5)]
+    write_due(service, *channels)
+    assert begun(service) == channels[:3]
+    service.deliver()
+    assert [channel for channel, _ in service.courier.sent] == channels
+
+
+def test_a_channel_gives_its_place_up_after_a_while_and_its_tries_do_not_count(service: Told) -> None:
+    service.add("bob", "slow")
+    write_due(service, "slow", "slow")
+
+    async def linger() -> None:
+        service.service.clock.pass_by(9)
+
+    service.courier.deeds = [linger]
+    service.run(service.delivery.look())
+    service.run(service.delivery.settle())
+    assert service.courier.events == ["answer"]
+    (leased,) = service.run(service.store.lease_notices(("noting",), LATER, LATER, 9))
+    assert leased.tries == 1
+
+
 # --- the loop ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_loop_sends_and_ends_cleanly(service: Told) -> None:
+async def loop_until(service: Told, done: Callable[[], bool], begun: Callable[[], object] = lambda: None) -> None:
+    """Runs the loop, begins something when it rests, and ends it when that is done."""
+    loop = asyncio.create_task(notice_delivery.deliver_at_intervals(service.delivery))
+    await asyncio.sleep(0.05)
+    begun()
+    async with asyncio.timeout(30):
+        while not done():
+            await asyncio.sleep(0.005)
+    loop.cancel()
+    await asyncio.gather(loop, return_exceptions=True)
+
+
+def test_the_loop_looks_at_intervals_and_ends_cleanly(service: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notice_delivery, "NOTICE_PACE", 0.01)
     players = two_players(service.service)
     service.add("bob", events=("joined",))
     players[0].join(players[1].new())
-
-    async def work() -> list[float]:
-        waits: list[float] = []
-
-        async def pause(seconds: float) -> None:
-            waits.append(seconds)
-            if len(waits) == 1:
-                return
-            await asyncio.sleep(0.01)
-
-        loop = asyncio.create_task(notice_delivery.deliver_at_intervals(service.delivery, pause=pause))
-        while len(waits) < 4:
-            await asyncio.sleep(0.005)
-        loop.cancel()
-        await asyncio.gather(loop, return_exceptions=True)
-        return waits
-
-    waits = service.run(work())
+    service.run(loop_until(service, lambda: bool(service.courier.sent)))
     assert service.courier.events == ["joined"]
-    assert all(0 < wait <= 1.25 * notice_delivery.NOTICE_PACE for wait in waits)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["by this process", "by another one"])
+def test_what_writes_a_notice_wakes_the_loop(
+    service: Told, monkeypatch: pytest.MonkeyPatch, *, elsewhere: bool
+) -> None:
+    monkeypatch.setattr(notice_delivery, "NOTICE_PACE", 3600.0)
+    alice, bob = two_players(service.service)
+    service.add("bob", events=("talk",))
+    game = bob.new()
+    alice.join(game)
+    message = NewMessage(game, "alice", "bob", "hello", "sig", AT)
+    with sqlite_at(service.service.data / "hkoji.sqlite3") as other:
+        store = other if elsewhere else service.store
+
+        def write() -> None:
+            tasks.append(asyncio.ensure_future(store.add_message(message, AT)))
+
+        tasks: list[asyncio.Future[object]] = []
+        service.run(loop_until(service, lambda: bool(service.courier.sent), write))
+    assert service.courier.events == ["talk"]
 
 
 def test_outcomes_are_counted(tmp_path: Path) -> None:

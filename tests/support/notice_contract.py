@@ -218,7 +218,7 @@ class NoticeContract:
         assert run(store.lease_notices(["webhook"], FIRST, SECOND, 10)) == ()
         assert run(store.next_notice(["webhook"])) == SECOND
         assert run(store.next_notice(["mail"])) == FIRST
-        assert run(store.lease_notices(["webhook"], SECOND, THIRD, 10, without=["a"])) == ()
+        assert run(store.lease_notices(["webhook"], SECOND, THIRD, 10, of=["mail"])) == ()
         (second,) = run(store.lease_notices(["webhook"], SECOND, THIRD, 10))
         assert second == first._replace(until=THIRD, tries=2)
         for change in (

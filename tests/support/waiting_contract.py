@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hkoji_server.store.contract import Append, GamePlace, GameSummary, Hint, NewGame, Store
+from hkoji_server.store.talk_contract import NewMessage
 
 from hkoji.errors import ConflictError
 from tests.support.loops import run
@@ -130,6 +131,20 @@ class WaitingContract:
         named = [hint for hint in hints if hint.game is not None]
         assert [(hint.game, set(hint.players)) for hint in named] == [(one.game, {"alice", "bob", "carol"})]
 
+    def test_whoever_sends_notices_is_woken_by_one_of_another_process(
+        self, opened: Callable[[], AbstractContextManager[Store]], store: Store
+    ) -> None:
+        game = new_game(store, 1).game
+
+        async def work(other: Store) -> None:
+            with heard(store) as (hints, until):
+                hints.clear()
+                await other.add_message(NewMessage(game, "alice", "bob", "hello", "sig", AT), AT)
+                await until(lambda hint: hint.waits)
+
+        with opened() as other:
+            run(work(other))
+
     def test_what_another_process_writes_is_hinted_at(
         self, opened: Callable[[], AbstractContextManager[Store]], store: Store
     ) -> None:
@@ -142,11 +157,11 @@ class WaitingContract:
                         await store.append(next_line(ours, seq - 1))
                     hints.clear()
                     await other.append(next_line(theirs, seq))
-                    await until(lambda hint: hint.game in (None, theirs.game))
+                    await until(lambda hint: hint.anywhere or hint.game == theirs.game)
                 # A listener that stops does not keep others from hearing.
                 with heard(store) as (_, until_too):
                     await other.append(next_line(theirs, 3))
-                    await until_too(lambda hint: hint.game in (None, theirs.game))
+                    await until_too(lambda hint: hint.anywhere or hint.game == theirs.game)
 
         with opened() as other:
             run(work(other))

@@ -15,7 +15,7 @@ from hkoji.mail.letters import compose, write_letter
 from hkoji.manual.catalogues import load_speaker
 from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces, class_of
-from hkoji_server.mail.submission import NoTlsError, SmtpRefusal
+from hkoji_server.mail.submission import MOST_AT_ONCE, NoTlsError, SmtpRefusal
 from hkoji_server.service.letter_plan import LetterPlan
 from hkoji_server.service.notice import Never, Notice, NoticeEvent, NotNow
 from hkoji_server.store.contract import Store
@@ -45,12 +45,17 @@ class MailCourier:
 
     together: Final = False
     lasting: Final = True
+    places: Final = MOST_AT_ONCE
 
     def __init__(self, store: Store, plans: LetterPlans, submission: LetterTaker, bounces: Bounces) -> None:
         self._store = store
         self._plans = plans
         self._submission = submission
         self._bounces = bounces
+
+    def host_of(self, target: str) -> str:
+        """Returns the domain of a mailbox."""
+        return target.rpartition("@")[2].lower()
 
     async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
         """Sends each notice as a letter. Raises as `Courier.send` does."""

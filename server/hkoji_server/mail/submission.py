@@ -11,10 +11,13 @@ import contextlib
 import re
 import smtplib
 import ssl
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 from hkoji_server.mail_settings import SmtpServer, SmtpTls
 
+MOST_AT_ONCE: Final = 20
+"""How many letters are handed over at the same time. Mail servers allow one client some tens of connections."""
 _ANSWER_SECONDS: Final = 20.0
 """How long the server may take for each answer."""
 _ENHANCED = re.compile(rb"\s*([245]\.\d{1,3}\.\d{1,3})(?:\s|$)")
@@ -62,6 +65,8 @@ class SmtpSubmission:
         self._password = password
         self._greeting = greeting
         self._context = context
+        # The threads of the event loop are few, and others need them while a mail server is slow.
+        self._threads = ThreadPoolExecutor(MOST_AT_ONCE, "hkoji-submits")
 
     async def submit(self, sender: str, recipient: str, letter: bytes) -> None:
         """Returns when the server has taken a letter; `sender` is that of the envelope.
@@ -69,7 +74,7 @@ class SmtpSubmission:
         Raises `SmtpRefusal`, `NoTlsError`, `OSError` or `smtplib.SMTPException`; after all but a refusal for ever the
         letter has to be sent again. If it is cancelled, the letter may still be taken.
         """
-        await asyncio.to_thread(self._submit, sender, recipient, letter)
+        await asyncio.get_running_loop().run_in_executor(self._threads, self._submit, sender, recipient, letter)
 
     async def look(self) -> str | None:
         """Connects and logs in. Returns by which protocol the connection is encrypted, such as `TLSv1.3`, or None.

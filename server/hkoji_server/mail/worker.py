@@ -151,7 +151,7 @@ class MailWorker:
 
 
 async def work_at_intervals(worker: MailWorker, kept: asyncio.Event, ending: asyncio.Event) -> None:
-    """Looks at intervals, and at once when a mail is `kept` by this process, until the process is `ending`."""
+    """Looks at intervals, and at once when a mail is `kept`, until the process is `ending`."""
     while not ending.is_set():
         try:
             await worker.look(ending, kept)

@@ -121,6 +121,13 @@ class Courier(Protocol):
     def lasting(self) -> bool:
         """Whether a channel of this kind stays on, whatever happens to its notices."""
 
+    @property
+    def places(self) -> int:
+        """To how many channels a process sends at the same time."""
+
+    def host_of(self, target: str) -> str:
+        """Returns the host of a channel's target: those who are told at one host share places."""
+
     async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
         """Sends notices to the target of a channel; several only if they go `together`.
 

@@ -1,15 +1,19 @@
 """Delivery: every process leases notices that are due, sends them through the couriers, and deletes them.
 
 A notice that was sent is deleted afterwards, so after a crash between the two it is sent again, with the same id. A
-slow receiver delays only its own channel: each channel has one task at a time, and a process has a bounded number of
-them. Whoever holds a lease for too long stops sending, because another process may have taken the notice over.
+slow receiver delays only its own channel: each channel has one task at a time, and `SendingPlaces` bounds how many
+there are. Whoever holds a lease for too long stops sending, because another process may have taken the notice over.
+
+What writes a notice that is due wakes the delivery, by a hint of the store. A hint may be lost, so it also looks at
+intervals.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from random import Random
 from typing import Final, Literal, NamedTuple
@@ -23,17 +27,26 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.notice import OF_MAIL, Courier, Gone, Later, Never, Notice, NoticeEvent, NotNow, notice_id
 from hkoji_server.service.notice_rules import OLDEST_NOTICE, ToldGame, judge
+from hkoji_server.service.sending_places import SendingPlaces
 from hkoji_server.service.service_time import ServiceTime
-from hkoji_server.store.contract import Store
+from hkoji_server.store.contract import Hint, Store
 from hkoji_server.store.notice_contract import Channel, LeasedNotice
 
 NOTICE_PACE: Final = 5.0
-"""The most seconds between two looks, on average."""
+"""The most seconds between two looks, on average, if nothing wakes the delivery."""
+_GATHERING: Final = 0.02
+"""How many seconds after it is woken it looks, so that what is written together is leased together."""
+_AGAIN: Final = 1.0
+"""After how many seconds it looks again for what is due and has no place, or is held by others."""
 _SPREAD: Final = 0.25
 LEASE: Final = 120
 """How many seconds a process has for what it has leased."""
 MOST_LEASED: Final = 10
-"""How many notices a process leases at once, and to how many channels it sends at the same time."""
+"""How many notices a process leases at once, or one for each channel that has got a place if these are more."""
+_MOST_CHANNELS: Final = 1000
+"""Among how many channels the places are given out."""
+_TURN: Final = 5.0
+"""After how many seconds a channel makes room for others that share its places."""
 _MOST_TOGETHER: Final = 50
 """How many notices are sent together at a digest time."""
 SEND_SECONDS: Final = 60
@@ -91,7 +104,27 @@ class NoticeDelivery:
         self._lag = lag
         self._chance = chance or Random()  # noqa: S311 # no secret
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._places = SendingPlaces()
+        self._woken = asyncio.Event()
+        self._held_up = False
         self._ending = False
+
+    def listen(self) -> Callable[[], None]:
+        """Has the store wake the delivery, until the returned function is called."""
+
+        def hear(hint: Hint) -> None:
+            if hint.waits:
+                self._woken.set()
+
+        return self._store.listen(hear)
+
+    async def rest(self, seconds: float) -> None:
+        """Waits for so many seconds, or until it is woken."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+                await asyncio.sleep(_GATHERING)
+        self._woken.clear()
 
     async def look(self) -> float:
         """Begins to send what is due, and returns after how many seconds to look again.
@@ -104,19 +137,30 @@ class NoticeDelivery:
             first = await self._store.next_notice(kinds)
             wait = NOTICE_PACE if first is None else float(parse_time(first) - parse_time(now))
             self._lag(max(0, -int(wait)))
-            free = MOST_LEASED - len(self._tasks)
-            if wait > 0 or free <= 0:
-                return min(NOTICE_PACE, max(1.0, wait))
+            self._held_up = wait <= 0
+            if wait > 0:
+                return min(NOTICE_PACE, wait)
+            due = await self._store.due_channels(kinds, now, _MOST_CHANNELS)
+            placed = [each.channel for each in due if self._places.take(each, self.couriers[each.kind])]
+            if not placed or not await self._begin(placed, kinds, now):
+                return _AGAIN
+
+    async def _begin(self, placed: Sequence[str], kinds: Collection[str], now: str) -> bool:
+        """Begins to send to channels that have got a place. Returns False if there is nothing to send by now."""
+        try:
             await self._time.read_outages()
             began, until = self._sources.elapsed(), add_seconds(now, LEASE)
-            found = await self._store.lease_notices(kinds, now, until, free, without=tuple(self._tasks))
-            if not found:
-                return 1.0  # what is due is to channels that are busy, or other processes hold it
+            most = max(len(placed), MOST_LEASED)
             of_channel: dict[str, list[LeasedNotice]] = defaultdict(list)
-            for each in found:
+            for each in await self._store.lease_notices(kinds, now, until, most, of=placed):
                 of_channel[each.channel].append(each)
             for channel, leased in of_channel.items():
                 self._tasks[channel] = asyncio.create_task(self._work(channel, leased, until, began))
+            return bool(of_channel)
+        finally:
+            for channel in placed:
+                if channel not in self._tasks:
+                    self._places.leave(channel)
 
     async def settle(self) -> None:
         """Returns when everything that was leased has been dealt with."""
@@ -143,6 +187,9 @@ class NoticeDelivery:
             log.error("could not deliver notices", channel=channel, reason=reason)
         finally:
             del self._tasks[channel]
+            self._places.leave(channel)
+            if self._held_up:
+                self._woken.set()
 
     async def _deliver(self, name: str, leased: Sequence[LeasedNotice], until: str, began: float) -> None:
         channel = await self._store.channel(name)
@@ -156,10 +203,11 @@ class NoticeDelivery:
         groups: list[Sequence[LeasedNotice]] = [leased] if together else [[each] for each in leased]
         first = True
         while groups:
-            if self._ending:
-                return await self._put_off(groups, 0)
-            if self._sources.elapsed() - began > LEASE - SEND_SECONDS:
+            spent = self._sources.elapsed() - began
+            if spent > LEASE - SEND_SECONDS:
                 return None
+            if self._ending or (spent > _TURN and not first):
+                return await self._put_off(groups, 0, tried=False)
             # It may have been removed since, or turned off by another process, while the last one was sent.
             if not first and not await self._still_works(name):
                 for left in chain.from_iterable(groups):
@@ -182,7 +230,7 @@ class NoticeDelivery:
             except NotNow as later:
                 await self._put_off([group], max(1, round(later.seconds)))
             except Later as later:
-                return await self._put_off([group, *groups], max(1, round(later.seconds)))
+                return await self._hold_back(name, until, [group, *groups], max(1, round(later.seconds)))
             except Never as never:
                 log.warning("a receiver refuses notices", channel=name, reason=never.reason)
                 most = 1 if isinstance(never, Gone) else MOST_FAILURES
@@ -190,7 +238,7 @@ class NoticeDelivery:
                     return None
             except Exception as error:  # a courier may fail in any way
                 log.info("could not send a notice", channel=name, reason=type(error).__name__)
-                return await self._fail([group, *groups])
+                return await self._hold_back(name, until, [group, *groups], self._pause_after(group))
             else:
                 for each in group:
                     await self._store.delete_notice(each, sent=True)
@@ -227,7 +275,7 @@ class NoticeDelivery:
                 raise
             except HkojiError as error:  # others must not wait for one whose game is damaged
                 log.error("could not read the game of a notice", game=each.game, reason=str(error))
-                await self._fail([[each]])
+                await self._put_off([[each]], self._pause_after([each]))
                 continue
             verdict = judge(each, channel.player, told, settings, now)
             off = await self._off(channel) if each.event == NoticeEvent.FAILING else ()
@@ -307,34 +355,41 @@ class NoticeDelivery:
             log.warning("gave a channel up", channel=group[0].channel)
         return off
 
-    async def _fail(self, groups: Sequence[Sequence[LeasedNotice]]) -> None:
-        """Puts off the first of the groups, which could not be sent, and all after it, which would not fare better."""
-        tries = groups[0][0].tries - 1
-        seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(tries, 16))
-        for each in groups[0]:
+    def _pause_after(self, failed: Sequence[LeasedNotice]) -> int:
+        """Counts notices that could not be sent, and returns after how many seconds to try again."""
+        for each in failed:
             self._count(each.event, "failed")
-        await self._put_off(groups, round(seconds * self._chance.uniform(1 - _JITTER, 1 + _JITTER)))
+        seconds: int = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(failed[0].tries - 1, 16))
+        return round(seconds * self._chance.uniform(1 - _JITTER, 1 + _JITTER))
 
-    async def _put_off(self, groups: Sequence[Sequence[LeasedNotice]], seconds: int) -> None:
+    async def _hold_back(
+        self, channel: str, until: str, groups: Sequence[Sequence[LeasedNotice]], seconds: int
+    ) -> None:
+        """Puts off the first of the groups, which could not be sent, and all after it, which would not fare better."""
+        await self._put_off(groups, seconds)
+        rest = await self._store.lease_channel(channel, await self._time.now(), until, _MOST_TOGETHER)
+        await self._put_off([rest], seconds, tried=False)
+
+    async def _put_off(self, groups: Sequence[Sequence[LeasedNotice]], seconds: int, *, tried: bool = True) -> None:
         at = add_seconds(await self._time.now(), seconds)
         for each in chain.from_iterable(groups):
-            await self._store.put_off_notice(each, at, anew=False)
+            await self._store.put_off_notice(each, at, tried=tried)
 
 
-async def deliver_at_intervals(
-    delivery: NoticeDelivery, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> None:
-    """Looks until it is cancelled, and then ends the delivery."""
+async def deliver_at_intervals(delivery: NoticeDelivery) -> None:
+    """Looks at intervals, and when it is woken, until it is cancelled, and then ends the delivery."""
     # Processes that were started together do not look together.
     chance = Random()  # noqa: S311 # no secret
     wait = NOTICE_PACE
+    stop_listening = delivery.listen()
     try:
         while True:
-            await pause(wait * chance.uniform(1 - _SPREAD, 1 + _SPREAD))
+            await delivery.rest(wait * chance.uniform(1 - _SPREAD, 1 + _SPREAD))
             try:
                 wait = await delivery.look()
             except HkojiError as error:
                 wait = NOTICE_PACE
                 log.warning("could not look for notices that are due", reason=str(error))
     finally:
+        stop_listening()
         await delivery.close()

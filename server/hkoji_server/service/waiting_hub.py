@@ -211,8 +211,9 @@ class WaitingHub:
 
     def hear(self, hint: Hint) -> None:
         """Handles a hint of the store."""
-        if hint.game is None:
+        if hint.anywhere:
             self._suspected = True
+        if hint.game is None:
             return
         for waiter in self._games.get(hint.game, ()):
             self._notice(hint.game, waiter)

@@ -101,6 +101,7 @@ class WebhookCourier:
     formats: Final = FORMATS
     together: Final = False
     lasting: Final = False
+    places: Final = 100
 
     def __init__(
         self, poster: GuardedPoster, signer: Signer, sources: ClockAndEntropy, limits: RateLimits, *, origin: str
@@ -125,6 +126,10 @@ class WebhookCourier:
             if answer.status in _ASK_TO_WAIT and answer.retry_after is not None:
                 raise Later(min(answer.retry_after, LONGEST_WAIT))
             _verify(answer)
+
+    def host_of(self, target: str) -> str:
+        """Returns the host of a webhook, with its port."""
+        return parse_webhook_url(target, private=True).authority
 
     # --- what the player asks for: see `ChannelKind` --------------------------------------------------------------
 

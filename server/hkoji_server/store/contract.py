@@ -227,13 +227,19 @@ class GamePlace:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Something may be new in `game`, which is on the lists of `players`; without a game, in any game."""
+    """Something may be new in `game`, which is on the lists of `players`; if it is `anywhere`, in any game.
+
+    With `waits` a notice may be due, or a mail may wait to be processed.
+    """
 
     game: str | None = None
     players: tuple[str, ...] = ()
+    anywhere: bool = False
+    waits: bool = False
 
 
-ANYWHERE: Final = Hint()
+ANYWHERE: Final = Hint(anywhere=True, waits=True)
+WAITS: Final = Hint(waits=True)
 
 OnHint = Callable[[Hint], None]
 """A function that is called with each hint. It returns at once, and raises nothing."""
@@ -242,7 +248,9 @@ OnHint = Callable[[Hint], None]
 def hint_of(append: Append) -> Hint:
     """Returns the hint that an append gives."""
     summary = append.summary
-    return Hint(append.game, tuple(name for name in (summary.host, summary.guest, summary.invite) if name))
+    names = tuple(name for name in (summary.host, summary.guest, summary.invite) if name)
+    # Most notices of moves are due later, and whoever sends them looks for these by itself.
+    return Hint(append.game, names, waits=any(each.not_before <= append.at for each in append.notices))
 
 
 class Store(TimeStore, PlayerStore, ChoiceStore, NoticeStore, TalkStore, MailStore, Protocol):

@@ -92,6 +92,15 @@ class LeasedNotice(NamedTuple):
     tries: int
 
 
+class DueChannel(NamedTuple):
+    """A channel to which a notice is to be sent now. Of one that was removed, player and target are empty."""
+
+    channel: str
+    kind: str
+    player: str
+    target: str
+
+
 class NoticeStore(Protocol):
     """The methods of a store that are about notices."""
 
@@ -133,12 +142,18 @@ class NoticeStore(Protocol):
     async def next_notice(self, kinds: Collection[str]) -> str | None:
         """Returns when the first notice to channels of these kinds is to be sent; None if there is none."""
 
+    async def due_channels(self, kinds: Collection[str], now: str, most: int) -> tuple[DueChannel, ...]:
+        """Returns at most `most` channels of each kind to which something is to be sent by now.
+
+        Those come first for which it has waited longest. What another process holds does not count.
+        """
+
     async def lease_notices(
-        self, kinds: Collection[str], now: str, until: str, most: int, *, without: Collection[str] = ()
+        self, kinds: Collection[str], now: str, until: str, most: int, *, of: Collection[str] | None = None
     ) -> tuple[LeasedNotice, ...]:
         """Leases notices that are to be sent by now, those that have waited longest first: at most `most`.
 
-        Of all channels of these kinds but those in `without`. What another process holds is left out.
+        Those `of` some channels, or of all channels of these kinds. What another process holds is left out.
         """
 
     async def lease_channel(self, channel: str, now: str, until: str, most: int) -> tuple[LeasedNotice, ...]:
@@ -150,11 +165,13 @@ class NoticeStore(Protocol):
         Returns False if it is no longer as it was leased; then it stays.
         """
 
-    async def put_off_notice(self, leased: LeasedNotice, not_before: str, *, anew: bool) -> bool:
+    async def put_off_notice(
+        self, leased: LeasedNotice, not_before: str, *, anew: bool = False, tried: bool = True
+    ) -> bool:
         """Gives a lease back: the notice is sent at that time or later.
 
-        With `anew` it counts as due only then, and as not tried before. Returns False, and changes nothing, if it is no
-        longer as it was leased.
+        With `anew` it counts as due only then, and as not tried before. If it was not `tried`, this lease does not
+        count. Returns False, and changes nothing, if it is no longer as it was leased.
         """
 
     async def give_up_notice(self, leased: LeasedNotice, now: str, most: int) -> bool:

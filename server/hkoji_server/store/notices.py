@@ -13,6 +13,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Insert,
+    Integer,
     Select,
     bindparam,
     delete,
@@ -186,16 +187,32 @@ def next_notice() -> Select[tuple[str]]:
     return of_kind.order_by(OUTBOX.c.not_before).limit(literal_column("1")).offset(literal_column("0"))
 
 
+def due_channels() -> Select[Any]:
+    """Returns the statement that finds the channels of a kind to which something is to be sent now."""
+    oldest = func.min(OUTBOX.c.not_before)
+    none: ColumnElement[str] = literal_column("''")
+    place = (func.coalesce(CHANNEL.c[name], none) for name in ("player", "target"))
+    found = (
+        select(OUTBOX.c.channel, OUTBOX.c.kind, *place)
+        .select_from(OUTBOX.outerjoin(CHANNEL, CHANNEL.c.id == OUTBOX.c.channel))
+        .where(OUTBOX.c.kind == bindparam("b_kind"), OUTBOX.c.not_before <= bindparam("b_now"))
+        .group_by(OUTBOX.c.channel, OUTBOX.c.kind, CHANNEL.c.player, CHANNEL.c.target)
+    )
+    return (
+        found.order_by(oldest, OUTBOX.c.channel).limit(bindparam("b_limit", type_=Integer)).offset(literal_column("0"))
+    )
+
+
 def lease_notices(
-    connection: Connection, kinds: Collection[str], now: str, until: str, most: int, without: Collection[str]
+    connection: Connection, kinds: Collection[str], now: str, until: str, most: int, of: Collection[str] | None
 ) -> tuple[LeasedNotice, ...]:
     """Leases notices: see `NoticeStore.lease_notices`."""
     leased: list[LeasedNotice] = []
     # One kind after the other, so that each look is one range of the index.
     for kind in kinds:
         found = select(OUTBOX).where(OUTBOX.c.kind == kind, OUTBOX.c.not_before <= now)
-        if without:
-            found = found.where(OUTBOX.c.channel.not_in(without))
+        if of is not None:
+            found = found.where(OUTBOX.c.channel.in_(of))
         leased += _lease(connection, found, until, most - len(leased))
     return tuple(leased)
 
@@ -226,9 +243,9 @@ def delete_notice(connection: Connection, leased: LeasedNotice, *, sent: bool) -
     return connection.execute(delete(OUTBOX).where(*_as_leased(leased))).rowcount == 1
 
 
-def put_off_notice(connection: Connection, leased: LeasedNotice, not_before: str, *, anew: bool) -> bool:
+def put_off_notice(connection: Connection, leased: LeasedNotice, not_before: str, *, anew: bool, tried: bool) -> bool:
     """Gives a lease back: see `NoticeStore.put_off_notice`."""
-    values: dict[str, Any] = {"not_before": not_before}  # Any: column values
+    values: dict[str, Any] = {"not_before": not_before, "tries": leased.tries - (not tried)}  # Any: column values
     if anew:
         values.update(due=not_before, tries=0)
     return connection.execute(update(OUTBOX).where(*_as_leased(leased)).values(values)).rowcount == 1

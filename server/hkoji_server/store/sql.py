@@ -39,10 +39,10 @@ from hkoji_server.store.contract import (
     Store,
 )
 from hkoji_server.store.migrate import verify_schema
-from hkoji_server.store.notice_contract import Channel, LeasedNotice, NewNotice
+from hkoji_server.store.notice_contract import Channel, DueChannel, LeasedNotice, NewNotice
 from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
 from hkoji_server.store.sql_mail import SqlMailStore
-from hkoji_server.store.statements import read_line, read_outage
+from hkoji_server.store.statements import Row, read_line, read_outage
 from hkoji_server.store.tables import SERVICE, TOKEN
 from hkoji_server.store.talk_contract import KeptMessage, LastMessage, NewMessage
 from hkoji_server.store.time_contract import KeptStatement
@@ -252,7 +252,7 @@ class SqlStore(SqlMailStore, Store):
                 clock=lambda: self._time(connection),
             )
 
-        return await self._holding(work)
+        return await self._waking(self._holding(work))
 
     async def statements(self, game: str) -> tuple[KeptStatement, ...]:
         rows = await self._rows(self._reads.kept_statements, {"b_game": game})
@@ -266,7 +266,7 @@ class SqlStore(SqlMailStore, Store):
     # --- talk -----------------------------------------------------------------------------------------------------
 
     async def add_message(self, new: NewMessage, since: str) -> tuple[KeptMessage, bool]:
-        return await self._holding(lambda connection: talk.add_message(connection, new, since))
+        return await self._waking(self._holding(lambda connection: talk.add_message(connection, new, since)))
 
     async def messages(self, game: str, after: int, limit: int) -> tuple[KeptMessage, ...]:
         rows = await self._rows(self._reads.messages, {"b_game": game, "b_after": after, "b_limit": limit})
@@ -329,12 +329,16 @@ class SqlStore(SqlMailStore, Store):
         found = [await self._rows(self._reads.next_notice, {"b_kind": kind}) for kind in kinds]
         return min((rows[0][0] for rows in found if rows), default=None)
 
+    async def due_channels(self, kinds: Collection[str], now: str, most: int) -> tuple[DueChannel, ...]:
+        found: list[Row] = []
+        for kind in kinds:
+            found += await self._rows(self._reads.due_channels, {"b_kind": kind, "b_now": now, "b_limit": most})
+        return tuple(map(DueChannel._make, found))
+
     async def lease_notices(
-        self, kinds: Collection[str], now: str, until: str, most: int, *, without: Collection[str] = ()
+        self, kinds: Collection[str], now: str, until: str, most: int, *, of: Collection[str] | None = None
     ) -> tuple[LeasedNotice, ...]:
-        return await self._holding(
-            lambda connection: outbox.lease_notices(connection, kinds, now, until, most, without)
-        )
+        return await self._holding(lambda connection: outbox.lease_notices(connection, kinds, now, until, most, of))
 
     async def lease_channel(self, channel: str, now: str, until: str, most: int) -> tuple[LeasedNotice, ...]:
         return await self._holding(lambda connection: outbox.lease_channel(connection, channel, now, until, most))
@@ -342,11 +346,16 @@ class SqlStore(SqlMailStore, Store):
     async def delete_notice(self, leased: LeasedNotice, *, sent: bool) -> bool:
         return await self._holding(lambda connection: outbox.delete_notice(connection, leased, sent=sent))
 
-    async def put_off_notice(self, leased: LeasedNotice, not_before: str, *, anew: bool) -> bool:
-        return await self._holding(lambda connection: outbox.put_off_notice(connection, leased, not_before, anew=anew))
+    async def put_off_notice(
+        self, leased: LeasedNotice, not_before: str, *, anew: bool = False, tried: bool = True
+    ) -> bool:
+        return await self._holding(
+            lambda connection: outbox.put_off_notice(connection, leased, not_before, anew=anew, tried=tried)
+        )
 
     async def give_up_notice(self, leased: LeasedNotice, now: str, most: int) -> bool:
-        return await self._holding(lambda connection: outbox.give_up_notice(connection, leased, now, most))
+        given_up = self._holding(lambda connection: outbox.give_up_notice(connection, leased, now, most))
+        return await self._waking(given_up)
 
     async def remove_stray_notices(self) -> int:
         # Nearly always there is none, and a read disturbs no writer.

@@ -72,7 +72,7 @@ class SqlMailStore(SqlSteps, MailStore):
         same = await self._transaction(count)
         if same is not None:
             return same
-        return await self._transaction(lambda connection: mailboxes.invite(connection, new))
+        return await self._waking(self._transaction(lambda connection: mailboxes.invite(connection, new)))
 
     async def ask_mailbox(self, new: AskedMailbox) -> Mailbox:
         def count(connection: Connection) -> Mailbox | None:
@@ -84,7 +84,7 @@ class SqlMailStore(SqlSteps, MailStore):
         same = await self._transaction(count)
         if same is not None:
             return same
-        return await self._transaction(lambda connection: asked_mailboxes.ask(connection, new))
+        return await self._waking(self._transaction(lambda connection: asked_mailboxes.ask(connection, new)))
 
     async def own_mailbox(self, name: str) -> Mailbox | None:
         found = [read_mailbox(row) for row in await self._rows(self._mail.own_mailbox, {"b_name": name})]
@@ -157,7 +157,7 @@ class SqlMailStore(SqlSteps, MailStore):
         def work(connection: Connection) -> KeptMail:
             return incoming.add_incoming(connection, new, lambda: self._time(connection))
 
-        return await self._entering(work)
+        return await self._waking(self._entering(work))
 
     async def incoming(self, number: int) -> IncomingMail | None:
         rows = await self._rows(self._mail.incoming, {"b_number": number})
@@ -178,7 +178,8 @@ class SqlMailStore(SqlSteps, MailStore):
         return await self._holding(lambda connection: incoming.count_try(connection, number, now))
 
     async def set_aside(self, number: int, result: str = SET_ASIDE, answers: Sequence[NewAnswer] = ()) -> bool:
-        return await self._holding(lambda connection: incoming.end(connection, number, result, answers, done=False))
+        ended = self._holding(lambda connection: incoming.end(connection, number, result, answers, done=False))
+        return await self._waking(ended)
 
     async def close_incoming(
         self,
@@ -206,7 +207,7 @@ class SqlMailStore(SqlSteps, MailStore):
                 operator_codes.store_code(connection, OperatorCode(code.digest, code.expires, name=code.name))
             return True
 
-        return await self._holding(work)
+        return await self._waking(self._holding(work))
 
     # --- letters --------------------------------------------------------------------------------------------------
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from hkoji_server.store.contract import WAITS, Hint
 from hkoji_server.store.statements import ReadStatements, Row, Values
 
 T = TypeVar("T")
@@ -60,6 +61,16 @@ class SqlSteps:
 
         Each statement sees what was committed before it began. Reads go on meanwhile.
         """
+
+    @abstractmethod
+    def _publish(self, hint: Hint) -> None:
+        """Gives a hint to those who listen, in this process and in others as far as they can be told."""
+
+    async def _waking(self, work: Awaitable[T]) -> T:
+        """Awaits a transaction, and wakes those who send notices and process mails for what it has written."""
+        result = await work
+        self._publish(WAITS)
+        return result
 
     @abstractmethod
     def _time(self, connection: Connection) -> datetime:

@@ -40,7 +40,7 @@ from hkoji_server.store.contract import MOST_INVITATIONS, MOST_OPEN, Append, Gam
 from hkoji_server.store.expired import any_expired
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, finished, going_on, listed
 from hkoji_server.store.mail_tables import HELD_KEY
-from hkoji_server.store.notices import any_stray_notice, next_notice, wanting
+from hkoji_server.store.notices import any_stray_notice, due_channels, next_notice, wanting
 from hkoji_server.store.tables import (
     BEAT,
     BLOCK,
@@ -178,6 +178,7 @@ class ReadStatements:
         )
         self.wanting: Final = text(wanting())
         self.next_notice: Final = text(next_notice())
+        self.due_channels: Final = text(due_channels())
         self.any_stray_notice: Final = text(any_stray_notice())
 
         @lru_cache(maxsize=256)

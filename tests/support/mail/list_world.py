@@ -105,11 +105,16 @@ class ListCourier:
     world: ListWorld
     together = False
     lasting = True
+    places = 20
     sent: list[str] = field(default_factory=list)
     """The events of the notices for which a letter was sent, in order."""
     envelopes: list[str] = field(default_factory=list)
     faults: list[Exception] = field(default_factory=list)
     """What has gone wrong, which the delivery only logs."""
+
+    def host_of(self, target: str) -> str:
+        """All mailboxes are at one provider."""
+        return ""
 
     async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
         """Sends each notice as a letter."""

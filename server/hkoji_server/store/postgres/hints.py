@@ -17,7 +17,7 @@ from typing import Final
 import psycopg
 
 from hkoji.errors import HkojiError
-from hkoji_server.store.contract import ANYWHERE, Hint, OnHint
+from hkoji_server.store.contract import ANYWHERE, WAITS, Hint, OnHint
 from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections, closing
 from hkoji_server.store.statements import Row
 
@@ -110,9 +110,10 @@ def _notify(payload: str) -> Callable[[PostgresConnection], Awaitable[list[Row]]
 
 def _format(name: str, hints: list[Hint]) -> str:
     """Returns the message of the process `name`. If the hints do not fit into it, it is about all games."""
-    latest = {hint.game: hint.players for hint in hints}
-    text = json.dumps({"by": name, "games": [[game, *players] for game, players in latest.items()]})
-    return text if len(text) <= _MOST_BYTES else json.dumps({"by": name, "games": [[None]]})
+    latest = {hint.game: hint.players for hint in hints if hint.game is not None}
+    told = {"by": name, "waits": any(hint.waits for hint in hints)}
+    text = json.dumps({**told, "games": [[game, *players] for game, players in latest.items()]})
+    return text if len(text) <= _MOST_BYTES else json.dumps({**told, "games": None})
 
 
 def _parse(own: str, payload: str) -> list[Hint]:
@@ -124,6 +125,9 @@ def _parse(own: str, payload: str) -> list[Hint]:
         message = json.loads(payload)
         if message["by"] == own:
             return []
-        return [Hint(game, tuple(map(str, players))) for game, *players in message["games"]]
+        if message["games"] is None:
+            return [ANYWHERE]
+        games = [Hint(str(game), tuple(map(str, players))) for game, *players in message["games"]]
+        return [*games, WAITS] if message["waits"] else games
     except (ValueError, KeyError, TypeError):
         return [ANYWHERE]

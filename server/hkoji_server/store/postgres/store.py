@@ -67,7 +67,7 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 from hkoji_server.store import offers, outages, player_keys
 from hkoji_server.store.batch_thread import CallThread
-from hkoji_server.store.contract import Append, Decide, NewGame, OfferQuota, OnHint, hint_of
+from hkoji_server.store.contract import Append, Decide, Hint, NewGame, OfferQuota, OnHint, hint_of
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import ClosedMailError
 from hkoji_server.store.player_contract import RetiredKey
@@ -313,6 +313,9 @@ class PostgresStore(SqlStore):
             return work(connection)
 
         return await self._transactions.run_locking(alone)
+
+    def _publish(self, hint: Hint) -> None:
+        self._hints.publish(hint)
 
     def _time(self, connection: Connection) -> datetime:
         now: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()

@@ -18,7 +18,7 @@ from hkoji.game.way import Way
 from hkoji.messages.text import tell
 from hkoji_server.store import offers, outages
 from hkoji_server.store.age import UTC_CLOCK, Clock, latest
-from hkoji_server.store.contract import Append, Decide, NewGame, OnHint
+from hkoji_server.store.contract import Append, Decide, Hint, NewGame, OnHint
 from hkoji_server.store.migrate import migrate
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite.append import write_of
@@ -197,6 +197,9 @@ class SqliteStore(SqlStore):
     _holding = _transaction
     _entering = _transaction
     _alone = _transaction
+
+    def _publish(self, hint: Hint) -> None:
+        self._hints.publish(hint)
 
     def _time(self, connection: Connection) -> datetime:  # noqa: ARG002 # the process has a clock
         return self._clock()
