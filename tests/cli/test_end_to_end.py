@@ -181,7 +181,7 @@ def test_errors_say_what_failed_and_what_to_do(
     lacking = next(f"3{card}{card}{card}" for card in "DEFG" if hand.count(card) < 3)
     illegal = host.fails(5, "move", game, lacking)
     assert "not legal" in illegal
-    assert "legal now" in illegal
+    assert "legal moves include" in illegal
     assert "nothing was sent" in illegal
     assert "hkoji wait" in guest.fails(9, "move", game, "1A")
     assert "hkoji games" in host.fails(2, "show", "ffff0000")

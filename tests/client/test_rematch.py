@@ -172,7 +172,7 @@ def test_only_a_player_of_a_game_that_is_over_and_was_joined_has_a_rematch(
     alice: SteppedPlayer, bob: SteppedPlayer, service: Inside, tmp_path: Path
 ) -> None:
     carol = stepped_player(service, "carol", tmp_path)
-    refused(carol, over(alice, bob), ForbiddenError, "you do not play")
+    refused(carol, over(alice, bob), ForbiddenError, "you are not a player")
     going = alice.client.new(Hanamikoji(), None, TERMS).game
     refused(alice, going, IllegalError, "not over")
     bob.join(going)
