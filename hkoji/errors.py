@@ -67,12 +67,20 @@ class MalformedError(InvalidError):
         self.reason = reason
 
 
-class PlanTextError(MalformedError):
+class WrongValueError(MalformedError):
+    """A value that somebody has given, and that cannot be taken. `fault` is the whole message."""
+
+    def __init__(self, what: str, fault: str, *, hint: str = "") -> None:
+        super().__init__(what, fault, hint=hint)
+        self.message = fault
+
+
+class PlanTextError(WrongValueError):
     """A plan that is not understood at `line` and `column`, both from 1."""
 
     def __init__(self, line: int, column: int, reason: str, *, hint: str = "") -> None:
-        super().__init__(tell("plan"), reason, hint=hint)
-        self.message = tell("plan, line {line}, column {column}: {reason}", line=line, column=column, reason=reason)
+        fault = tell("plan, line {line}, column {column}: {reason}", line=line, column=column, reason=reason)
+        super().__init__(tell("plan"), fault, hint=hint)
         self.line = line
         self.column = column
 
@@ -313,7 +321,7 @@ class OtherOriginError(TrustError):
 
     def __init__(self, url: str, origin: str) -> None:
         super().__init__(
-            tell("{url} says that it is another address, {origin}", url=url, origin=origin),
+            tell("the service at {url} says its address is {origin}", url=url, origin=origin),
             hint=tell(
                 "nothing was signed or kept: somebody who passes your requests on could log in as you; use {origin} "
                 "itself, or, if its operator confirms that {url} is that service, add --origin {origin}",

@@ -107,8 +107,9 @@ def with_origin(out: CommandOutput, origin: str | None, call: Callable[[str | No
             raise
         sys.stderr.write(
             _(
-                "{url} says that it is {origin}.\nSomebody who passes your requests on would say the same, and could "
-                "log in as you. Ask the operator whether {url} is that service.\nIf it is, type {origin}: ",
+                "The service at {url} says its address is {origin}.\nSomebody who passes your requests on would say "
+                "the same, and could log in as you. Ask the operator whether {url} is that service.\n"
+                "If it is, type {origin}: ",
                 url=error.url,
                 origin=error.origin,
             )

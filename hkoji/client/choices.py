@@ -13,6 +13,7 @@ from hkoji.client.home import Home
 from hkoji.client.service import Service
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import NotFoundError, ServiceError, UsageError
+from hkoji.log.canonical import name_fault
 from hkoji.log.entry import is_name
 from hkoji.messages.text import shorten, tell
 
@@ -77,7 +78,7 @@ class ServiceChoices:
 
     def _change(self, method: str, name: str) -> None:
         if not is_name(name):  # it becomes a part of an address
-            raise UsageError(tell("{name!r} is not the name of a player", name=shorten(name)))
+            raise UsageError(name_fault(name), hint=tell("nothing was changed"))
         try:
             self._send(method, f"/v1/me/blocks/{name}")
         except ServiceError as error:

@@ -239,7 +239,9 @@ def _pin(home: Home, url: str, key: str, origin: str) -> DoctorCheck:
         return DoctorCheck(
             "pins",
             "fail",
-            tell("the service says that it is {origin}; you registered at {known}", origin=shorten(origin), known=own),
+            tell(
+                "the service says its address is {origin}; you registered at {known}", origin=shorten(origin), known=own
+            ),
             hint,
         )
     return DoctorCheck(

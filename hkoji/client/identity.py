@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.client.files import write_file
 from hkoji.client.home import Home
-from hkoji.errors import ExistsError, HkojiError, InvalidError, LoginError, MalformedError, StorageError
+from hkoji.errors import (
+    ExistsError,
+    HkojiError,
+    InvalidError,
+    LoginError,
+    MalformedError,
+    StorageError,
+    WrongValueError,
+)
+from hkoji.log.canonical import name_fault
 from hkoji.log.entry import SERVER_NAME, is_name
 from hkoji.log.public_key import KEY_TYPE, PublicKey, parse_public_key
 from hkoji.messages.text import tell
@@ -117,9 +126,7 @@ def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
     Raises `ExistsError` after that, and `MalformedError` for a name that no player may have.
     """
     if not is_name(name) or name == SERVER_NAME:
-        raise MalformedError(
-            tell("name"), tell("it is 2 to 32 of a-z, 0-9, _ and -, beginning with a letter or digit, and not 'server'")
-        )
+        raise WrongValueError(tell("name"), name_fault(name))
     if home.config_file.exists():
         config = home.config()
         if "server" in config:

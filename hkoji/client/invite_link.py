@@ -107,9 +107,9 @@ def verify_link(course: Course, code: str) -> None:
     """
     link = course.setup.link
     if link is None:
-        reason = tell("the service shows a game that was not opened by link")
+        reason = tell("this link does not match the game, which was not opened by link; it may be mistyped")
     elif link != link_key(code).public:
-        reason = tell("the service shows a game that was opened by another link")
+        reason = tell("this link does not match the game; it may be mistyped")
     else:
         return
     raise TrustError(

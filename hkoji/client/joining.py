@@ -28,7 +28,9 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 
 _TAKEN: Final = tell("nothing was sent; find another with `hkoji games --open`")
-_USED: Final = tell("nothing was sent; a link is good for one guest: ask your friend for a new one")
+_JOINED: Final = tell("somebody has already joined this game")
+_USED: Final = tell("somebody has already used this link")
+_ASK: Final = tell("nothing was sent; a link is good for one guest: ask your friend for a new one")
 
 
 class SeatTaker:
@@ -97,8 +99,8 @@ class SeatTaker:
         if known.seat is not None:
             return
         if course.stage is not Stage.JOIN:
-            hint = _TAKEN if code is None else _USED
-            raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=hint)
+            used, hint = (_JOINED, _TAKEN) if code is None else (_USED, _ASK)
+            raise ConflictError(course.setup.game, seq=course.seq, head=course.head, hint=hint, reason=used)
         refuse_chosen_cards(course)
         invite, me, key = course.setup.invite, self._sender.player(), self._sender.my_key()
         if code is None:

@@ -150,7 +150,12 @@ class Pins:
             )
         if confirmed is not None and confirmed != origin:
             raise TrustError(
-                tell("{url} says that it is {origin}, not {named}", url=self.url, origin=origin, named=confirmed),
+                tell(
+                    "the service at {url} says its address is {origin}, not {named}",
+                    url=self.url,
+                    origin=origin,
+                    named=confirmed,
+                ),
                 hint=tell("nothing was signed or kept; ask its operator which address is right"),
             )
         if confirmed is None and origin != self.origin and not same_address(self.url, origin):

@@ -24,9 +24,10 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn, TypeAlias
+from unicodedata import normalize
 
 from hkoji.errors import InvalidError, MalformedError, NotUnderstoodError
-from hkoji.messages.text import shorten, tell
+from hkoji.messages.text import Text, shorten, tell
 
 JsonValue: TypeAlias = "dict[str, JsonValue] | list[JsonValue] | str | int | bool | None"
 
@@ -243,6 +244,19 @@ _is_origin = re.compile(_ORIGIN).fullmatch
 def is_name(text: str) -> bool:
     """Whether `text` has the form of a player's name (`server`, which is reserved, has it too)."""
     return _is_name(text) is not None
+
+
+def name_fault(text: str) -> Text:
+    """Returns why a text cannot be a player's name, with a name that is near to it."""
+    plain = normalize("NFKD", text.lower()).encode("ascii", "ignore").decode("ascii")
+    near = re.sub(r"[^a-z0-9_-]+", "-", plain.strip()).strip("-_")[:32]
+    if is_name(near) and near != text:
+        return tell(
+            "{name!r} cannot be a name: use 2 to 32 of a-z, 0-9, _ and - (try: {near})", name=shorten(text), near=near
+        )
+    if is_name(text):
+        return tell("{name!r} cannot be a name: it is that of the service itself", name=text)
+    return tell("{name!r} cannot be a name: use 2 to 32 of a-z, 0-9, _ and -", name=shorten(text))
 
 
 def is_time(text: str) -> bool:

@@ -29,6 +29,14 @@ WHO_STARTS: Final = {
 """Who starts, by the option `first` of a ruleset."""
 
 
+STARTS: Final = {
+    "host": tell("The host starts"),
+    "guest": tell("The guest starts"),
+    "random": tell("Chance decides who starts"),
+}
+"""The same in a few words."""
+
+
 class Brief:
     """A position in a few lines."""
 
@@ -50,6 +58,12 @@ class Brief:
         for name, value in ruleset.to_json().items():
             if name not in ("name", "version"):
                 yield f"{name}: {value}."
+
+    @classmethod
+    def terms(cls, ruleset: Ruleset) -> str:
+        """The options of a ruleset as a phrase; here as they are written after `--option`."""
+        options = ruleset.to_json().items()
+        return ", ".join(f"{name}={value}" for name, value in options if name not in ("name", "version"))
 
     def news(self) -> list[str]:
         """What has happened since the reader last decided: words, and the notation in brackets."""

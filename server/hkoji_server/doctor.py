@@ -166,7 +166,7 @@ def _backups(folder: Path | None, now: float) -> DoctorCheck:
     complete = folder.glob("[!.]*") if folder.is_dir() else ()  # unfinished copies have names that begin with a dot
     times = [path.stat().st_mtime for path in complete if path.is_file()]
     if not times:
-        return DoctorCheck("backups", "fail", tell("{folder} contains no backup", folder=folder), hint)
+        return DoctorCheck("backups", "fail", tell("no backup found in the folder {folder}", folder=folder), hint)
     hours = int((now - max(times)) // 3600)
     age = tell("the last backup is {hours} h old", hours=hours)
     if now - max(times) < 2 * _DAY:

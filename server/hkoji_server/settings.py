@@ -198,7 +198,7 @@ class Settings(BaseSettings):
     longest_expiry: int = Field(default=60 * 24 * 3600, ge=1, le=_LONGEST)
     """How long a game may wait for a guest."""
     daily_offers: int = Field(default=50, ge=0)
-    """How many games a player may ask for in 24 hours; others are answered 429; 0: any number."""
+    """How many games a player may ask for in 24 hours; further requests get 429; 0: any number."""
     daily_offers_of_new: int = Field(default=5, ge=0)
     """How many games a player may ask for in the first 24 hours after registering; 0: as many as others."""
     webhook_private: bool = False
@@ -240,13 +240,13 @@ class Settings(BaseSettings):
     max_address_connections: int = Field(default=200, ge=0)
     """Connections of one address (IPv6: one /64) to a process, except a trusted proxy; others are closed; 0: any."""
     max_address_waiting: int = Field(default=100, ge=0)
-    """Clients of one address that may wait at a process at once; others are answered 429; 0: any number."""
+    """Clients of one address that may wait at a process at once; further requests get 429; 0: any number."""
     limit_address: RateSetting = "6000/minute"
-    """Requests from one address over all workers, as in `600/minute`, or `off`; others are answered 429."""
+    """Requests from one address over all workers, as in `600/minute`, or `off`; further requests get 429."""
     limit_player: RateSetting = "3000/minute"
-    """Moves and private reads of one player over all workers, or `off`; others are answered 429."""
+    """Moves and private reads of one player over all workers, or `off`; further requests get 429."""
     limit_registrations: RateSetting = "30/hour"
-    """New names from one address over all workers, or `off`; others are answered 429."""
+    """New names from one address over all workers, or `off`; further requests get 429."""
     request_timeout: float = Field(default=20, gt=0)
     """How long a client may take to send a complete request, or pause while it reads an answer."""
     keep_alive: int = Field(default=30, ge=1)

@@ -111,12 +111,12 @@ def test_what_a_service_does_not_offer_is_said(alice: TimedPlayer) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "a round takes at most 55d."),
-        (("--clock", "/30d"), "the game takes at most 60d."),
-        (("--clock", "3d/14d", "--max-rounds", "1"), "the game takes at most 61d."),
-        (("--clock", "3d/14d", "--max-rounds", "3"), "a round takes at most 55d, and the game at most 115d."),
-        (("--clock", "/30d+1d^45d"), "a round takes at most 99d."),
-        (("--clock", "1d", "--rest", "67"), "a round takes at most 9d. Rest days come on top."),
+        ((), "At the slowest, a round takes 55 days."),
+        (("--clock", "/30d"), "At the slowest, the game takes 60 days."),
+        (("--clock", "3d/14d", "--max-rounds", "1"), "At the slowest, the game takes 61 days."),
+        (("--clock", "3d/14d", "--max-rounds", "3"), "At the slowest, a round takes 55 days, and the game 115 days."),
+        (("--clock", "/30d+1d^45d"), "At the slowest, a round takes 99 days."),
+        (("--clock", "1d", "--rest", "67"), "At the slowest, a round takes 9 days. Rest days come on top."),
         (("--clock", "none"), "Nothing limits how long the game takes."),
     ],
 )
@@ -182,10 +182,10 @@ def test_the_clock_of_a_game(world: TimedWorld, alice: TimedPlayer, bob: TimedPl
     }
     assert (told["spent"], told["gifts"], told["outages"], told["annul"]) == (4 * DAY, [], [], [])
     text = bob("clock", game).out
-    assert "alice's time runs until 2026-12-07 12:00 UTC, for 13d; their reserve of 13d is part of that." in text
+    assert "alice has until 2026-12-07 12:00 UTC (13d, including their 13d reserve)." in text
     assert "Spent in this turn so far: 4d." in text
     assert "Reserve of bob: 14d." in text
-    assert "Il tempo di alice" in bob("clock", game, "--lang", "it").out
+    assert "alice ha tempo fino al" in bob("clock", game, "--lang", "it").out
 
 
 def test_the_time_of_an_outage_is_not_shown_as_spent(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
@@ -197,7 +197,7 @@ def test_the_time_of_an_outage_is_not_shown_as_spent(world: TimedWorld, alice: T
     reading = read_clock(position.course, "2026-11-20T12:00:00Z", credits=DAY)
     use("en")
     text = time_text(position, found._replace(outages=(away,), reading=reading))
-    assert "Your time runs until 2026-12-08 12:00 UTC, for 13d; your reserve of 13d is part of that." in text
+    assert "You have until 2026-12-08 12:00 UTC (13d, including your 13d reserve)." in text
     assert "Spent in this turn so far: 4d." in text
     assert "Reserve of alice: 13d." in text
     assert "The service was away from 2026-11-21 12:00:00 UTC to 2026-11-22 12:00:00 UTC" in text

@@ -289,7 +289,7 @@ def test_every_error_has_an_exit_code_and_the_meaning_is_kept() -> None:
         (["new", "--ruleset", "chess"], 2, "no ruleset 'chess'"),
         (["new", "--first", "me"], 2, "first player is one of host"),
         (["new", "--tiebreak", "charm"], 2, "a tie-break needs a limit"),
-        (["new", "--invite", "B b"], 2, "not a player's name"),
+        (["new", "--invite", "B b"], 2, "'B b' cannot be a name: use 2 to 32 of a-z, 0-9, _ and - (try: b-b)"),
         (["new", "--invite", "alice"], 2, "cannot invite yourself"),
         (["join", "GAME"], 5, "you host this game"),
         (["cancel", "GAME"], 5, "before anyone joins"),

@@ -251,6 +251,8 @@ def test_each_fault_of_a_service_is_reported(data: Path, tmp_path: Path, monkeyp
 
     assert wrong() == {"backups": "warn"}
     assert wrong(backups=tmp_path / "none") == {"backups": "fail"}
+    none = refereed(data, backups=tmp_path / "none")["backups"]
+    assert none.said == f"no backup found in the folder {tmp_path / 'none'}"
     (tmp_path / "copies").mkdir()
     (tmp_path / "copies" / ".hkoji.sqlite3.1.part").touch()  # the partial file of a killed copy
     assert wrong(backups=tmp_path / "copies") == {"backups": "fail"}

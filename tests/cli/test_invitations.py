@@ -97,7 +97,8 @@ def test_a_blocked_player_hears_it_and_can_be_unblocked(homes: Homes) -> None:
         refused = homes("alice", *words, "--json")
         assert refused.code == Exit.KEY
         assert json.loads(refused.err.splitlines()[-1])["error"]["code"] == "blocked"
-    assert homes("bob", "block", "alice", "--remove").code == 0
+    done = homes("bob", "block", "alice", "--remove")
+    assert (done.code, done.out) == (0, "alice is no longer blocked.\n")
     assert homes("bob", "block", "--list", "--json").json["blocks"] == []
     assert homes("alice", "join", open_game).code == 0
     for line in ("block", "block alice --list", "block --list --remove", "block nobody", "block Alice!"):

@@ -66,9 +66,9 @@ def test_two_friends_and_a_link(service: Service, alice: HomeShell, dora: HomeSh
 
     done = dora.run("join", made.stdout.strip())  # the whole line, as it was printed
     assert "you play at" not in done.stderr
-    assert f"{guest} is registered at {service.url} now" in done.stderr
-    assert f"{host} has opened the game by this link" in done.stderr
-    assert "Rules: hanamikoji, with first=host, max_rounds=0, tiebreak=geisha." in done.stderr
+    assert f"You are now registered at {service.url} as {guest}." in done.stderr
+    assert f"{host} opened this game; the key of {host} is " in done.stderr
+    assert "Game: Hanamikoji. The host starts; no round limit." in done.stderr
     assert dora.json("whoami")["server"] == service.url
     alice.run("show", game)
     assert kinds(dora, game) == ["offer", "open", "join", "seed", "seed"]
@@ -98,7 +98,10 @@ def test_the_code_is_in_no_request(service: Service, dora: HomeShell, tmp_path: 
         address, code = link.split("#")
         assert address.startswith(f"{service.url}/i/")
         way = f"{relay.url}{address.removeprefix(service.url)}#{code}"
-        assert "says that it is" in dora.run("join", way, code=Exit.AUDIT).stderr
+        assert (
+            f"the service at {relay.url} says its address is {service.url}"
+            in dora.run("join", way, code=Exit.AUDIT).stderr
+        )
         game = json.loads(dora.run("join", way, "--origin", service.url, "--json").stdout)["game"]
         assert host.json("show", game)["status"] == "playing"
         assert "POST /v1/players" in relay.paths
@@ -161,7 +164,9 @@ def test_a_link_again_changes_nothing(service: Service, alice: HomeShell, dora: 
     assert kinds(dora, first["game"]) == ["offer", "open", "join", "seed"]
     other = HomeShell(dora.home.with_name("o"))
     other.run("init", f"olga{next(_NUMBER)}")
-    assert "ask your friend for a new one" in other.fails(Exit.CONFLICT, "join", link)
+    used = other.fails(Exit.CONFLICT, "join", link)
+    assert "somebody has already used this link" in used
+    assert "ask your friend for a new one" in used
     assert not (other.home / "tokens.json").exists()
     assert other.json("whoami")["server"] is None  # not even registered
 
@@ -172,8 +177,8 @@ def test_an_own_link_and_one_without_the_link(alice: HomeShell, dora: HomeShell,
     bob = arrive(service, dora.home.with_name("p"), f"bob{next(_NUMBER)}")
     assert "only to whoever has its link" in bob.fails(Exit.MOVE, "join", made["game"])
     wrong = made["link"][:-1] + ("0" if made["link"][-1] != "0" else "1")
-    assert "opened by another link" in bob.fails(Exit.AUDIT, "join", wrong)
-    assert "opened by another link" in dora.fails(Exit.AUDIT, "join", wrong)
+    assert "this link does not match the game; it may be mistyped" in bob.fails(Exit.AUDIT, "join", wrong)
+    assert "this link does not match the game; it may be mistyped" in dora.fails(Exit.AUDIT, "join", wrong)
     assert kinds(alice, made["game"]) == ["offer", "open"]
     assert not (dora.home / "pins.json").exists()
     alice.run("cancel", made["game"])

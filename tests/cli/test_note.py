@@ -149,7 +149,7 @@ def test_a_dry_run_refuses_what_move_refuses(service: MemoryService, alice: Shel
 def test_a_dry_run_says_that_the_game_may_be_old(alice: Shell, bob: Shell, game: str) -> None:
     legal = alice("show", game, "--json").json["legal"]
     done = alice("move", game, legal[0], "--dry-run")
-    assert "kept here and verified" in done.err
+    assert "your saved copy, from " in done.err
     assert done.code == 0
     shown = alice("move", game, legal[0], "--dry-run", "--json").json
     assert (shown["offline"], shown["dry_run"]) == (True, True)

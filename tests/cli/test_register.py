@@ -61,7 +61,7 @@ def test_at_a_terminal_the_user_types_the_origin(service: Service, alice: HomeSh
     for answer in ("", "y", "yes", ORIGIN[:-1], service.url):
         code, shown = typed(alice, answer, "register", "--server", service.url)
         assert code == Exit.AUDIT
-        assert f"{service.url} says that it is {ORIGIN}." in shown
+        assert f"The service at {service.url} says its address is {ORIGIN}." in shown
         assert "nothing was signed" in shown
         assert pinned(alice) == {}
     code, shown = typed(alice, ORIGIN, "register", "--server", service.url)

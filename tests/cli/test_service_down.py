@@ -83,7 +83,7 @@ def test_offline_asks_no_service(alice: Shell, game: str, service: MemoryService
     board, before = alice("show", game).out, asked(service)
     shown = alice("show", game, "--offline")
     assert (shown.code, shown.out) == (0, board)
-    assert "kept here" in shown.err
+    assert "saved cop" in shown.err
     assert "cannot reach" not in shown.err
     told = alice("show", game[:6], "--offline", "--json").json
     assert told["offline"] is True
@@ -138,7 +138,7 @@ def test_a_log_is_printed_as_it_is_kept(alice: Shell, game: str, down: Callable[
     down()
     done = alice("log", game)
     assert (done.code, done.out) == (7, whole)
-    assert "kept here" in done.err
+    assert "saved cop" in done.err
     offline = alice("log", game, "--offline")
     assert (offline.code, offline.out) == (0, whole)
 
@@ -259,7 +259,7 @@ def test_lists_are_made_of_what_is_kept(
     assert watched not in kept
     people = alice(*words)
     assert people.code == 7
-    assert "kept here" in people.err
+    assert "saved cop" in people.err
     for each in true:
         assert each[:8] in people.out
 

@@ -298,7 +298,7 @@ def test_offline_shows_what_was_verified(world: TimedWorld, alice: TimedPlayer, 
     done = bob("talk", game, "--offline")
     assert (done.code, len(world.asked)) == (0, asked)
     assert "    hi\n" in done.out
-    assert "kept here and verified" in done.err
+    assert "your saved copy, from " in done.err
     assert bob("talk", game, "text", "--offline").code == 2
     assert bob("talk", game, "--offline", "--json").json["offline"] is True
 

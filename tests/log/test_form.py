@@ -25,6 +25,7 @@ from hkoji.log.canonical import (
     encode,
     is_name,
     is_time,
+    name_fault,
 )
 from tests.log.samples import attempt, edits, node_id, reason, values
 
@@ -103,6 +104,21 @@ def test_names() -> None:
         assert is_name(name)
     for name in ("", "a", "A1", "alicE", "-a", "_a", "a" * 33, "a b", "a.b", "al\n", "\u00e4l", "a\u0661", "al\x00"):
         assert not is_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Dan", "'Dan' cannot be a name: use 2 to 32 of a-z, 0-9, _ and - (try: dan)"),
+        ("Anna Maria", "'Anna Maria' cannot be a name: use 2 to 32 of a-z, 0-9, _ and - (try: anna-maria)"),
+        ("_Jos\u00e9!", "'_Jos?!' cannot be a name: use 2 to 32 of a-z, 0-9, _ and - (try: jose)"),
+        ("a", "'a' cannot be a name: use 2 to 32 of a-z, 0-9, _ and -"),
+        ("\u4e2d\u6587", "'??' cannot be a name: use 2 to 32 of a-z, 0-9, _ and -"),
+        ("server", "'server' cannot be a name: it is that of the service itself"),
+    ],
+)
+def test_what_cannot_be_a_name_is_told_with_one_that_can(name: str, said: str) -> None:
+    assert name_fault(name) == said
 
 
 def test_a_form_reads_its_values() -> None:

@@ -158,7 +158,7 @@ def test_another_host_of_a_link(
 
     for name in ("alice", "mallory"):
         other = opens_instead(invited(name, own, own), name, MALLORY)
-        not_joined(service, (bob, dora), link, "opened by another link", other)
+        not_joined(service, (bob, dora), link, "this link does not match the game; it may be mistyped", other)
         for body in (invited(name, own, link_key(link.code)), copied):
             false = opens_instead(body, name, MALLORY)
             not_joined(service, (bob, dora), link, "the signature is not one of the link", false)

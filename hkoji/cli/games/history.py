@@ -11,9 +11,9 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import HkojiError, NotFoundError, UsageError
 from hkoji.game.course import OVER
-from hkoji.log.canonical import begins_hex
+from hkoji.log.canonical import begins_hex, name_fault
 from hkoji.log.entry import is_name
-from hkoji.messages.text import Text, shorten, tell
+from hkoji.messages.text import Text, tell
 
 if TYPE_CHECKING:
     from hkoji.client import Client
@@ -67,11 +67,10 @@ def games_with(client: Client, out: CommandOutput, name: str, *, status: str | N
     from hkoji.cli.games.lists import listing, verify_status
 
     verify_status(status)
-    if not is_name(name) or name == client.identity.name:
-        raise UsageError(
-            tell("{name!r} is not the name of another player", name=shorten(name)),
-            hint=tell("names are 2 to 32 of a-z, 0-9, _ and -"),
-        )
+    if not is_name(name):
+        raise UsageError(name_fault(name), hint=tell("give the name of another player"))
+    if name == client.identity.name:
+        raise UsageError(tell("{name} is your own name", name=name), hint=tell("give the name of another player"))
 
     wanted = OVER if status == "finished" else (status,)
 

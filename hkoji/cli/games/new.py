@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from hkoji.cli.games.by_mail import held_line
 from hkoji.cli.games.news import note_end
 from hkoji.cli.games.show import show_position
-from hkoji.cli.games.time_text import agreement_lines, clock_words
+from hkoji.cli.games.time_text import agreement_lines, clock_words, length_in_words
 from hkoji.cli.input import can_ask, check_standard_input, confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput
@@ -24,10 +24,10 @@ from hkoji.game.longest import longest_game, longest_round
 from hkoji.game.time_control import (
     UTC_ZONE,
     TimeControl,
-    format_duration,
     parse_duration,
     parse_time_control,
 )
+from hkoji.log.canonical import name_fault
 from hkoji.log.entry import is_name
 from hkoji.messages.language import LANGUAGES
 from hkoji.messages.text import shorten, tell
@@ -107,10 +107,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
             hint=tell("no game was opened; give one of them"),
         )
     if invite is not None and not is_name(invite):
-        raise UsageError(
-            tell("{invite!r} is not a player's name", invite=shorten(invite)),
-            hint=tell("names are 2 to 32 of a-z, 0-9, _ and -"),
-        )
+        raise UsageError(name_fault(invite), hint=tell("nothing was sent"))
     if invite == client.identity.name:
         raise UsageError(tell("you cannot invite yourself"), hint=tell("omit --invite to play with anyone"))
     player = _invited_player(client, invited, terms)
@@ -199,16 +196,16 @@ def bound_lines(ruleset: Ruleset, agreement: Agreement) -> list[str]:
     control = agreement.clock
     if control is None:
         return [_("Nothing limits how long the game takes.")]
-    game, round_ = longest_game(ruleset, control), format_duration(longest_round(ruleset, control))
+    game, round_ = longest_game(ruleset, control), length_in_words(longest_round(ruleset, control))
     if game is None:
-        line = _("If both use all of their time, a round takes at most {round}.", round=round_)
+        line = _("At the slowest, a round takes {round}.", round=round_)
     elif control.move == control.add == 0 or ruleset.most_rounds == 1:
-        line = _("If both use all of their time, the game takes at most {game}.", game=format_duration(game))
+        line = _("At the slowest, the game takes {game}.", game=length_in_words(game))
     else:
         line = _(
-            "If both use all of their time, a round takes at most {round}, and the game at most {game}.",
+            "At the slowest, a round takes {round}, and the game {game}.",
             round=round_,
-            game=format_duration(game),
+            game=length_in_words(game),
         )
     return [f"{line} {_('Rest days come on top.')}" if control.rest else line]
 
@@ -269,12 +266,12 @@ def _join_by_link(client: Client, out: CommandOutput, link: InviteLink, terms: J
     def agree_and_enrol(course: Course) -> None:
         host, key = course.setup.names[0], course.setup.keys[0]
         assert key is not None
-        out.say(tell("{name} has opened the game by this link, with the key {key}.", name=host, key=key.fingerprint))
+        out.say(tell("{name} opened this game; the key of {name} is {key}.", name=host, key=key.fingerprint))
         agree(course)
         code = read_code(out) if terms.code == "-" and not client.service(link.server).registered else terms.code
         if enrol(client, link, about.origin, code):
             name, url = client.identity.name, client.service(link.server).url
-            out.say(tell("{name} is registered at {url} now.", name=name, url=url))
+            out.say(tell("You are now registered at {url} as {name}.", name=name, url=url))
 
     with client.game(link.game) as held:
         position = held.join(agree_and_enrol, link.code)
@@ -328,9 +325,11 @@ _HELD_UNASKED: Final = UsageError(
 
 
 def _rules_line(ruleset: Ruleset) -> str:
-    """Returns the ruleset with its options, as they are written after `--option`."""
-    options = (f"{key}={value}" for key, value in ruleset.to_json().items() if key not in {"name", "version"})
-    return tell("Rules: {ruleset}, with {options}.", ruleset=ruleset.name, options=", ".join(options))
+    """Returns the game with its options, in words."""
+    from hkoji.show.games import board_type, brief_type
+
+    title = board_type(ruleset.name).game
+    return tell("Game: {game}. {terms}.", game=title, terms=brief_type(ruleset.name).terms(ruleset))
 
 
 def _show_joined(out: CommandOutput, position: Position, time: GameTime) -> None:

@@ -70,8 +70,7 @@ def say_age(out: CommandOutput, kept: Sequence[KeptGame]) -> None:
     if len(kept) == 1 and times:
         out.say(
             tell(
-                "This is kept here and verified. The service last answered about it at {as_of}; its last entry, {seq}, "
-                "was recorded at {recorded}.",
+                "This is your saved copy, from {as_of}. Its last entry, {seq}, was recorded at {recorded}.",
                 as_of=local_time(times[0], seconds=True),
                 seq=kept[0].position.course.seq,
                 recorded=local_time(kept[0].recorded, seconds=True),
@@ -80,12 +79,12 @@ def say_age(out: CommandOutput, kept: Sequence[KeptGame]) -> None:
     elif times:
         out.say(
             tell(
-                "These games are kept here and verified. The service last answered at {as_of} or later.",
+                "These are your saved copies, from {as_of} or later.",
                 as_of=local_time(min(times), seconds=True),
             )
         )
     else:
-        out.say(tell("This is what is kept here, verified."))
+        out.say(tell("This is your saved copy."))
     for game in kept:
         for entry in game.unsent:
             _say_unsent(out, game, entry)

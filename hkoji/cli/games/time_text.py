@@ -46,6 +46,14 @@ def length(seconds: int) -> str:
     return format_duration(0)
 
 
+def length_in_words(seconds: int) -> str:
+    """Returns a length of time in words, rounded up: `55 days`, `1 day 6 hours`."""
+    from hkoji.mail.letters.page import TIE
+    from hkoji.mail.letters.times import length as in_letters
+
+    return in_letters(seconds, translate).replace(TIE, " ")
+
+
 def clock_words(control: TimeControl | None) -> str:
     """Returns a control as a message: `3d/14d`, with its rest days; `none` for no clock."""
     if control is None or not control.rest:
@@ -140,18 +148,18 @@ def time_sentence(found: GameTime, names: tuple[str | None, str | None], me: int
     assert control is not None
     if reserve is None or not control.cap:
         if mine:
-            return _("Your time runs until {time}, for {left}.", time=when, left=length(left))
-        return _("{name}'s time runs until {time}, for {left}.", name=name, time=when, left=length(left))
+            return _("You have until {time} ({left}).", time=when, left=length(left))
+        return _("{name} has until {time} ({left}).", name=name, time=when, left=length(left))
     kept = length(reserve[reading.seat])
     if mine:
         return _(
-            "Your time runs until {time}, for {left}; your reserve of {reserve} is part of that.",
+            "You have until {time} ({left}, including your {reserve} reserve).",
             time=when,
             left=length(left),
             reserve=kept,
         )
     return _(
-        "{name}'s time runs until {time}, for {left}; their reserve of {reserve} is part of that.",
+        "{name} has until {time} ({left}, including their {reserve} reserve).",
         name=name,
         time=when,
         left=length(left),

@@ -22,7 +22,7 @@ def run(client: Client, out: CommandOutput, name: str | None, *, remove: bool, l
         out.result({"blocks": list(names)}, lambda: "\n".join(names) or _("You have blocked nobody."))
     elif remove:
         choices.unblock(name)
-        out.result({"name": name, "blocked": False}, lambda: _("{name} is not blocked any more.", name=name))
+        out.result({"name": name, "blocked": False}, lambda: _("{name} is no longer blocked.", name=name))
     else:
         choices.block(name)
         out.result(

@@ -110,7 +110,7 @@ def register(client: Client, out: CommandOutput, server: str, terms: RegisterOpt
     out.result(
         value,
         lambda: _(
-            "{name} is registered at {url}\nThen: hkoji new, or: hkoji games --open",
+            "You are now registered at {url} as {name}.\nThen: hkoji new, or: hkoji games --open",
             name=identity.name,
             url=service.url,
         ),

@@ -91,7 +91,7 @@ def name_taken(facts: NameTakenFacts, say: Speaker) -> LetterDraft:
         say(
             tell("The name {name} is taken or reserved, so nothing was done.", name=facts.name)
             if facts.name
-            else tell("That cannot be a name, so nothing was done: names are 2 to 32 of a-z, 0-9, _ and -.")
+            else tell("That cannot be a name, so nothing was done: use 2 to 32 of a-z, 0-9, _ and -.")
         ),
     )
     other = command("register bob")

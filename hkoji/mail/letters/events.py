@@ -186,9 +186,13 @@ def declined(facts: DeclinedFacts, say: Speaker) -> LetterDraft:
     elif facts.reason == LapseReason.EXPIRED:
         first = tell("{name} has not answered your invitation in time: it has ended.", name=facts.opponent)
     else:
-        first = tell("{name} has declined your invitation.", name=facts.opponent)
-    why = say(tell("The reason: {why}.", why=WHY_DECLINED[facts.why])) if facts.why in WHY_DECLINED else ""
-    return LetterDraft((say(first), why, say(tell("There is nothing that you have to do."))))
+        why = WHY_DECLINED.get(facts.why or "")
+        first = (
+            tell("{name} declined the invitation.", name=facts.opponent)
+            if why is None
+            else tell("{name} declined the invitation ({why}).", name=facts.opponent, why=why)
+        )
+    return LetterDraft((say(first), say(tell("There is nothing that you have to do."))))
 
 
 def given(facts: GivenFacts, say: Speaker) -> LetterDraft:

@@ -235,11 +235,15 @@ class GameWords:
             say(tell("games")),
             say(tell("resign")),
             say(tell("help")),
-            say(tell("not me")),
         )
         return (
             *sentences(say(tell("Other words:  {words}", words=words(*known)))),
-            *rows([say(tell("stop  (no more letters; your clock runs on)"))]),
+            *rows(
+                [
+                    say(tell("stop  (no more letters; your clock runs on)")),
+                    say(tell("not me  (somebody else wrote in your name: lock this mailbox)")),
+                ]
+            ),
         )
 
     def signed(self) -> Block:

@@ -172,7 +172,7 @@ def _commands(say: Speaker) -> Block:
             say(tell("quiet 22-7 (silenzio 22-7): no letters but answers in these hours, in UTC")),
             say(tell("new address (nuovo indirizzo): another command address")),
             say(tell("own key (chiave mia): a code, to play on with a key of your own")),
-            say(tell("not me (non sono io): you have nothing to do with this; everything is locked")),
+            say(tell("not me (non sono io): somebody else wrote in your name: lock this mailbox")),
         ]
     )
 

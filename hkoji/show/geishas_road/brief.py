@@ -26,7 +26,7 @@ from hkoji.rules.geishas_road.scoring import MIDDLE
 from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.show.board import Board
-from hkoji.show.brief import WHO_STARTS, Brief, spread_over
+from hkoji.show.brief import STARTS, WHO_STARTS, Brief, spread_over
 from hkoji.show.geishas_road.board import written_halves
 
 _MARKERS: Final = {
@@ -63,6 +63,15 @@ class GeishasRoadBrief(Brief):
         options = ruleset.to_json()
         yield say(WHO_STARTS[str(options["first"])])
         yield say(_MARKERS[str(options["markers"])])
+
+    @classmethod
+    def terms(cls, ruleset: Ruleset) -> str:
+        """`The host starts; each player chooses a first marker`."""
+        options = ruleset.to_json()
+        first = STARTS[str(options["first"])]
+        if options["markers"] == "choose":
+            return tell("{starts}; each player chooses a first marker", starts=first)
+        return tell("{starts}; chance gives each player a first marker", starts=first)
 
     def table(self) -> Iterator[str]:
         """The colours at which something has happened: influence, cards, way home, lanterns, marker."""

@@ -13,12 +13,14 @@ from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.state import HanamikojiState
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.show.board import Board
-from hkoji.show.brief import WHO_STARTS, Brief, spread_over
+from hkoji.show.brief import STARTS, WHO_STARTS, Brief, spread_over
 
 _TIEBREAK: Final = {
     "charm": tell("Then more charm wins."),
     "geisha": tell("Then the favor of more geisha wins."),
 }
+
+_TIES: Final = {"charm": tell("more charm"), "geisha": tell("the favor of more geisha")}
 
 
 class HanamikojiBrief(Brief):
@@ -48,6 +50,21 @@ class HanamikojiBrief(Brief):
         if isinstance(limit, int) and limit:
             yield say(plural("The game has at most {n} round.", "The game has at most {n} rounds.", limit))
             yield say(_TIEBREAK[str(options["tiebreak"])])
+
+    @classmethod
+    def terms(cls, ruleset: Ruleset) -> str:
+        """`The host starts; no round limit`."""
+        options = ruleset.to_json()
+        first, limit = STARTS[str(options["first"])], options["max_rounds"]
+        if not isinstance(limit, int) or not limit:
+            return tell("{starts}; no round limit", starts=first)
+        return plural(
+            "{starts}; {n} round at most, then {what} wins",
+            "{starts}; {n} rounds at most, then {what} wins",
+            limit,
+            starts=first,
+            what=_TIES[str(options["tiebreak"])],
+        )
 
     def table(self) -> Iterator[str]:
         """The geisha with cards at either side: `D3   alice 2, you 0`."""

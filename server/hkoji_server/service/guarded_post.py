@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import h11
 
 from hkoji import __version__
-from hkoji.errors import MalformedError, NotDeliveredError
+from hkoji.errors import NotDeliveredError, WrongValueError
 from hkoji.messages.text import Text, tell
 
 LONGEST: Final = 10.0
@@ -118,27 +118,27 @@ def parse_webhook_url(text: str, *, private: bool = False) -> WebhookUrl:
     """
     found = _URL.fullmatch(text) if len(text) <= LONGEST_URL else None
     if len(text) > LONGEST_URL:
-        raise _malformed(tell("it is longer than {limit} characters", limit=LONGEST_URL))
+        raise _malformed(tell("the webhook address must be {limit} characters long at most", limit=LONGEST_URL))
     if found is None or found["scheme"].lower() not in _PORTS:
-        raise _malformed(tell("it has another form than https://host/path"))
+        raise _malformed(tell("the webhook address must look like https://host/path"))
     secure = found["scheme"].lower() == "https"
     if not (secure or private):
-        raise _malformed(tell("it does not begin with https"))
+        raise _malformed(tell("the webhook address must begin with https"))
     port = int(found["port"] or _PORTS["https" if secure else "http"])
     if not 0 < port < 65536 or not (private or port == _PORTS["https"]):
-        raise _malformed(tell("its port is not 443"))
+        raise _malformed(tell("the webhook address must use port 443"))
     host = (found["six"] or found["name"]).lower()
     literal = found["six"] is not None or _NUMERIC.fullmatch(host) is not None
     if literal:
         try:
             address = ipaddress.ip_address(host)
         except ValueError:
-            raise _malformed(tell("its host is neither a name nor an address")) from None
+            raise _malformed(tell("the webhook address must have the name or the IP address of a host")) from None
         if not (private or is_public(host)):
-            raise _malformed(tell("its host is not an address of the public internet"))
+            raise _malformed(tell("the webhook address must be on the public internet"))
         host = str(address)
     elif len(host) > 253:
-        raise _malformed(tell("its host is neither a name nor an address"))
+        raise _malformed(tell("the webhook address must have the name or the IP address of a host"))
     target = found["target"]
     return WebhookUrl(secure, host, port, target if target.startswith("/") else f"/{target}")
 
@@ -309,9 +309,9 @@ def _retry_after(response: h11.Response) -> int | None:
     return None
 
 
-def _malformed(reason: Text) -> MalformedError:
-    return MalformedError(
-        tell("address of a webhook"),
+def _malformed(reason: Text) -> WrongValueError:
+    return WrongValueError(
+        tell("webhook address"),
         reason,
         hint=tell("nothing was changed; an address looks like https://example.org/path"),
     )

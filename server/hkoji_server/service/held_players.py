@@ -15,6 +15,7 @@ from hkoji.errors import (
     IllegalError,
     MalformedError,
     NotFoundError,
+    WrongValueError,
 )
 from hkoji.game.agreement import Agreement
 from hkoji.game.entry_kinds import Invite, Open
@@ -22,7 +23,7 @@ from hkoji.game.entry_kinds.key_changes import Delegate
 from hkoji.game.held_keys import Gateway, certify, read_gateway, require_strong_gateway
 from hkoji.game.time_control import DAY, format_duration
 from hkoji.log import sshsig
-from hkoji.log.canonical import decode, encode, encode_base64, is_name
+from hkoji.log.canonical import decode, encode, encode_base64, is_name, name_fault
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.private_key import PrivateKey, Signer
 from hkoji.log.public_key import parse_public_key
@@ -111,7 +112,7 @@ class HeldPlayers:
                 hint=tell("nothing was changed; ask the operator of the service"),
             )
         if not is_name(name):
-            raise MalformedError(tell("name"), tell("names are 2 to 32 of a-z, 0-9, _ and -"), hint=UNCHANGED)
+            raise WrongValueError(tell("name"), name_fault(name), hint=UNCHANGED)
         if name == SERVER_NAME:
             raise ExistsError(tell("player"), SERVER_NAME, hint=tell("that name is reserved; choose another"))
         if lang not in LANGUAGES:

@@ -10,7 +10,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY, parse_time_control
-from hkoji.log.canonical import is_name
+from hkoji.log.canonical import is_name, name_fault
 from hkoji.log.public_key import parse_public_key
 from hkoji.mail.addresses import is_mailbox
 from hkoji.mail.order_types import DEFAULT_CLOCK, OrderKind
@@ -57,7 +57,7 @@ class NewGameCommands:
                 tell("there is no game {name}; the games are {names}", name=ruleset, names=", ".join(RULESETS))
             )
         if not is_name(name):
-            raise NotDoneError(tell("{name} cannot be a player's name", name=name))
+            raise NotDoneError(name_fault(name))
         if name == host:
             raise NotDoneError(tell("a player cannot invite themselves"))
         if not is_mailbox(address):  # a clock in its place would be lost without a word, also where nobody needs it
