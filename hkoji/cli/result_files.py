@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from hkoji.drafts import new_draft
 from hkoji.errors import ExistsError, StorageError
 from hkoji.messages.text import tell
 
@@ -21,7 +22,7 @@ def write_result(file: str, data: bytes, *, force: bool, private: bool = False) 
             path.write_bytes(data)
         elif force:
             target = path.resolve()
-            draft = target.with_name(f".{target.name}.{os.getpid()}")
+            draft = new_draft(target)
             _make(draft, data, mode)
             draft.replace(target)
         else:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from hkoji.drafts import new_draft
 from hkoji.errors import InvalidError, StorageError
 from hkoji.messages.text import tell
 
@@ -44,7 +45,7 @@ def write_file(path: Path, data: bytes, *, durable: bool = True) -> None:
     if path.exists() and not path.is_file():
         raise StorageError(tell("{path} is not a regular file", path=path), hint=_UNCHANGED)
     make_folder(path.parent)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = new_draft(path)
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "wb") as file:

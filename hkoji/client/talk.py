@@ -51,13 +51,15 @@ class Conversation(NamedTuple):
     """The messages of a game, in order. `muted` means that the reader does not want to see the opponent's.
 
     `breach` says how the service contradicts what it has shown before; None if it does not. `pending` are words of the
-    reader that the service has not confirmed.
+    reader that the service has not confirmed. `untold` says that it has confirmed some of which no command has told the
+    reader.
     """
 
     messages: tuple[ReadMessage, ...]
     muted: bool
     breach: str | None = None
     pending: str | None = None
+    untold: bool = False
 
     @property
     def flawed(self) -> int:
@@ -116,6 +118,22 @@ class TalkFile:
                 return None
             return parse_talk(found["text"]), text_or_none(found["sig"]) or ""
 
+    @property
+    def untold(self) -> TalkStatement | None:
+        """The message that the service has confirmed, if the command that sent it has not told its player so."""
+        with intact(self._path):
+            found = text_or_none(self._read().get("untold"))
+            return None if found is None else parse_talk(found)
+
+    def confirm(self, statement: TalkStatement, words: Iterable[_KeptWord]) -> None:
+        """Keeps that the service has confirmed the message that was pending, among all messages that are kept."""
+        kept = [each._asdict() for each in sorted(words)]
+        self._update(kept=kept, pending=None, untold=statement.text)
+
+    def tell(self) -> None:
+        """Notes that the player has been told."""
+        self._update(untold=None)
+
     def set_pending(self, statement: TalkStatement | None, sig: str = "") -> None:
         """Keeps a message before it is sent; None once the service has answered."""
         self._update(pending=None if statement is None else {"text": statement.text, "sig": sig})
@@ -166,11 +184,13 @@ class GameTalk:
     def send(self, words: str) -> Conversation:
         """Signs and sends a message; returns all messages. If the last command broke off with these words, sends those.
 
+        So call `told` when the player knows that it was sent: until then the same words are the same message.
         Raises `MalformedError` for words that no message may have, `TalkClosedError`, `BlockedError`, `TooManyError`.
         """
         course, player = self._course(), self._sender.player()
         waits = self._file.pending
-        again = waits is not None and waits[0].words == words
+        last = self._file.untold if waits is None else waits[0]
+        again = last is not None and last.words == words
         try:
             self._deliver_pending()
         except _CLOSED as error:
@@ -190,6 +210,10 @@ class GameTalk:
             self._file.set_pending(statement, encode_base64(sig))
             self._deliver_pending()
         return self._fetch(course)
+
+    def told(self) -> None:
+        """Notes that the player has seen what `send` or `read` has returned. Asks no service."""
+        self._file.tell()
 
     def delete(self, number: int) -> Conversation:
         """Deletes a message of the player at the service and here. Raises `UsageError` for any other message."""
@@ -249,8 +273,7 @@ class GameTalk:
                 tell("the service has given your message the number of another, {number}", number=sent.number),
                 hint=tell("your message is kept; try again"),
             )
-        self._file.keep({**kept, sent.number: sent}.values())
-        self._file.set_pending(None)
+        self._file.confirm(statement, {**kept, sent.number: sent}.values())
 
     def _fetch(self, course: Course) -> Conversation:
         """Returns what the service shows, verified, and keeps what holds."""
@@ -274,8 +297,8 @@ class GameTalk:
         return self._conversation(read, breach)
 
     def _conversation(self, read: Iterable[ReadMessage], breach: str | None = None) -> Conversation:
-        pending = self._file.pending
-        return Conversation(tuple(read), self._file.muted, breach, pending[0].words if pending else None)
+        pending, untold = self._file.pending, self._file.untold is not None
+        return Conversation(tuple(read), self._file.muted, breach, pending[0].words if pending else None, untold)
 
     def _examine(self, course: Course, shown: Iterable[MessageAnswer], kept: dict[int, _KeptWord]) -> list[ReadMessage]:
         """Returns messages with what is wrong with each. Those in `kept` are known."""

@@ -17,6 +17,7 @@ from typing import Any, Final
 from sqlalchemy import URL
 
 from hkoji.doctor_check import DoctorCheck
+from hkoji.drafts import new_part
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
 from hkoji.game.clock import Outage
 from hkoji.game.way import Way
@@ -301,7 +302,7 @@ def _dump(location: Any, target: Path) -> None:  # Any: a URL of SQLAlchemy's
         )
     if os.path.lexists(target):
         raise ExistsError(tell("file"), str(target), hint=tell("nothing was changed; choose another name"))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = new_part(target)
     # The password is passed in the environment: the list of processes shows arguments.
     where = {"host": location.host, "port": location.port, "database": location.database, "query": location.query}
     url = URL.create("postgresql", username=location.username, **where)

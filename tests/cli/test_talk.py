@@ -219,6 +219,43 @@ def test_a_message_that_was_not_confirmed_is_sent_again_with_the_same_bytes(
     assert len(bob("talk", game, "--json").json["messages"]) == 2
 
 
+def _interrupted(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _unreachable(*_: object) -> None:
+    raise NetworkError(URL, "down")
+
+
+_FETCH = "hkoji.client.talk_requests.TalkRequests.messages"
+_PRINT = "hkoji.cli.games.talk._result"
+
+
+@pytest.mark.parametrize(
+    ("first", "where", "stop"),
+    [
+        (("talk", "GAME", "hello"), _FETCH, _unreachable),
+        (("talk", "GAME", "hello"), _PRINT, _interrupted),
+        (("talk", "GAME"), _PRINT, _interrupted),
+    ],
+)
+def test_a_message_whose_command_broke_off_after_it_was_taken_is_not_said_twice(
+    alice: TimedPlayer, bob: TimedPlayer, game: str, first: tuple[str, ...], where: str, stop: Callable[..., Any]
+) -> None:
+    """Neither by the command that has signed it, nor by another one that has only delivered it."""
+    if len(first) == 2:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("hkoji.client.talk_requests.TalkRequests.say", _unreachable)
+            assert alice("talk", game, "hello").code == 7
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(where, stop)
+        assert alice(*(game if word == "GAME" else word for word in first)).code != 0
+    assert alice("talk", game, "hello").code == 0
+    assert [each["text"] for each in bob("talk", game, "--json").json["messages"]] == ["hello"]
+    assert alice("talk", game, "hello").code == 0  # it has been told of the first one, so this is another
+    assert len(bob("talk", game, "--json").json["messages"]) == 2
+
+
 def test_a_message_that_waits_is_sent_by_the_next_command(
     world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, game: str
 ) -> None:

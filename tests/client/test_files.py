@@ -14,11 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from hkoji.cli.result_files import write_result
 from hkoji.client.files import locked, make_folder, read_json, remove_file, write_file, write_json
 from hkoji.client.home import Home, default_home
 from hkoji.client.identity import load
 from hkoji.client.pins import Pins
 from hkoji.client.vault import Vault
+from hkoji.drafts import new_part
 from hkoji.errors import StorageError
 from hkoji.log.private_key import PrivateKey
 from tests.support.memory_service import LocalPlayer, begin
@@ -281,3 +283,37 @@ def test_a_home_that_cannot_be_written_is_not_exchanged_for_another(
         pass
     assert "HKOJI_HOME" not in refused.value.hint
     assert "permissions" in refused.value.hint
+
+
+@pytest.fixture
+def gone() -> int:
+    """The number of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    return process.pid
+
+
+def write_by_force(path: Path) -> None:
+    write_result(str(path), b"new", force=True)
+
+
+@pytest.mark.parametrize("write", [lambda path: write_file(path, b"new"), write_by_force])
+def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path, gone: int, write: Callable[[Path], None]) -> None:
+    """But not what another process still writes, nor other files that happen to be called like that."""
+    path = tmp_path / "talk.json"
+    kept = [f".talk.json.{os.getppid()}", f".other.json.{gone}", ".talk.json.old", f"talk.json.{gone}", ".talk.json.0"]
+    for name in (f".talk.json.{gone}", *kept):
+        (tmp_path / name).write_text("part")
+    write(path)
+    assert {each.name for each in tmp_path.iterdir()} == {"talk.json", *kept}
+    assert path.read_bytes() == b"new"
+
+
+def test_parts_of_any_name_are_removed(tmp_path: Path, gone: int) -> None:
+    """Each backup has another name."""
+    left = [f".yesterday.sqlite3.{gone}.part", f".yesterday.sqlite3.{gone}.part-wal"]
+    kept = [f".today.sqlite3.{os.getppid()}.part", f"notes.{gone}.part", "backup.part"]
+    for name in (*left, *kept):
+        (tmp_path / name).write_text("part")
+    assert new_part(tmp_path / "new.sqlite3").name == f".new.sqlite3.{os.getpid()}.part"
+    assert {each.name for each in tmp_path.iterdir()} == set(kept)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -66,3 +70,19 @@ def test_the_files_of_workers_are_removed(monkeypatch: pytest.MonkeyPatch) -> No
     assert Path(gathering._folder).is_dir()
     gathering.close()
     assert not Path(gathering._folder).exists()
+
+
+def test_the_files_of_a_killed_supervisor_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        pass
+    left, kept = tmp_path / f"hkoji-metrics-{gone.pid}-a", tmp_path / f"hkoji-metrics-{os.getppid()}-b"
+    for folder in (left, kept):
+        folder.mkdir()
+        (folder / "counter_1.db").touch()
+    made = WorkersMetrics()
+    assert not left.exists()
+    assert kept.exists()
+    made.close()
+    assert list(tmp_path.iterdir()) == [kept]

@@ -43,7 +43,7 @@ def talk(client: Client, out: CommandOutput, game: str, words: Sequence[str] | N
     with client.game(full) as held:
         held.current()
         found = held.talk.send(text)
-    _result(out, full, found, sent=True)
+    _result(client, out, full, found, sent=True)
 
 
 def delete(client: Client, out: CommandOutput, game: str, number: int) -> None:
@@ -57,7 +57,7 @@ def mute(client: Client, out: CommandOutput, game: str, *, muted: bool) -> None:
     client.kept_game(full)  # a game that was never seen is refused here, without asking the service
     with client.game(full) as held:
         found = held.talk.mute(muted=muted)
-    _result(out, full, found)
+    _result(client, out, full, found)
 
 
 def _change(client: Client, out: CommandOutput, game: str, change: Callable[[ClientGame], Conversation]) -> None:
@@ -65,7 +65,7 @@ def _change(client: Client, out: CommandOutput, game: str, change: Callable[[Cli
     with client.game(full) as held:
         held.current()
         found = change(held)
-    _result(out, full, found)
+    _result(client, out, full, found)
 
 
 def _show(client: Client, out: CommandOutput, game: str, *, offline: bool) -> None:
@@ -80,13 +80,14 @@ def _show(client: Client, out: CommandOutput, game: str, *, offline: bool) -> No
         kept = client.kept_game(full)
         with client.game(full) as held:
             found = held.talk.kept()
-        _result(out, full, found, kept.age)
+        _result(client, out, full, found, kept.age)
         return [kept]
 
-    ask_or_keep(out, ask, lambda found: _result(out, *found), show_kept, offline=offline)
+    ask_or_keep(out, ask, lambda found: _result(client, out, *found), show_kept, offline=offline)
 
 
 def _result(
+    client: Client,
     out: CommandOutput,
     game: str,
     found: Conversation,
@@ -97,6 +98,9 @@ def _result(
     """Prints the messages. Raises `TrustError` after that if the service has shown what does not hold."""
     value = {"game": game, **conversation_json(found), **(age or {})}
     out.result(lambda: value, lambda: conversation_text(found, game, out.style.width, only_new=sent), exact=True)
+    if found.untold:  # only now: a command that is killed before this, and given again, must not say it twice
+        with client.game(game) as held:
+            held.talk.told()
     if found.flawed:
         raise TrustError(
             plural(

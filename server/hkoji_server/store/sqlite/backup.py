@@ -13,6 +13,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
+from hkoji.drafts import new_part
 from hkoji.errors import ExistsError, NotFoundError, StorageError
 from hkoji.messages.text import tell
 from hkoji_server.store.migrate import newest_schema
@@ -35,7 +36,7 @@ def copy(source: Path, target: Path) -> None:
             raise ExistsError(tell("file"), f"{target}{suffix}", hint=tell("nothing was changed; choose another name"))
     if not source.is_file():
         raise NotFoundError(tell("database"), str(source))
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = new_part(target)
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:

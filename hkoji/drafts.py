@@ -1,0 +1,65 @@
+"""Drafts: files that are written beside their place, and get its name once they are complete.
+
+A process that is killed leaves its draft behind. So whoever makes the next one removes those of processes that are
+gone. This stands alone, because both packages, the player's and the service's, need it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,6}")
+
+
+def new_draft(path: Path) -> Path:
+    """Returns where this process writes the next content of `path`, after removing earlier drafts of it."""
+    start = f".{path.name}."
+    for name in _names(path.parent):
+        if name.startswith(start) and is_left_behind(name[len(start) :]):
+            _remove(path.parent / name)
+    return path.with_name(f"{start}{os.getpid()}")
+
+
+def new_part(path: Path) -> Path:
+    """Returns where this process writes `path`, which is not there yet, after removing all parts left in its folder.
+
+    Their names say that they are parts, and the next file has another name: backups are named after their time.
+    """
+    for name in _names(path.parent):
+        number = name.partition(".part")[0].rpartition(".")[2]
+        if name.startswith(".") and ".part" in name and is_left_behind(number):
+            _remove(path.parent / name)
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+def is_left_behind(number: str) -> bool:
+    """Returns whether what is marked with the number of a process belongs to one that is gone.
+
+    That of this process does, too: it has not made it yet, and in a container each one may have the same number.
+    """
+    if not _NUMBER.fullmatch(number):
+        return False
+    if int(number) == os.getpid():
+        return True
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # it is another user's
+        return False
+    return False
+
+
+def _names(folder: Path) -> list[str]:
+    with suppress(OSError):  # whoever writes there says what is wrong
+        return os.listdir(folder)
+    return []
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
