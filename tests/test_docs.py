@@ -99,7 +99,9 @@ def test_the_files_that_pages_and_sources_name_exist() -> None:
 def commands(heading: str) -> list[str]:
     """The indented commands of a section of the README, in order, without comments and without a board."""
     section = (ROOT / "README.md").read_text().split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
-    found = re.findall(r"^    (python3 .*|export .*|(?:\.venv/bin/)?(?:hkoji|pip) .*)$", section, re.MULTILINE)
+    found = re.findall(
+        r"^    (python3 .*|export .*|(?:\.venv/bin/)?(?:hkoji|pip) .*|docs/spec/audit.sh .*)$", section, re.MULTILINE
+    )
     return [line.partition("  #")[0].rstrip() for line in found]
 
 
@@ -147,17 +149,21 @@ def followed(folder: Path, home: str, line: str) -> subprocess.CompletedProcess[
     )  # fmt: skip
 
 
-def test_the_readmes_lines_work_with_what_they_have_installed(tmp_path: Path) -> None:
+def test_the_readmes_lines_work_with_what_they_have_installed(tmp_path: Path) -> None:  # noqa: PLR0915 # many lines
     """All lines as they stand, but for the game's id, a legal move, and an address on this machine."""
-    venv, pip, play = commands("A first game")
+    venv, pip, path, play = commands("A first game")
     assert venv == "python3 -m venv .venv"
     assert pip.startswith(".venv/bin/pip install ")
     extras = set(re.findall(r"[a-z]+", pip.partition("[")[2]))
     folder = clone(tmp_path / "clone", extras)
-    assert followed(folder, "first", play).returncode == 0
-
-    serve, path, init, register, new, join, wait, move, waiting, key, export, audit = commands("A game with a friend")
+    (folder / "docs").symlink_to(ROOT / "docs")
     assert path == 'export PATH="$PWD/.venv/bin:$PATH"'
+    assert followed(folder, "first", f"{path}; {play}").returncode == 0
+
+    lines = commands("A game with a friend")
+    serve, init, register, *bobs, new, join, prompt, wait, move, waiting, key, export, audit, shell = lines
+    assert bobs == [venv, ".venv/bin/pip install .", path, init.replace("alice", "bob")]
+    assert prompt == wait.replace("wait", "play")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     url = re.search(r"--origin (\S+)", serve)
@@ -203,6 +209,7 @@ def test_the_readmes_lines_work_with_what_they_have_installed(tmp_path: Path) ->
         given("bob", f"hkoji resign {game} --yes")
         given("alice", export, **short)
         assert "the game is finished" in given("alice", audit)
+        assert "7 deal " in given("alice", shell)
     finally:
         service.terminate()
         service.wait(timeout=60)

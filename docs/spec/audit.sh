@@ -8,7 +8,8 @@
 POSIXLY_CORRECT=1; unset -f compgen; for it in $(compgen -A function); do unset -f "$it"; done; unset POSIXLY_CORRECT
 set -eEuo pipefail && trap 'exit 2' ERR && export LC_ALL=C TZ=UTC0 CDPATH=
 die() { printf 'audit.sh: %s\n' "$1" >&2; exit 2; }
-for tool in jq openssl ssh-keygen sha256sum; do command -v "$tool" >/dev/null || die "$tool is missing"; done
+for it in jq openssl ssh-keygen sha256sum; do command -v "$it" >/dev/null || die "$it is missing"; done
+for it in "${BASH_SOURCE[0]%.sh}"-{lines,entries}.jq; do [[ -r $it ]] || die "$it is missing: it belongs here"; done
 [[ $# -gt 0 && -r $1 && ! -d $1 ]] || die 'usage: audit.sh LOG [NAME=KEY]...'
 tmp=$(mktemp -d) && trap 'rm -rf -- "$tmp"' EXIT || die 'no temporary directory can be made'
 declare -A pins=() keys=() bits=([=]=0); status=0 failed='' id='' pass=0 left='not reached'; printf -v head %064d 0
@@ -49,8 +50,7 @@ row() { IFS=$'\t' read -r game seq prev by name key old invite says signer space
     prover use claim proof told revoked text && text=${texts[n]}; } # of the next entry
 for ((n = 0; n < holds; n++)); do # 2: each entry is of the first one's game and names the head before it
     row && if [[ "$game $seq $prev" != "${id:=$game} $n $head" ]]; then finding '2 chain' "$n" 'it does not follow'; fi
-    head=${sums[n]}
-done <"$tmp/rows"; ((holds == 0)) || note '2 chain' "head ${sums[holds - 1]} at entry $((holds - 1))"
+    head=${sums[n]}; done <"$tmp/rows"; ((!holds)) || note '2 chain' "head ${sums[holds - 1]} at entry $((holds - 1))"
 for ((n = 0; n < holds; n++)); do # 3: no key is weak or unexpected, or replaces one that is not in force
     row && if [[ $key$invite == -- ]]; then :; elif weak "$key" || weak "$invite"; then finding '3 keys' "$n" weak
     elif [[ $by$old != "$name"ssh* && ${pins[$name]:-$key} != *"$key"* ]]; then finding '3 keys' "$n" "unexpected: $key"

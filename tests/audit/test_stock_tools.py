@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -53,3 +54,13 @@ def test_a_changed_entry_does_not_verify(folder: Path) -> None:
     assert changed != text.splitlines()[5]
     (folder / "game.jsonl").write_text("\n".join([*text.splitlines()[:5], changed]) + "\n")
     assert run(commands(), folder).returncode != 0
+
+
+@pytest.mark.parametrize("missing", ["audit-lines.jq", "audit-entries.jq"])
+def test_the_script_without_its_jq_files_says_which_is_missing(folder: Path, missing: str) -> None:
+    for file in ("audit.sh", "audit-lines.jq", "audit-entries.jq"):
+        if file != missing:
+            shutil.copy(ROOT / "docs" / "spec" / file, folder)
+    done = run("./audit.sh game.jsonl", folder)
+    said = f"audit.sh: ./{missing} is missing: it belongs here\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)

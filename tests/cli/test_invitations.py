@@ -71,6 +71,16 @@ def test_what_cannot_be_declined_says_so(homes: Homes) -> None:
     assert homes("bob", "decline", invitation).code == Exit.CONFLICT
 
 
+def test_who_opens_or_joins_a_game_is_told_the_prompt(homes: Homes) -> None:
+    opened = homes("alice", "new")
+    game = opened.out.strip()
+    assert f"Then play it: hkoji play {game[:8]}" in opened.err
+    assert f"Then play it: hkoji play {game[:8]}" in homes("bob", "join", game).out
+    assert homes("bob", "resign", game, "--yes").code == 0
+    again = homes("bob", "rematch", game)
+    assert f"Then play it: hkoji play {again.out[:8]}" in again.err
+
+
 def test_a_decline_that_the_log_does_not_have_is_no_decline(homes: Homes) -> None:
     game = homes.new("alice", "--invite", "bob")
 

@@ -141,7 +141,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
     if not out.json:
         for line in (*agreement_lines(agreement), *bound_lines(ruleset, agreement)):
             out.say(line)
-        joining, waiting = f"hkoji join {short}", f"hkoji wait {short}"
+        joining, playing = f"hkoji join {short}", f"hkoji play {short}"
         if link:
             out.say(tell("The game is open. Send the line above to one friend: whoever uses it first joins."))
             out.say(tell("To see it again: {command}", command=f"hkoji show {short}"))
@@ -159,7 +159,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
             out.say(tell("The game is open. Ask {name} to run: {command}", name=invite, command=joining))
         else:
             out.say(tell("The game is open. Ask someone to run: {command}", command=joining))
-        out.say(tell("Then: {command}", command=waiting))
+        out.say(tell("Then play it: {command}", command=playing))
 
 
 def _invited_player(client: Client, invited: Invited, terms: NewTerms) -> InvitedPlayer | None:
@@ -345,7 +345,7 @@ def _show_joined(out: CommandOutput, position: Position, time: GameTime) -> None
 
     def text() -> str:
         joined = _("You have joined {game}, hosted by {name}.", game=short, name=setup.names[0])
-        return f"{joined}\n{_('Then: {command}', command=f'hkoji wait {short}')}"
+        return f"{joined}\n{_('Then play it: {command}', command=f'hkoji play {short}')}"
 
     out.result(value, text)
 

@@ -85,4 +85,4 @@ def _say_next(out: CommandOutput, made: Rematch, short: str) -> None:
                      command=command))  # fmt: skip
     else:
         out.say(tell("The rematch with {name} goes on already.", name=opponent))
-    out.say(tell("Then: {command}", command=f"hkoji wait {short}"))
+    out.say(tell("Then play it: {command}", command=f"hkoji play {short}"))
