@@ -58,17 +58,18 @@ def excluding(*, deal: tuple[str, str] | None = DEAL, opened: bool, least: int =
     raise AssertionError("there is no such game")
 
 
-def traded_off() -> tuple[Table, int, str]:
+def traded_off(*, first: bool = True) -> tuple[Table, int, str]:
     """A sealed game in which bob trades off two cards of a kind that he does not hold; its entry, and the cards.
 
-    Alice plays all copies of that card after him.
+    Alice plays all copies of that card openly, after him if he is the `first`, else before.
     """
     for seed in range(400):
         table = whole_game(seed, Hanamikoji("guest", 1, "charm"), DEAL)
         moves = [line.entry for line in table.lines if line.entry.kind == "move"]
         number = next(entry.seq for entry in moves if entry.by == "bob" and entry.body["action"] == "2XX")
-        later = [str(entry.body["action"]) for entry in moves if entry.by == "alice" and entry.seq > number]
-        shown = "".join(action[1:] for action in later if action[0] in "34")
+        hers = [entry for entry in moves if entry.by == "alice" and (entry.seq > number) is first]
+        actions = [str(entry.body["action"]) for entry in hers]
+        shown = "".join(action[1:] for action in actions if action[0] in "34")
         for card, copies in zip(PACK.kinds, PACK.copies, strict=True):
             if shown.count(card) == copies:
                 return table, number, 2 * card

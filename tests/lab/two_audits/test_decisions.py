@@ -231,6 +231,25 @@ def test_a_false_chance_is_found_behind_what_step_8_rejects(ruleset: Hanamikoji,
     assert found(seal(drafts), pins(table), tmp_path) == expected
 
 
+def test_seats_are_those_of_the_first_open_and_the_first_join_also_for_step_7(tmp_path: Path) -> None:
+    """Others take nothing from the entropy of the players."""
+    table = new_game(2, Hanamikoji("random"))
+    table.send(table.entry(0, entry_kinds.Resign()))
+    drafts = draft(table)
+    number = entry_of(table, "chance")
+    drafts[number].body["first"] = 1 - int(drafts[number].body["first"])
+    carol = PrivateKey.from_seed(b"\x0c" * 32)
+    for kind, like in (("open", drafts[1]), ("join", drafts[2])):
+        other = copy.deepcopy(like)
+        other.value["by"], other.body["key"], other.signer = "carol", carol.public.text, carol
+        made = [*copy.deepcopy(drafts[:3]), other, *copy.deepcopy(drafts[3:])]
+        for seq, it in enumerate(made):
+            it.value["seq"] = seq
+        named = f"carol with the unpinned key {carol.public.fingerprint} and server"
+        assert other.kind == kind
+        assert found(seal(made), pins(table), tmp_path) == [(7, number + 1, "server"), (8, 3, named)]
+
+
 def test_a_chance_in_a_wrong_place_is_compared_with_the_seed_too(tmp_path: Path) -> None:
     table = new_game(2, Hanamikoji("random")).play(3)
     table.send(table.entry(0, entry_kinds.Resign()))
