@@ -134,10 +134,10 @@ def test_a_blocked_player_neither_invites_nor_joins(service: Inside) -> None:
     assert alice.lines(invitation)[-2].entry.body == {"reason": "declined"}
 
     opened, joined = opening(alice, BOB), joining(alice, open_game)
+    before = alice.head(open_game)
     for submission in (opened, joined):
-        before = alice.head(submission.entry.game)
         assert code(alice.send(submission)) == (403, "blocked")
-        assert alice.head(submission.entry.game) == before
+    assert alice.head(open_game) == before
     refused = bob.send(opening(bob, entry_kinds.Invite("alice")))
     assert code(refused) == (422, "illegal")
     assert "--remove" in refused.json["hint"]
@@ -148,6 +148,8 @@ def test_a_blocked_player_neither_invites_nor_joins(service: Inside) -> None:
 
     for _ in range(2):
         assert block(bob, "alice", "DELETE").status == 204
+    assert alice.send(opened).status == 404  # the offer was removed
+    opened = opening(alice, BOB)
     for submission in (opened, joined):
         assert alice.send(submission).status == 201
     block(bob, "alice")
@@ -203,7 +205,7 @@ def test_an_invitation_must_be_accepted_by_the_settings(service: Inside) -> None
             return True
         assert code(answer) == (403, "not-accepted")
         assert answer.json["detail"] == "bob does not accept your invitation"
-        assert host.head(submission.entry.game)[0] == 0
+        assert service.ask("GET", f"/v1/games/{submission.entry.game}").status == 404  # not even an offer is left
         return False
 
     assert accepted(alice)
@@ -254,6 +256,36 @@ def test_a_new_player_asks_for_five_games_a_day_and_later_for_fifty(tmp_path: Pa
         service.clock.pass_by(DAY)
         alice.login()
         assert ask().status == 201
+
+
+def test_an_invitation_that_is_refused_uses_up_no_game_of_the_day(tmp_path: Path) -> None:
+    with inside(tmp_path / "data", outage_after=10**7, daily_offers_of_new=2) as service:
+        alice, bob, carol, _ = players(service, "alice", "bob", "carol", "dan")
+        block(bob, "alice")
+        choose(carol, "nobody")
+        block(alice, "dan")
+        for _ in range(2):
+            for name, status, reason in (
+                ("bob", 403, "blocked"), ("carol", 403, "not-accepted"), ("dan", 422, "illegal"),
+            ):  # fmt: skip
+                refused = opening(alice, entry_kinds.Invite(name))
+                before = service.ask("GET", f"/v1/games/{refused.entry.game}/log").status
+                assert (before, *code(alice.send(refused))) == (200, status, reason)
+                assert service.ask("GET", f"/v1/games/{refused.entry.game}/log").status == 404
+        asked = [service.ask("POST", "/v1/offers", offer_of(), alice.token) for _ in range(3)]
+        assert [each.status for each in asked] == [201, 201, 429]
+
+
+def test_nobody_else_withdraws_an_offer(tmp_path: Path) -> None:
+    with inside(tmp_path / "data", outage_after=10**7, daily_offers_of_new=1) as service:
+        alice, bob, mallory = players(service, "alice", "bob", "mallory")
+        block(bob, "alice")
+        block(bob, "mallory")
+        real = opening(alice, BOB)
+        false = Submission(real.entry, mallory.key.sign("hkoji.entry.v1", real.entry.message))
+        assert code(mallory.send(false))[0] == 403
+        assert service.ask("GET", f"/v1/games/{real.entry.game}/log").status == 200
+        assert service.ask("POST", "/v1/offers", offer_of(), alice.token).status == 429
 
 
 def test_limits_count_in_every_process_and_after_a_restart(tmp_path: Path) -> None:

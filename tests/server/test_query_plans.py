@@ -157,6 +157,7 @@ async def every_method(store: Store) -> None:
     ):
         await part(store)
     await store.remove_expired(LATER, LATER, 10)
+    await store.withdraw_offer("0" * 32, "alice")
     await store.verify_ready()
     store.listen(lambda _: None)()
 

@@ -92,6 +92,16 @@ class ChoiceContract:
         with pytest.raises(TooManyGamesError):
             run(store.add_game(offered(2, "alice", quota)))
 
+    def test_a_withdrawn_offer_does_not_count(self, store: Store) -> None:
+        registered(store, "alice")
+        quota = OfferQuota(add_seconds(now(), -DAY), 1, 1)
+        first = offered(1, "alice", quota)
+        run(store.add_game(first))
+        run(store.withdraw_offer(first.summary.game, "alice"))
+        run(store.add_game(offered(2, "alice", quota)))
+        with pytest.raises(TooManyGamesError):
+            run(store.add_game(offered(3, "alice", quota)))
+
     def test_a_new_name_may_ask_for_less_until_it_is_a_day_old(self, store: Store) -> None:
         since = add_seconds(now(), -DAY)
         registered(store, "old", at=since)

@@ -576,6 +576,17 @@ class StoreContract(
             assert (run(store.history(game)) is not None, bool(run(store.lines(game)))) == (there, there)
         assert run(store.add_player(Player("bob", "ssh-ed25519 x", now, "text", "sig"), "valid")) is None
 
+    def test_an_offer_that_is_withdrawn_is_gone_and_an_opened_game_stays(self, store: Store) -> None:
+        opened, other, withdrawn = (Table(seed=seed).game for seed in range(3))
+        for seed in range(3):
+            with with_game(store, seed) as table:
+                if table.game == opened:
+                    run(store.append(append_of(table, 0, (table.lines[1],))))
+        for game in (opened, withdrawn, withdrawn):
+            run(store.withdraw_offer(game, "alice"))
+        assert [game for game in (opened, other, withdrawn) if run(store.head(game))] == [opened, other]
+        assert run(store.history(withdrawn)) is None
+
     def test_an_offer_that_is_opened_while_it_is_removed_is_there_or_is_gone(self, store: Store) -> None:
         tables = []
         for seed in range(40):

@@ -107,7 +107,6 @@ class Channels:
                 hint=_UNCHANGED,
             )
         await self._make_way(player, kind, address)
-        await self._limits.admit_test(player)
         code = self._code()
         channel = Channel(
             id=self._sources.entropy(8).hex(),
@@ -125,6 +124,7 @@ class Channels:
                 hint=tell("nothing was changed; remove one first"),
             )
         try:
+            await self._limits.admit_test(player)
             await courier.send_code(channel, code)
         except BaseException as error:  # also if the request is given up
             await self._store.remove_channel(player, channel.id)

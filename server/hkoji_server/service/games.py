@@ -12,11 +12,14 @@ from typing import NamedTuple
 
 from hkoji import referee
 from hkoji.errors import (
+    BlockedError,
     ClockError,
     ConflictError,
     ForbiddenError,
     HkojiError,
+    IllegalError,
     MalformedError,
+    NotAcceptedError,
     NotFoundError,
     RevokedError,
     StorageError,
@@ -209,7 +212,7 @@ class Games:
                     mail=None if arrival is None else arrival.number,
                     invited=await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None,
                 )
-                await self._check_beside_log(held.refereed.course, entry, decision)
+                await self._check_beside_log(held.refereed.course, entry, decision, current=current)
                 await self._append(decision, count)
             except ConflictError:
                 held, current = await self._held.refresh(held), True
@@ -354,13 +357,22 @@ class Games:
         if key:
             verify_not_revoked(await self._store.retired(key))
 
-    async def _check_beside_log(self, course: Course, entry: Entry, decision: Decision) -> None:
-        """Checks what no log shows: whose a key is, and whom players and service have to do with."""
+    async def _check_beside_log(self, course: Course, entry: Entry, decision: Decision, *, current: bool) -> None:
+        """Checks what no log shows: whose a key is, and whom players and service have to do with.
+
+        If `course` is `current`, a refusal is the answer, and an offer that must not be opened so is removed.
+        """
         if entry.kind in NEWCOMER_KINDS:
             await self._check_registered(course, entry, decision.key)
             # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
             decision()
-            await self._check_choices(course, entry)
+            try:
+                await self._check_choices(course, entry)
+            except (BlockedError, NotAcceptedError, IllegalError):
+                if current and entry.kind == entry_kinds.Open.KIND:
+                    # What is refused uses up no game of the day, so it must leave nothing behind either.
+                    await self._store.withdraw_offer(entry.game, entry.by)
+                raise
         elif entry.kind == Delegate.KIND and self._held_players is not None:
             decision()
             await self._held_players.verify_delegation(Delegate.parse(entry.body), entry.by)

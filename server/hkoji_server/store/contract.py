@@ -327,6 +327,9 @@ class Store(TimeStore, PlayerStore, ChoiceStore, NoticeStore, TalkStore, MailSto
         expired codes, logins and challenges. An offer that is being opened stays, or its opening finds no game.
         """
 
+    async def withdraw_offer(self, game: str, player: str) -> None:
+        """Removes an offer of the player's, and counts it no more. An offer that is opened stays."""
+
     def listen(self, listener: OnHint) -> Callable[[], None]:
         """Calls `listener` with hints, in the running loop, until the returned function is called.
 

@@ -365,6 +365,9 @@ class SqlStore(SqlMailStore, Store):
 
     # --- what is no longer needed ---------------------------------------------------------------------------------
 
+    async def withdraw_offer(self, game: str, player: str) -> None:
+        await self._transaction(lambda connection: expired.withdraw_offer(connection, game, player))
+
     async def remove_expired(self, now: str, offered_before: str, most: int) -> Removed:
         # Nearly always there is nothing to remove, and a read disturbs no writer.
         if not await self._rows(self._reads.any_expired, {"b_now": now, "b_before": offered_before}):
