@@ -16,7 +16,7 @@ from hkoji.client.files import intact, locked, read_json, write_json
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.kept_game import KeptGame
-from hkoji.client.talk import TalkFile
+from hkoji.client.talk_file import TalkFile
 from hkoji.client.talk_requests import TalkRequests, UnreadMessage
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError

@@ -7,20 +7,20 @@ is sent, and a retry sends the same bytes. Call everything with the vault locked
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
-from hkoji.client.files import intact, read_json, text_or_none, write_json
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
+from hkoji.client.talk_file import KeptWord, TalkFile
 from hkoji.client.talk_requests import MessageAnswer, TalkRequests
-from hkoji.client.vault import Vault
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import HkojiError, NotFoundError, TooManyError, TrustError, UsageError
 from hkoji.game.course import Course
 from hkoji.log import sshsig
-from hkoji.log.canonical import decode_base64, encode_base64, is_hex
+from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.talk import NOTHING_SEEN, TalkStatement, hash_of, make_talk, parse_talk
 from hkoji.messages.text import tell
 
@@ -51,101 +51,20 @@ class Conversation(NamedTuple):
     """The messages of a game, in order. `muted` means that the reader does not want to see the opponent's.
 
     `breach` says how the service contradicts what it has shown before; None if it does not. `pending` are words of the
-    reader that the service has not confirmed. `untold` says that it has confirmed some of which no command has told the
-    reader.
+    reader that the service has not confirmed. `recent` says that the service has confirmed one of theirs since
+    they were last read.
     """
 
     messages: tuple[ReadMessage, ...]
     muted: bool
     breach: str | None = None
     pending: str | None = None
-    untold: bool = False
+    recent: bool = False
 
     @property
     def flawed(self) -> int:
         """How many messages are not the word of their supposed authors."""
         return sum(each.flaw is not None for each in self.messages)
-
-
-class _KeptWord(NamedTuple):
-    """A verified message as it is kept here; `text` and `sig` are None once its author has deleted it."""
-
-    number: int
-    name: str
-    at: str
-    hash: str
-    text: str | None
-    sig: str | None
-
-
-class TalkFile:
-    """The file of one game's messages: those that were verified, the one that was not confirmed yet, and `muted`."""
-
-    def __init__(self, vault: Vault) -> None:
-        self._path: Final = vault.folder / "talk.json"
-
-    def _read(self) -> dict[str, Any]:  # Any: JSON
-        return read_json(self._path)
-
-    def _update(self, **changes: Any) -> None:  # Any: JSON
-        before = self._read()
-        after = {**before, **changes}
-        if after != before:
-            write_json(self._path, after)
-
-    @property
-    def kept(self) -> dict[int, _KeptWord]:
-        """The verified messages, by their numbers."""
-        with intact(self._path):
-            found = [_KeptWord(**each) for each in self._read().get("kept", ())]
-            for each in found:
-                if type(each.number) is not int or not is_hex(each.hash, 64):
-                    raise TypeError("it is not a message")
-                if each.text is not None and hash_of(each.text) != each.hash:
-                    raise ValueError("it is another message")
-            return {each.number: each for each in found}
-
-    def keep(self, words: Iterable[_KeptWord]) -> None:
-        """Keeps messages in place of those that are kept."""
-        self._update(kept=[each._asdict() for each in sorted(words)])
-
-    @property
-    def pending(self) -> tuple[TalkStatement, str] | None:
-        """The message that was not confirmed yet, with its signature in base64."""
-        with intact(self._path):
-            found = self._read().get("pending")
-            if found is None:
-                return None
-            return parse_talk(found["text"]), text_or_none(found["sig"]) or ""
-
-    @property
-    def untold(self) -> TalkStatement | None:
-        """The message that the service has confirmed, if the command that sent it has not told its player so."""
-        with intact(self._path):
-            found = text_or_none(self._read().get("untold"))
-            return None if found is None else parse_talk(found)
-
-    def confirm(self, statement: TalkStatement, words: Iterable[_KeptWord]) -> None:
-        """Keeps that the service has confirmed the message that was pending, among all messages that are kept."""
-        kept = [each._asdict() for each in sorted(words)]
-        self._update(kept=kept, pending=None, untold=statement.text)
-
-    def tell(self) -> None:
-        """Notes that the player has been told."""
-        self._update(untold=None)
-
-    def set_pending(self, statement: TalkStatement | None, sig: str = "") -> None:
-        """Keeps a message before it is sent; None once the service has answered."""
-        self._update(pending=None if statement is None else {"text": statement.text, "sig": sig})
-
-    @property
-    def muted(self) -> bool:
-        """Whether the reader does not want to see the opponent's messages."""
-        return self._read().get("muted") is True
-
-    def mute(self, *, muted: bool) -> None:
-        """Sets `muted`."""
-        self._update(muted=muted)
 
 
 class GameTalk:
@@ -184,13 +103,17 @@ class GameTalk:
     def send(self, words: str) -> Conversation:
         """Signs and sends a message; returns all messages. If the last command broke off with these words, sends those.
 
-        So call `told` when the player knows that it was sent: until then the same words are the same message.
+        So call `told` when the player knows that it was sent. Until then, and for ten seconds more, the same words are
+        the same message: a program that was killed at its very end may be started again.
         Raises `MalformedError` for words that no message may have, `TalkClosedError`, `BlockedError`, `TooManyError`.
         """
         course, player = self._course(), self._sender.player()
         waits = self._file.pending
-        last = self._file.untold if waits is None else waits[0]
-        again = last is not None and last.words == words
+        last = self._file.last
+        if waits is not None:
+            again = waits[0].words == words
+        else:
+            again = last is not None and last.is_repeated(words, time.time())
         try:
             self._deliver_pending()
         except _CLOSED as error:
@@ -211,9 +134,9 @@ class GameTalk:
             self._deliver_pending()
         return self._fetch(course)
 
-    def told(self) -> None:
-        """Notes that the player has seen what `send` or `read` has returned. Asks no service."""
-        self._file.tell()
+    def told(self, *, read: bool = False) -> None:
+        """Notes that the player has seen what `send`, or `read`, has returned. Asks no service."""
+        self._file.tell(None if read else int(time.time()))
 
     def delete(self, number: int) -> Conversation:
         """Deletes a message of the player at the service and here. Raises `UsageError` for any other message."""
@@ -247,7 +170,7 @@ class GameTalk:
             )
         return position.course
 
-    def _kept_in_order(self) -> list[_KeptWord]:
+    def _kept_in_order(self) -> list[KeptWord]:
         return sorted(self._file.kept.values())
 
     def _deliver_pending(self) -> None:
@@ -267,7 +190,7 @@ class GameTalk:
                 hint=tell("your message is kept; try again"),
             )
         kept = self._file.kept
-        sent = _KeptWord(answer.number, statement.name, answer.received, statement.hash, answer.text, answer.sig)
+        sent = KeptWord(answer.number, statement.name, answer.received, statement.hash, answer.text, answer.sig)
         if kept.get(sent.number, sent).hash != sent.hash:
             raise TrustError(
                 tell("the service has given your message the number of another, {number}", number=sent.number),
@@ -290,17 +213,17 @@ class GameTalk:
             if answer.text is None and before is not None:
                 after[message.number] = before._replace(text=None, sig=None)
             elif before is None and message.words is not None and answer.text is not None:
-                after[message.number] = _KeptWord(
+                after[message.number] = KeptWord(
                     message.number, message.name, answer.received, hash_of(answer.text), answer.text, answer.sig
                 )
         self._file.keep(after.values())
         return self._conversation(read, breach)
 
     def _conversation(self, read: Iterable[ReadMessage], breach: str | None = None) -> Conversation:
-        pending, untold = self._file.pending, self._file.untold is not None
-        return Conversation(tuple(read), self._file.muted, breach, pending[0].words if pending else None, untold)
+        pending, recent = self._file.pending, self._file.last is not None
+        return Conversation(tuple(read), self._file.muted, breach, pending[0].words if pending else None, recent)
 
-    def _examine(self, course: Course, shown: Iterable[MessageAnswer], kept: dict[int, _KeptWord]) -> list[ReadMessage]:
+    def _examine(self, course: Course, shown: Iterable[MessageAnswer], kept: dict[int, KeptWord]) -> list[ReadMessage]:
         """Returns messages with what is wrong with each. Those in `kept` are known."""
         me = self._sender.player().name
         places = {each.hash: each.number for each in kept.values()}
@@ -383,7 +306,7 @@ def _with_gaps(read: list[ReadMessage]) -> list[ReadMessage]:
     return found
 
 
-def _breach(shown: Iterable[MessageAnswer], read: Iterable[ReadMessage], kept: dict[int, _KeptWord]) -> str | None:
+def _breach(shown: Iterable[MessageAnswer], read: Iterable[ReadMessage], kept: dict[int, KeptWord]) -> str | None:
     """Returns how what the service shows contradicts what it has shown before; None if it does not."""
     found = {each.number: (each, answer) for each, answer in zip(read, shown, strict=True)}
     for number, word in sorted(kept.items()):

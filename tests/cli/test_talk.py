@@ -7,6 +7,7 @@ import random
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -252,8 +253,20 @@ def test_a_message_whose_command_broke_off_after_it_was_taken_is_not_said_twice(
         assert alice(*(game if word == "GAME" else word for word in first)).code != 0
     assert alice("talk", game, "hello").code == 0
     assert [each["text"] for each in bob("talk", game, "--json").json["messages"]] == ["hello"]
-    assert alice("talk", game, "hello").code == 0  # it has been told of the first one, so this is another
+    assert alice("talk", game, "hello").code == 0  # at once: the process may have been killed at its very end
+    assert len(bob("talk", game, "--json").json["messages"]) == 1
+    assert alice("talk", game).code == 0
+    assert alice("talk", game, "hello").code == 0  # she has read that the first one is there, so this is another
     assert len(bob("talk", game, "--json").json["messages"]) == 2
+
+
+def test_the_same_words_some_time_later_are_another_message(
+    alice: TimedPlayer, bob: TimedPlayer, game: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for passed, count in ((0, 1), (9, 1), (20, 2), (-3600, 3)):
+        monkeypatch.setattr("hkoji.client.talk.time", SimpleNamespace(time=lambda passed=passed: 1.8e9 + passed))
+        assert alice("talk", game, "ping").code == 0
+        assert len(bob("talk", game, "--json").json["messages"]) == count
 
 
 def test_a_message_that_waits_is_sent_by_the_next_command(

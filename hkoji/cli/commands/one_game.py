@@ -275,7 +275,8 @@ def talk(
 ) -> None:
     """Read and write messages to your opponent.
 
-    They are private and signed. Each has at most 1,000 bytes. They are not part of the game's log.
+    They are private and signed. Each has at most 1,000 bytes. They are not part of the game's log. The same text again
+    within ten seconds is the same message, unless you have read the messages in between.
     """
     from hkoji.cli.games import talk
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from unicodedata import east_asian_width
@@ -98,9 +99,10 @@ def _result(
     """Prints the messages. Raises `TrustError` after that if the service has shown what does not hold."""
     value = {"game": game, **conversation_json(found), **(age or {})}
     out.result(lambda: value, lambda: conversation_text(found, game, out.style.width, only_new=sent), exact=True)
-    if found.untold:  # only now: a command that is killed before this, and given again, must not say it twice
+    if found.recent:  # only now: a command that is killed before this, and given again, must not say it twice
+        sys.stdout.flush()
         with client.game(game) as held:
-            held.talk.told()
+            held.talk.told(read=not sent)
     if found.flawed:
         raise TrustError(
             plural(
