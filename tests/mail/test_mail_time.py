@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hkoji_server.service.letter_facts import MOST_VERSIONS
+
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
 from hkoji.game.clock import parse_time
@@ -13,6 +15,7 @@ from tests.support.mail.list_world import list_world, unread
 from tests.support.mail.mail_table import MailTable, mail
 from tests.support.mail.post_office import letters
 from tests.support.mail.reading import offered
+from tests.support.timed_games import a_wish, state
 
 SLACK = 121
 
@@ -79,15 +82,30 @@ def test_the_turn_letter_comes_after_forty_gifts_in_a_day(table: MailTable) -> N
     table.alice.login()
     for number in range(40):
         _, head = table.head()
-        answer = table.alice.give(table.game, head, 3600 + number)
+        answer = table.alice.give(table.game, head, 3600 + 60 * number)
         assert answer.status in (200, 201), answer
         world.deliver(61)
-    given = [letter for letter in letters(table.bob.mailbox) if letter.id.startswith("<given.")]
-    assert given
+    given = [letter for letter in letters(table.bob.mailbox) if letter.id.startswith("<given")]
+    assert len(given) == MOST_VERSIONS
+    assert len({letter.id for letter in given}) == len({letter.text for letter in given}) == len(given)
     assert table.send(table.line) == "on record"
     table.move()
     assert world.deliver(61)[-1] in ("turn", "answer")
     assert offered(letters(table.bob.mailbox)[-1])
+
+
+def test_wishes_to_call_a_game_off_that_are_taken_back_and_made_again_send_few_letters(table: MailTable) -> None:
+    world = table.world
+    table.alice.login()
+    wish = a_wish(table.alice, table.game)
+    for _ in range(6):
+        assert state(table.alice, table.game, wish).status == 201
+        world.deliver(61)
+        taken_back = world.service.ask("DELETE", f"/v1/games/{table.game}/statements/annul", None, table.alice.token)
+        assert taken_back.status == 204, taken_back
+        world.deliver(61)
+    wishes = [letter for letter in letters(table.bob.mailbox) if letter.id.startswith("<annul")]
+    assert len(wishes) == len({letter.id for letter in wishes}) == MOST_VERSIONS
 
 
 def test_at_most_so_many_letters_a_day_but_for_those_about_turns(tmp_path: Path) -> None:

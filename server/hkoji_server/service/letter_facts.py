@@ -64,6 +64,8 @@ _CARDLESS: Final = (NoticeEvent.INVITED, NoticeEvent.DECLINED)
 _PLAYERS: Final = ("active", "stopped")
 AFTER_END_SECONDS: Final = 180 * DAY
 """For how long the letters of a game that is over can be answered with a command about it."""
+MOST_VERSIONS: Final = 3
+"""How many letters about one entry tell of gifts of time, and how many of wishes to call the game off."""
 _FULL: Final = 600.0
 """After how many seconds a letter is tried again that was one too many in the last hour."""
 
@@ -78,6 +80,8 @@ class _Drafted(NamedTuple):
     """Whether it is a letter about the turn too, so that another one would say nothing new."""
     mail: IncomingMail | None = None
     over: bool = False
+    version: str = ""
+    """Tells letters about one entry apart that differ, because the opponent has done the same once more."""
     """Whether the game is over."""
 
 
@@ -137,8 +141,9 @@ class LetterFacts:
         drafted = await self._draft(mailbox, notice, now)
         if drafted is None:
             return None
-        again = await self._threads.knows(mailbox, notice.game, notice.event.value, notice.seq)
-        if not again and not await self._admit(mailbox, notice, drafted, now):
+        versions = await self._threads.versions(mailbox, notice.game, notice.event.value, notice.seq)
+        again = drafted.version in versions
+        if not again and (len(versions) >= MOST_VERSIONS or not await self._admit(mailbox, notice, drafted, now)):
             return None
         issued = await self._tokens.issue(drafted.fields, mailbox, now, expires=drafted.expires)
         if drafted.over:
@@ -147,7 +152,14 @@ class LetterFacts:
         stop = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
         answers = None if drafted.mail is None else drafted.mail.message_id or None
         ids = await self._threads.ids(
-            mailbox, notice.game, notice.event.value, notice.seq, issued.text, now, answers=answers
+            mailbox,
+            notice.game,
+            notice.event.value,
+            notice.seq,
+            issued.text,
+            now,
+            answers=answers,
+            version=drafted.version,
         )
         # A letter that was sent before may have been read when it was not the reader's turn, and is not shown twice.
         if drafted.shows_turn and not again:
@@ -198,7 +210,10 @@ class LetterFacts:
         facts = await make(mailbox, game)
         if facts is not None and notice.event not in _CARDLESS and is_silent(mailbox, now):
             return await self._ask_after_silence(mailbox, game, now)
-        return None if facts is None else _Drafted(facts, _fields_of(mailbox, game), over=game.course.finished)
+        if facts is None:
+            return None
+        version = _version_of(notice.event, game)
+        return _Drafted(facts, _fields_of(mailbox, game), over=game.course.finished, version=version)
 
     async def _read(self, game: str, name: str) -> SeatGame | None:
         try:
@@ -339,6 +354,16 @@ class LetterFacts:
     async def _annul(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
         seat = await self._seats.of(mailbox, game, await self._time.now())
         return AnnulFacts(seat, by_mail=seat.signs and seat.held)
+
+
+def _version_of(event: NoticeEvent, game: SeatGame) -> str:
+    """Returns what tells apart the letters of an event that the opponent can repeat at one entry."""
+    match event:
+        case NoticeEvent.GIVEN:
+            return str(max((each.seconds or 0 for each in game.held.given), default=0))
+        case NoticeEvent.ANNUL:
+            return max((each.at for each in game.held.wishes), default="")
+    return ""
 
 
 def _fields_of(mailbox: Mailbox, game: SeatGame) -> TokenFields:

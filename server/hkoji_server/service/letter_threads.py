@@ -8,6 +8,7 @@ has, so that a mail can never name it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -42,35 +43,51 @@ class LetterThreads:
         self._store = store
         self._own = own
 
-    async def knows(self, mailbox: Mailbox, game: str, event: str, seq: int) -> bool:
-        """Returns whether the letter of an outbox row has been rendered before."""
+    async def versions(self, mailbox: Mailbox, game: str, event: str, seq: int) -> tuple[str, ...]:
+        """Returns the versions in which the letter of an outbox row has been rendered before."""
         row = await self._store.reply(_digest(mailbox, game))
-        return row is not None and f"{event}.{seq}" in json.loads(row.answers).get("sent", {})
+        return () if row is None else _versions(json.loads(row.answers).get("sent", {}), f"{event}.{seq}")
 
     async def ids(
-        self, mailbox: Mailbox, game: str, event: str, seq: int, token: str, now: str, *, answers: str | None
+        self,
+        mailbox: Mailbox,
+        game: str,
+        event: str,
+        seq: int,
+        token: str,
+        now: str,
+        *,
+        answers: str | None,
+        version: str = "",
     ) -> LetterIds:
-        """Returns the ids of the letter of an outbox row, always the same.
+        """Returns the ids of a version of the letter of an outbox row, always the same.
 
         `answers` is the id of the mail that it answers. A letter that answers no mail stands behind our last letter.
         """
-        key, message_id = f"{event}.{seq}", self._own.message_id(event, seq, token)
+        place = f"{event}.{seq}"
+        key = f"{place}.{version}" if version else place
         await self._store.add_reply(_kept(mailbox, game, now, {}))
         while True:
             row = await self._store.reply(_digest(mailbox, game))
             if row is None:  # the mailbox has been erased
-                return LetterIds(message_id, now, answers or None)
+                return LetterIds(self._own.message_id(event, seq, token), now, answers or None)
             kept: dict[str, Any] = json.loads(row.answers)  # Any: JSON
             sent: dict[str, list[str]] = kept.get("sent", {})
             if key in sent:
                 message_id, at, before = sent[key]
                 return LetterIds(message_id, at, before or None)
-            before = answers or kept.get("last", "")
+            before, number = answers or kept.get("last", ""), len(_versions(sent, place)) + 1
+            # The text of another version is another one, so its id is.
+            message_id = self._own.message_id(event if number == 1 else f"{event}-{number}", seq, token)
             sent = dict([*sent.items(), (key, [message_id, now, before])][-_REMEMBERED:])
             new = _kept(mailbox, game, now, {"sent": sent, "last": message_id})
             # Another process may render the same letter, or another one of this game. The first one counts.
             if await self._store.change_reply(replace(row, answers=new.answers), row.answers):
                 return LetterIds(message_id, now, before or None)
+
+
+def _versions(sent: Iterable[str], place: str) -> tuple[str, ...]:
+    return tuple(key[len(place) + 1 :] for key in sent if key == place or key.startswith(f"{place}."))
 
 
 def _digest(mailbox: Mailbox, game: str) -> str:
