@@ -31,6 +31,7 @@ OWN = OwnAddress("play@hkoji.example")
 TOKEN = "7k2mq4ruapbd3xvn5tczshw6ef"
 DIGEST = token_digest(TOKEN)
 GAME = "ab" * 16
+LATER = "2030-01-01T00:00:00Z"
 TO = f"play+{TOKEN}@hkoji.example"
 BOUNCES = f"play+b-{TOKEN}@hkoji.example"
 BOB = "Bob@Example.org"
@@ -250,6 +251,30 @@ def test_of_one_name_five_mails_wait_and_the_sixth_must_come_again(office: Offic
     assert office.take(a_mail(Message_ID="<0@x>")) is Received.REPEATED  # that one is safe already
     run(office.store.close_incoming(1, "{}"))
     assert office.take(sixth) is Received.KEPT
+
+
+def test_mails_without_a_token_keep_no_mail_of_the_player_waiting(office: Office) -> None:
+    def strange(number: int) -> Received:
+        return office.take(a_mail(To="play@hkoji.example", Message_ID=f"<strange.{number}@x>"), "play@hkoji.example")
+
+    assert [strange(number) for number in range(8)] == [Received.KEPT] + [Received.STRANGER] * 7
+    assert Received.STRANGER.taken
+    assert [row.reply for row in office.rows()] == [None]
+    for number in range(MOST_WAITING):
+        assert office.take(a_mail(Message_ID=f"<{number}@x>")) is Received.KEPT
+    assert office.take(a_mail(Message_ID="<6@x>")) is Received.FULL
+    run(office.store.close_incoming(1, "{}"))
+    assert strange(9) is Received.KEPT
+
+
+def test_a_mail_without_a_token_that_has_the_id_of_an_earlier_one_is_dropped_and_makes_no_letter(
+    office: Office,
+) -> None:
+    assert office.take(a_mail()) is Received.KEPT
+    assert office.take(a_mail(b"other\r\n", To="play@hkoji.example"), "play@hkoji.example") is Received.STRANGER
+    assert len(office.rows()) == 1
+    letters = run(office.store.lease_notices(("mail",), LATER, LATER, 9))
+    assert all(letter.event != "answer" for letter in letters)
 
 
 @pytest.mark.parametrize("way", list(Way))

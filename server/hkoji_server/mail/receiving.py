@@ -54,6 +54,8 @@ class Received(StrEnum):
     """It asks for a name, which its sender is asked to confirm."""
     NO_LETTER = "no letter"
     """It answers no letter that we know of, and is not from a mailbox that we know."""
+    STRANGER = "stranger"
+    """It has no token, so anybody can have written it, and another such mail in the name of the player waits."""
     FULL = "full"
     """Too many mails of the player wait: it must come again."""
     NOT_OURS = "not ours"
@@ -226,6 +228,7 @@ _KEPT: Final = {
     "repeated": Received.REPEATED,
     "other bytes": Received.OTHER_BYTES,
     "full": Received.FULL,
+    "stranger": Received.STRANGER,
 }
 
 

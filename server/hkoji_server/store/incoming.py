@@ -59,13 +59,21 @@ def add_incoming(connection: Connection, new: NewMail, clock: Callable[[], datet
     if (number := connection.execute(same).scalar()) is not None:
         return KeptMail("repeated", number)
     mine = (INCOMING.c.name == new.name, INCOMING.c.message_id == new.message_id, _NAMED)
-    if new.message_id and connection.execute(select(INCOMING.c.number).where(*mine)).first() is not None:
+    known = bool(new.message_id) and connection.execute(select(INCOMING.c.number).where(*mine)).first() is not None
+    waiting = select(func.count()).select_from(INCOMING).where(_NEW)
+    if new.reply is None:
+        # Anybody can write it in the name of somebody else.
+        same = waiting.where(INCOMING.c.channel == new.channel, INCOMING.c.reply.is_(None))
+        if known or connection.execute(same).scalar_one():
+            return KeptMail("stranger", None)
+    elif known:
         return KeptMail("other bytes", _note_other(connection, new))
-    waiting = select(func.count()).select_from(INCOMING).where(INCOMING.c.name == new.name, _NEW)
-    if connection.execute(waiting).scalar_one() >= MOST_WAITING:
+    elif connection.execute(waiting.where(INCOMING.c.name == new.name, INCOMING.c.reply.is_not(None))).scalar_one() >= (
+        MOST_WAITING
+    ):
         return KeptMail("full", None)
-    known = connection.execute(select(outage_number())).scalar_one()
-    if known > new.outages or clock() > latest(new.received):
+    outages = connection.execute(select(outage_number())).scalar_one()
+    if outages > new.outages or clock() > latest(new.received):
         raise StaleDecisionError
     return KeptMail("added", _insert(connection, new))
 

@@ -23,7 +23,7 @@ CONFIRM_EVENT: Final = "confirm"
 NO_GAME: Final = ""
 """The game of what belongs to none."""
 MOST_WAITING: Final = 5
-"""How many mails of one name may wait unprocessed."""
+"""How many mails of one name with a token may wait unprocessed. Of a mailbox one without a token may wait."""
 MOST_TRIES: Final = 3
 """After how many failures a mail is set aside."""
 LONGEST_TRIED: Final = 3600
@@ -330,9 +330,10 @@ class KeptMail(NamedTuple):
 
     `added`: it is kept now. `repeated`: it is kept already, under that number. `other bytes`: another mail of this name
     has its Message-ID; the first time there is an answer, which says so. `full`: too many mails of this name wait.
+    `stranger`: it has no token, and one without a token waits already, or it has the Message-ID of an earlier mail.
     """
 
-    outcome: Literal["added", "repeated", "other bytes", "full"]
+    outcome: Literal["added", "repeated", "other bytes", "full", "stranger"]
     number: int | None
 
 

@@ -30,7 +30,8 @@ _BEAT: Final = """
     ON CONFLICT (way) DO UPDATE SET at = excluded.at, version = excluded.version WHERE at < excluded.at
 """
 _NAMED: Final = "SELECT 1 FROM incoming WHERE name = ? AND message_id = ? AND message_id != ''"
-_WAITING: Final = "SELECT count(*) FROM incoming WHERE name = ? AND state = 'new'"
+_WAITING: Final = "SELECT count(*) FROM incoming WHERE name = ? AND state = 'new' AND reply IS NOT NULL"
+_STRANGE: Final = "SELECT 1 FROM incoming WHERE channel = ? AND state = 'new' AND reply IS NULL"
 _COPIED: Final = ("digest", "via", "raw", "received", "name", "channel", "game", "message_id", "reply")
 _INSERT: Final = f"""
     INSERT INTO incoming ({", ".join(_COPIED)}, number, state, tries, result)
@@ -143,7 +144,9 @@ class OneMailStore:
             return KeptMail("repeated", number)
         if self._one(_NAMED, new.name, new.message_id) is not None:
             raise SeldomError
-        if self._one(_WAITING, new.name) >= MOST_WAITING:
+        if new.reply is None and self._one(_STRANGE, new.channel):
+            return KeptMail("stranger", None)
+        if new.reply is not None and self._one(_WAITING, new.name) >= MOST_WAITING:
             return KeptMail("full", None)
         if (self._one("SELECT max(number) FROM outage") or 0) > new.outages or self._clock() > latest(new.received):
             raise SeldomError
