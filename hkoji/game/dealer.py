@@ -21,6 +21,7 @@ from hkoji.game.commitments import duplicate_seed_commit, seed_commit
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import exactly, read_hex
 from hkoji.messages.text import tell
+from hkoji.rules.cards import Pack
 from hkoji.rules.events import Chance, Deal
 from hkoji.rules.protocol import Ruleset
 
@@ -88,8 +89,14 @@ class DuplicateDealer:
 def _deal(dealer: ServerDealer | DuplicateDealer, round_number: int) -> Deal:
     """Sorts all cards by the bytes of their HMACs, and cuts the deck as the ruleset defines."""
     key = dealer.deck_key(round_number)
-    deck = sorted((_hmac(key, "hkoji.order.v1", copy), kind) for copy, kind in dealer.ruleset.pack.deck())
+    deck = sorted((hmac.digest(key, text, "sha256"), kind) for text, kind in _ordered(dealer.ruleset.pack))
     return dealer.ruleset.deal(tuple(kind for _, kind in deck))
+
+
+@lru_cache(maxsize=64)
+def _ordered(pack: Pack) -> tuple[tuple[bytes, str], ...]:
+    """Returns the text that orders each card of a pack in a deck, and the card."""
+    return tuple((_text("hkoji.order.v1", copy), kind) for copy, kind in pack.deck())
 
 
 def _chance(ruleset: Ruleset, deck_key: bytes) -> Chance | None:
@@ -105,8 +112,11 @@ def _chance(ruleset: Ruleset, deck_key: bytes) -> Chance | None:
 
 
 def _hmac(key: bytes, *lines: str | int) -> bytes:
-    text = "".join(f"{line}\n" for line in lines)
-    return hmac.digest(key, text.encode(), "sha256")
+    return hmac.digest(key, _text(*lines), "sha256")
+
+
+def _text(*lines: str | int) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 SERVER_V1: Final = "server/v1"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from hkoji_server.process.connections import MOST_HEAD, GuardedConnection
+from hkoji_server.process.connections import MOST_HEAD, GuardedConnection, JoinedWrites
 from hkoji_server.routes.request_limits import Turns
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
@@ -201,3 +201,36 @@ def test_a_request_that_is_cancelled_takes_no_turn() -> None:
         return ran
 
     assert asyncio.run(cancelled()) == 8
+
+
+def test_head_and_body_of_an_answer_are_sent_together() -> None:
+    class Written(asyncio.Transport):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sent: list[bytes] = []
+
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            self.sent.append(bytes(data))
+
+        def close(self) -> None:
+            self.sent.append(b"closed")
+
+    head = b"HTTP/1.1 200 OK\r\n\r\n"
+
+    async def work() -> None:
+        transport = Written()
+        joined = JoinedWrites(transport, asyncio.get_running_loop())
+        joined.write(head)
+        joined.write(b"body")
+        joined.write(b"more")
+        assert transport.sent == [head + b"body", b"more"]
+        joined.write(head)  # a stream whose first event comes later
+        assert len(transport.sent) == 2
+        await asyncio.sleep(0)
+        assert transport.sent[2:] == [head]
+        joined.write(head)
+        joined.close()
+        await asyncio.sleep(0)
+        assert transport.sent[3:] == [head, b"closed"]
+
+    asyncio.run(work())

@@ -31,6 +31,7 @@ _KINDS: Final = {
     431: ("too-large", f"address and headers of the request are larger than {MOST_HEAD} bytes; nothing was changed"),
     503: ("too-busy", "the service has reached its limit of connections; nothing was changed"),
 }
+_END_OF_HEAD: Final = b"\r\n\r\n"
 _MOST_AHEAD: Final = 128
 """The most requests that may be sent ahead on a connection, before the first of them is answered."""
 _RETRY_AFTER: Final = (429, 503)
@@ -39,6 +40,50 @@ _RETRY_AFTER: Final = (429, 503)
 
 class _TooMuchError(Exception):
     """Ends the parsing of a request that is already too large, or of one too many."""
+
+
+class JoinedWrites:
+    """A transport that sends the head of an answer together with its body.
+
+    uvicorn writes them one after the other: that is two system calls, and the client wakes up twice. A head waits for
+    what is written next, at most until the other callbacks of this turn of the loop have run.
+    """
+
+    __slots__ = ("_head", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+
+    def __getattr__(self, name: str) -> Any:  # Any: all else is the transport's
+        return getattr(self._transport, name)
+
+    def is_closing(self) -> bool:
+        """Returns whether the connection is being closed."""
+        return self._transport.is_closing()
+
+    def write(self, data: bytes) -> None:
+        """Sends bytes, with a head that waits."""
+        head = self._head
+        if head:
+            self._head = b""
+            self._transport.write(head + data)
+        elif data.endswith(_END_OF_HEAD):
+            self._head = data
+            self._loop.call_soon(self._send_head)
+        else:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Sends a head that waits, and closes the connection."""
+        self._send_head()
+        self._transport.close()
+
+    def _send_head(self) -> None:
+        head, self._head = self._head, b""
+        if head:
+            self._transport.write(head)
 
 
 class GuardedConnection(HttpToolsProtocol):
@@ -66,7 +111,7 @@ class GuardedConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn's own signature
         """Accepts the connection, or refuses it."""
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type] # as far as uvicorn uses it
         self._since = self.loop.time()
         if len(self.connections) > self.most:
             self._refuse(503)

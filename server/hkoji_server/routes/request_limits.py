@@ -101,7 +101,8 @@ class AddressLimit:
         if scope["type"] == "http" and scope["path"] not in _FREE:
             address = client_address(scope)
             try:
-                await self._limits.admit_address(address)
+                if not self._limits.take_address(address):
+                    await self._limits.admit_address(address)
             except TooManyError as error:
                 try:
                     if scope["method"] != "POST" or not _ENTRIES.fullmatch(scope["path"]):

@@ -47,6 +47,13 @@ class RateLimits:
         self._player = player
         self._registrations = registrations
 
+    def take_address(self, address: str | None) -> bool:
+        """Counts a request of an address like `admit_address`, if this process can; returns whether it has.
+
+        Raises `TooManyError`.
+        """
+        return self._take("a", counted_name(address), self._address)
+
     async def admit_address(self, address: str | None) -> None:
         """Counts a request of an address. Raises `TooManyError` if it has asked too often."""
         await self._admit("a", counted_name(address), self._address)
@@ -64,12 +71,7 @@ class RateLimits:
 
         Raises `TooManyError`.
         """
-        if self._rates is None or self._player is None:
-            return True
-        wait = self._rates.take(f"p:{name}", self._player)
-        if wait:
-            raise TooManyError(math.ceil(wait))
-        return wait is not None
+        return self._take("p", name, self._player)
 
     def give_back_player(self, name: str) -> None:
         """Counts a request no more that `take_player` has counted."""
@@ -98,9 +100,19 @@ class RateLimits:
         if self._rates is not None:
             self._rates.close()
 
-    async def _admit(self, kind: str, name: str, rate: Rate | None, reason: str | None = None) -> None:
+    def _take(self, kind: str, name: str, rate: Rate | None, reason: str | None = None) -> bool:
         if self._rates is None or rate is None:
+            return True
+        wait = self._rates.take(f"{kind}:{name}", rate)
+        if wait:
+            raise TooManyError(math.ceil(wait), reason)
+        return wait is not None
+
+    async def _admit(self, kind: str, name: str, rate: Rate | None, reason: str | None = None) -> None:
+        if self._take(kind, name, rate, reason):
             return
+        assert self._rates is not None
+        assert rate is not None
         wait = await self._rates.admit(f"{kind}:{name}", rate)
         if wait:
             raise TooManyError(math.ceil(wait), reason)

@@ -21,6 +21,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from time import monotonic
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -51,7 +52,7 @@ DUE: Final = "SELECT due FROM rate WHERE name = :name"
 FORGET: Final = "DELETE FROM rate WHERE due < :now"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rate:
     """A limit of `count` requests in so many `seconds`.
 
@@ -62,17 +63,17 @@ class Rate:
     count: int
     seconds: int
 
-    @property
+    @cached_property
     def step(self) -> int:
         """The cost of a request, in microseconds."""
         return max(1, self.seconds * MICRO // self.count)
 
-    @property
+    @cached_property
     def most(self) -> int:
         """How far ahead of now the time of a name may be, in microseconds."""
         return self.step * self.count
 
-    @property
+    @cached_property
     def untold(self) -> int:
         """How many requests of a name a process may admit before it tells the table."""
         return max(0, self.count // _SHARE - 1)
