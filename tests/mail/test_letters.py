@@ -601,6 +601,16 @@ def test_a_fault_of_form_is_told_as_one_of_the_mail_program() -> None:
     assert "mail program" not in other.text
 
 
+def test_a_limit_says_when_it_is_possible_again() -> None:
+    reason = tell(
+        "{name} has asked for {limit} games; again after {time}", name="bob", limit=5, time="2026-11-21T09:30:15Z"
+    )
+    facts = NotUnderstoodFacts("new hanamikoji carl c@mail.example", reason, read=True, now="2026-11-20T12:00:00Z")
+    text = " ".join(write_letter(facts._replace(zone="+01:00")).text.split())
+    assert text.startswith("I could not do what you wrote, so nothing was done: new hanamikoji carl")
+    assert "Bob has asked for 5 games; again after Sat 21 Nov 09:30 UTC (10:30 at UTC+1)." in text
+
+
 def test_the_last_answer_of_a_day_says_when_there_are_answers_again() -> None:
     limit = LastTodayFacts("2026-11-21T00:00:00Z", "2026-11-20T12:00:00Z", "+01:00")
     text = " ".join(write_letter(ManyFacts((HelpFacts(), limit))).text.split())

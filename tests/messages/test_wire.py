@@ -25,7 +25,7 @@ ITALIAN = load_catalogue("it")
 ERRORS: tuple[HkojiError, ...] = (
     ExistsError(tell("player"), "bob"),
     NotationError("9z", tell("there is no card {name!r}; cards are {cards}", name="9", cards="A to G")),
-    IllegalActionError("3BCC", tell("the hand has not that many cards"), shape=("1?",)),
+    IllegalActionError("3BCC", tell("the hand does not have that many cards"), shape=("1?",)),
     ConflictError("ab" * 16, seq=7, head="cd" * 32),
     ForbiddenError(tell("the game is open only to {name}", name="bob")),
     MalformedError(tell("submission"), tell("it is not JSON")),

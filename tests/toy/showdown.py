@@ -189,7 +189,7 @@ class ShowdownState:
             raise IllegalActionError(action, "it has been used this round", shape=self.shape())
         left = PACK.take(self.hands[seat], card := PACK.encode(action[1]))
         if left is None:
-            raise IllegalActionError(action, "the hand has not that card", shape=self.shape())
+            raise IllegalActionError(action, "the hand does not have that card", shape=self.shape())
         used = (self.used[0] + action[0], self.used[1]) if seat == 0 else (self.used[0], self.used[1] + action[0])
         after = replace(self, hands=_put(self.hands, seat, left), used=used)
         if self.hands[seat] >= PACK.unknown:

@@ -43,6 +43,7 @@ _ASKED: Final = {
     AskedWhy.FINAL: tell("This cannot be taken back, so you are asked once more: nothing was done yet."),
     AskedWhy.NO_LETTER: tell("Your mail answers no letter, so anybody can have written it: nothing was done yet."),
 }
+_TIME = re.compile(r"\b[2-8][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\b")
 _FIELD = re.compile(r"\b(?:Message-ID|From|Content-[A-Z][A-Za-z-]+)\b")
 """A field of a mail, in the reason why the mail cannot be read; no language translates these names."""
 
@@ -155,7 +156,7 @@ def not_understood(facts: NotUnderstoodFacts, say: Speaker) -> LetterDraft:
         return LetterDraft(
             (say(_in_vain(facts)), now), (paragraph(hidden, leave), game.hand(), game.signed()), how_to_answer(game)
         )
-    first = (_not_done(facts, say), _sentence(say(facts.reason)), leave, now)
+    first = (_not_done(facts, say), _sentence(_reason(facts, say)), leave, now)
     blocks: list[Block] = []
     if game is not None and game.mine:
         near = (facts.ask,) if facts.ask else facts.near
@@ -176,6 +177,14 @@ def _not_done(facts: NotUnderstoodFacts, say: Speaker) -> str:
     if facts.more:
         return say(tell("I could not read a line of your mail, so nothing was done: {line}", line=line))
     return say(tell("I could not read the first line of your mail, so nothing was done: {line}", line=line))
+
+
+def _reason(facts: NotUnderstoodFacts, say: Speaker) -> str:
+    """The reason, with times for people: a limit says when it is possible again."""
+    reason = say(facts.reason)
+    if not facts.now:
+        return reason
+    return _TIME.sub(lambda found: moment(found[0], facts.now, say, facts.zone), reason)
 
 
 def _in_vain(facts: NotUnderstoodFacts) -> str:

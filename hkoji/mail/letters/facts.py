@@ -144,7 +144,8 @@ class NotUnderstoodFacts(NamedTuple):
     `Text`), empty if the line is just no command. `near` are up to three moves in canonical notation that can be made
     now, the best first; `ask` is the one that the line itself probably meant (bare cards), else empty. `more` says that
     the line was not the first one of the paragraph, where an empty line after the move usually helps. `seat` is None in
-    a letter about no game; then `waits` is what it can be answered with, None if it has asked nothing.
+    a letter about no game; then `waits` is what it can be answered with, None if it has asked nothing. `read` says that
+    the line was understood, and cannot be done. With `now`, a time in the reason is shown as other times are.
     """
 
     line: str
@@ -155,6 +156,8 @@ class NotUnderstoodFacts(NamedTuple):
     more: bool = False
     waits: LetterWaits | None = None
     read: bool = False
+    now: str = ""
+    zone: str = ""
 
 
 class AskedWhy(StrEnum):

@@ -309,7 +309,8 @@ def _anywhere(asked: _Asked) -> OneLetter | None:
             near = tuple(str(each) for each in part.values.get("near", ()))
             more = bool(part.values.get("more"))
             ask, read = part.text("ask"), bool(part.values.get("read"))
-            return NotUnderstoodFacts(part.text("line"), part.text("reason"), seat, near, ask, more, waits, read)
+            said = NotUnderstoodFacts(part.text("line"), part.text("reason"), seat, near, ask, more, waits, read)
+            return said._replace(now=asked.now, zone=mailbox.zone)
         case AnswerKind.ASKED_BACK:
             until = again_token(part, mailbox, asked.game, asked.mail)[1]
             why = AskedWhy(part.text("why"))

@@ -60,13 +60,21 @@ def verify_may_offer(player: str, quota: OfferQuota, counted: CountedOffers) -> 
         return
     # A new name may ask for more as soon as it is no longer new.
     first = min(filter(None, (counted.first, counted.registered if new else None)), default=quota.since)
+    again = add_seconds(first, DAY)
     raise TooManyGamesError(
-        tell("{name} has asked for {limit} games within 24 hours, which is the most", name=player, limit=limit)
-        if not new
-        else tell(
-            "{name} has asked for {limit} games, which is the most in the first 24 hours after registering",
+        tell(
+            "{name} has asked for {limit} games within 24 hours, which is the most; again after {time}",
             name=player,
             limit=limit,
+            time=again,
+        )
+        if not new
+        else tell(
+            "{name} has asked for {limit} games, which is the most in the first 24 hours after registering; again "
+            "after {time}",
+            name=player,
+            limit=limit,
+            time=again,
         ),
-        hint=tell("nothing was created; ask again after {time}", time=add_seconds(first, DAY)),
+        hint=tell("nothing was created; ask again after {time}", time=again),
     )
