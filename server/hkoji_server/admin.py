@@ -173,9 +173,16 @@ def outage(
 def backup(target: Path, data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
     """Copies the database to a new file, or to a new name in a folder. Returns the name and the size of the copy.
 
-    Raises `ExistsError`, `NotFoundError`, `StorageError`; then there is no copy.
+    A name without a suffix is a folder's: a file of that name would not be found among the copies. Raises
+    `ExistsError`, `NotFoundError`, `StorageError`; then there is no copy.
     """
     _, location = _find(data, database)
+    if not target.suffix and not target.exists():
+        raise NotFoundError(
+            tell("folder"),
+            str(target),
+            hint=tell("make the folder first, or name a file, as in {file}", file=f"{target}.sqlite3"),
+        )
     if target.is_dir():
         suffix = "sqlite3" if isinstance(location, Path) else "dump"
         target = target / f"hkoji-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{suffix}"

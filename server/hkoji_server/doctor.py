@@ -163,7 +163,8 @@ def _backups(folder: Path | None, now: float) -> DoctorCheck:
     hint = tell("run hkoji admin backup FOLDER every day, and keep the copies on another machine")
     if folder is None:
         return DoctorCheck("backups", "warn", tell("their age is not known; give their folder with --backups"), hint)
-    complete = folder.glob("[!.]*") if folder.is_dir() else ()  # unfinished copies have names that begin with a dot
+    # Unfinished copies have names that begin with a dot. A file is a copy itself.
+    complete = folder.glob("[!.]*") if folder.is_dir() else (folder,)
     times = [path.stat().st_mtime for path in complete if path.is_file()]
     if not times:
         return DoctorCheck("backups", "fail", tell("no backup found in the folder {folder}", folder=folder), hint)

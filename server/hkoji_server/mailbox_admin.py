@@ -24,14 +24,18 @@ from hkoji_server.store.open_store import work_on_store
 def add(
     data: Path | None, name: str, address: str, lang: str, *, database: str | None = None, config: Path | None = None
 ) -> dict[str, Any]:  # Any: JSON
-    """Invites the owner of a mailbox to play by mail, by a letter without a game. Returns what `show` returns.
+    """Invites the owner of a mailbox to play by mail, by a letter without a game.
 
+    Returns what `show` returns, and whether there is a `letter` to send: not if this invitation was made before.
     Raises what `HeldPlayers.invite` raises, `NotFoundError` if there is no service, `StorageError`.
     """
 
     async def work(store: Store, settings: Settings) -> dict[str, Any]:
-        await (await _players(store, settings)).invite(name, address, lang, None)
-        return _shown(await _mailbox(store, name))
+        players = await _players(store, settings)
+        before = await store.mailbox_of(name, ClockAndEntropy().at())
+        await players.invite(name, address, lang, None)
+        box = await _mailbox(store, name)
+        return {**_shown(box), "letter": before is None or before.channel != box.channel}
 
     return work_on_store(load(config, data=data, database=database), work)
 

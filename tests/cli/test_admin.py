@@ -44,13 +44,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_what_an_admin_is_shown(served: Path, tmp_path: Path, run: Run) -> None:
-    code, out, err = run("admin", "backup", tmp_path / "copy", "--data", served)
+    code, out, err = run("admin", "backup", tmp_path / "copy.db", "--data", served)
     assert (code, err) == (0, "")
     assert "private key" in out
-    code, out, err = run("admin", "restore", tmp_path / "copy", "--data", tmp_path / "new")
+    code, out, err = run("admin", "restore", tmp_path / "copy.db", "--data", tmp_path / "new")
     assert code == 0
     assert "looks like a fork" in err
-    assert run("admin", "backup", tmp_path / "copy", "--data", served)[0] == 1
+    assert run("admin", "backup", tmp_path / "copy.db", "--data", served)[0] == 1
     code, out, err = run("admin", "check", "--data", tmp_path / "new")
     assert (code, out) == (0, "Checked: 1 games, 2 entries, 1 players.\nEverything holds.\n")
     code, out, err = run("admin", "stats", "--data", tmp_path / "new", "--json")

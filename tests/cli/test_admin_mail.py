@@ -51,6 +51,11 @@ def test_the_operator_invites_somebody_who_then_plays(homes: Homes) -> None:
     assert made.json["lang"] == "it"
     (letter,) = rows(homes, "outbox")["outbox"]
     assert letter[:3] == ("", 0, "invited")
+    assert made.json["letter"] is True
+    assert admin(homes, "add", "bob", "Bob@example.org", "--lang", "it").json["letter"] is False
+    again = ("admin", "mail", "add", "bob", "Bob@example.org", "--data", str(homes.service.data))
+    assert "No other letter goes out." in homes("operator", *again).out
+    assert rows(homes, "outbox")["outbox"] == [letter]
     key = accept(homes)
     shown = admin(homes, "show", "bob").json
     assert (shown["state"], shown["key"]) == ("active", key)

@@ -15,9 +15,12 @@ from dns.rcode import NXDOMAIN, SERVFAIL
 from dns.rdatatype import TXT
 from dns.resolver import NoNameservers
 from dns.rrset import from_text
-from hkoji_server.mail.resolver import MOST_NAMES, TRIES, TxtResolver
+from hkoji_server.mail.resolver import MOST_NAMES, TRIES, TxtResolver, system_resolver
 
+from hkoji.errors import UsageError
 from hkoji.mail.dkim_rules import LONGEST_RECORD
+from hkoji.mail.name_server import parse_name_server
+from tests.support.mail.name_server import name_server
 
 NAME = "s1._domainkey.example.org"
 LONG = '"' + "x" * 200 + '" '
@@ -135,3 +138,16 @@ def test_nothing_is_raised(error: type[Exception] | None) -> None:
     assert resolver.tries == (TRIES if error is None else 1)
     assert asyncio.run(TxtResolver(None).look_up([NAME])) == {}
     assert asyncio.run(TxtResolver(resolver, 0.01).look_up(["a" * 64 + ".example.org", ".."])) == {}
+
+
+def test_the_environment_names_another_name_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    with name_server({f"{NAME}.": (b"v=DKIM1",)}, monkeypatch) as asked:
+        found = asyncio.run(TxtResolver(system_resolver()).look_up([NAME]))
+        assert found == {NAME: (b"v=DKIM1",)}
+        assert asked == [f"{NAME}."]
+    for wrong in ("127.0.0.1:what", "127.0.0.1:70000", "ns.example", "1.2.3", "[::1"):
+        monkeypatch.setenv("HKOJI_DNS_SERVER", wrong)
+        with pytest.raises(UsageError, match="is not the address of a name server"):
+            system_resolver()
+    for text, address in (("::1", ("::1", 53)), ("[::1]:5353", ("::1", 5353)), ("127.0.0.1", ("127.0.0.1", 53))):
+        assert parse_name_server(text) == address

@@ -210,11 +210,11 @@ def test_a_tally_keeps_the_first_faults_and_counts_all() -> None:
 
 
 def test_a_copy_is_whole_and_nobody_elses_to_read(data: Path, tmp_path: Path) -> None:
-    made = admin.backup(tmp_path / "copy", data)
-    assert made == {"file": str(tmp_path / "copy"), "bytes": (tmp_path / "copy").stat().st_size}
-    assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o600
-    assert dumped(tmp_path / "copy") == dumped(data / FILE)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "data"]
+    made = admin.backup(tmp_path / "copy.db", data)
+    assert made == {"file": str(tmp_path / "copy.db"), "bytes": (tmp_path / "copy.db").stat().st_size}
+    assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
+    assert dumped(tmp_path / "copy.db") == dumped(data / FILE)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.db", "data"]
     folder = tmp_path / "folder"
     folder.mkdir()
     named = Path(admin.backup(folder, data)["file"])
@@ -222,13 +222,21 @@ def test_a_copy_is_whole_and_nobody_elses_to_read(data: Path, tmp_path: Path) ->
     assert named.name.startswith("hkoji-2")
 
 
+def test_a_folder_that_does_not_exist_is_not_taken_for_a_file(data: Path, tmp_path: Path) -> None:
+    before = contents(tmp_path)
+    with pytest.raises(NotFoundError, match="no folder") as raised:
+        admin.backup(tmp_path / "backups", data)
+    assert raised.value.hint == f"make the folder first, or name a file, as in {tmp_path / 'backups'}.sqlite3"
+    assert contents(tmp_path) == before
+
+
 @pytest.mark.parametrize("suffix", ["", "-wal"])
 def test_nothing_is_replaced(data: Path, tmp_path: Path, suffix: str) -> None:
-    (tmp_path / f"copy{suffix}").write_text("precious")
+    (tmp_path / f"copy.db{suffix}").write_text("precious")
     before = contents(tmp_path)
     with pytest.raises(ExistsError, match="exists already"):
-        admin.backup(tmp_path / "copy", data)
-    admin_copy = tmp_path / "other"
+        admin.backup(tmp_path / "copy.db", data)
+    admin_copy = tmp_path / "other.db"
     admin.backup(admin_copy, data)
     with pytest.raises(ExistsError, match="exists already"):
         admin.restore(admin_copy, data)
@@ -237,18 +245,18 @@ def test_nothing_is_replaced(data: Path, tmp_path: Path, suffix: str) -> None:
 
 
 def test_what_is_broken_is_not_copied_and_not_put_back(data: Path, tmp_path: Path) -> None:
-    admin.backup(tmp_path / "good", data)
+    admin.backup(tmp_path / "good.db", data)
     change(data, DAMAGE["the last entry"][0])
     with pytest.raises(StorageError, match=f"^{data / FILE} is damaged") as raised:
-        admin.backup(tmp_path / "copy", data)
+        admin.backup(tmp_path / "copy.db", data)
     assert raised.value.hint == "nothing was changed, and there is no copy"
-    (tmp_path / "half").write_bytes((tmp_path / "good").read_bytes()[:-8192])
+    (tmp_path / "half").write_bytes((tmp_path / "good.db").read_bytes()[:-8192])
     for file in (tmp_path / "half", Path(__file__)):
         with pytest.raises(StorageError, match="is damaged"):
             admin.restore(file, tmp_path / "new")
     with pytest.raises(NotFoundError):
         admin.restore(tmp_path / "nothing", tmp_path / "new")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "good", "half"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "good.db", "half"]
 
 
 def test_a_disk_that_is_full_leaves_no_copy(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,14 +266,14 @@ def test_a_disk_that_is_full_leaves_no_copy(data: Path, tmp_path: Path, monkeypa
     before = contents(tmp_path)
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError, match="No space left"):
-        admin.backup(tmp_path / "copy", data)
+        admin.backup(tmp_path / "copy.db", data)
     monkeypatch.undo()
     assert contents(tmp_path) == before
 
 
 def test_a_copy_that_is_put_back_goes_on(data: Path, tmp_path: Path) -> None:
-    admin.backup(tmp_path / "copy", data)
-    admin.restore(tmp_path / "copy", tmp_path / "new" / "data")
+    admin.backup(tmp_path / "copy.db", data)
+    admin.restore(tmp_path / "copy.db", tmp_path / "new" / "data")
     assert (tmp_path / "new" / "data").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "new" / "data" / FILE).stat().st_mode & 0o777 == 0o600
     with inside(tmp_path / "new" / "data", seed="later") as service:
@@ -295,8 +303,8 @@ def test_copies_under_load_have_all_that_was_acknowledged_before_they_began(tmp_
             while sum(pair.accepted for pair in pairs) < least and time.monotonic() < end:
                 time.sleep(0.01)
             known = list(ledger.facts)
-            admin.backup(tmp_path / f"copy{number}", tmp_path / "data")
-            copies.append((known, tmp_path / f"copy{number}"))
+            admin.backup(tmp_path / f"copy{number}.db", tmp_path / "data")
+            copies.append((known, tmp_path / f"copy{number}.db"))
         done = True
         for thread in threads:
             thread.join(200)
@@ -391,9 +399,9 @@ def test_another_schema_is_left_alone(data: Path) -> None:
         with pytest.raises(StorageError, match="schema 9999"):
             act(data)
     with pytest.raises(StorageError, match=f"^{data / FILE} was made by a newer program"):
-        admin.backup(data.parent / "copy", data)
+        admin.backup(data.parent / "copy.db", data)
     assert contents(data) == before
-    assert not (data.parent / "copy").exists()
+    assert not (data.parent / "copy.db").exists()
 
 
 def test_a_copy_of_postgresql_is_not_taken_for_one(tmp_path: Path) -> None:
@@ -436,11 +444,11 @@ def test_a_copy_of_postgresql_is_made_with_a_password_and_restored(
     try:
         keeper = postgres.replace("hkoji@", "keeper:s3cret@")
         with pytest.raises(StorageError, match=r"pg_dump failed: .*password"):
-            admin.backup(tmp_path / "copy", None, keeper.replace("s3cret", "another"))
+            admin.backup(tmp_path / "copy.dump", None, keeper.replace("s3cret", "another"))
         assert not list(tmp_path.iterdir())
-        admin.backup(tmp_path / "copy", None, keeper)
+        admin.backup(tmp_path / "copy.dump", None, keeper)
         words = ["--no-owner", "--exit-on-error", f"--host={cluster.folder}", "--username=hkoji", f"--dbname={empty}"]
-        subprocess.run([cluster.programs / "pg_restore", *words, tmp_path / "copy"], check=True)
+        subprocess.run([cluster.programs / "pg_restore", *words, tmp_path / "copy.dump"], check=True)
         tally = admin.check(None, cluster.url(empty))
         assert (tally.games, tally.entries, tally.players, tally.count) == (1, 5, 2, 0)
     finally:
@@ -455,20 +463,20 @@ def test_postgresql_is_copied_by_pg_dump(tmp_path: Path, monkeypatch: pytest.Mon
     url = "postgresql+psycopg://me:s3cret@127.0.0.1:1/none"
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="pg_dump"):
-        admin.backup(tmp_path / "copy", None, url)
+        admin.backup(tmp_path / "copy.dump", None, url)
     (tmp_path / "pg_dump").write_text('#!/bin/sh\necho "PGDMP $*"; echo "$PGPASSWORD" >&2; exit $CODE\n')
     (tmp_path / "pg_dump").chmod(0o700)
     monkeypatch.setenv("CODE", "0")
-    admin.backup(tmp_path / "copy", None, url)
+    admin.backup(tmp_path / "copy.dump", None, url)
     # The password is in the environment and not among the arguments, where a place-holder for it would count as one.
     words = "PGDMP --format=custom --exclude-table-data=rate postgresql://me@127.0.0.1:1/none\n"
-    assert (tmp_path / "copy").read_text() == words
-    assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "copy.dump").read_text() == words
+    assert (tmp_path / "copy.dump").stat().st_mode & 0o777 == 0o600
     with pytest.raises(ExistsError):
-        admin.backup(tmp_path / "copy", None, url)
+        admin.backup(tmp_path / "copy.dump", None, url)
     monkeypatch.setenv("CODE", "1")
     with pytest.raises(
         StorageError, match="pg_dump failed: s3cret"
     ):  # the program's own message, which never has the password
-        admin.backup(tmp_path / "other", None, url)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "pg_dump"]
+        admin.backup(tmp_path / "other.dump", None, url)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.dump", "pg_dump"]

@@ -8,11 +8,9 @@ from typing import Final
 
 from hkoji.errors import UsageError
 from hkoji.extras import install_command
-from hkoji.messages.text import shorten, tell
+from hkoji.mail.name_server import NAME_SERVER, parse_name_server, refused_name_server
+from hkoji.messages.text import tell
 
-SERVER: Final = "HKOJI_DNS_SERVER"
-"""The environment variable with the address of the name server to ask, `127.0.0.1` or `127.0.0.1:5353`."""
-_PORT: Final = 53
 _SECONDS: Final = 5.0
 
 
@@ -29,17 +27,14 @@ def ask_keys(names: Iterable[str]) -> dict[str, tuple[bytes, ...] | None]:
             tell("DNS is asked with the package {name}, which is not installed", name=error.name),
             hint=tell("install it with: {command}", command=install_command("mail")),
         ) from error
-    server = os.environ.get(SERVER, "")
+    server = os.environ.get(NAME_SERVER, "")
     resolver = dns.resolver.Resolver(configure=not server)
     if server:
-        host, _, port = server.partition(":")
+        host, port = parse_name_server(server)
         try:
-            resolver.nameservers, resolver.port = [host], int(port or _PORT)
+            resolver.nameservers, resolver.port = [host], port
         except ValueError:
-            raise UsageError(
-                tell("{text!r} is not the address of a name server", text=shorten(server)),
-                hint=tell("set {variable} to an address like 127.0.0.1 or 127.0.0.1:5353", variable=SERVER),
-            ) from None
+            raise refused_name_server(server) from None
     found: dict[str, tuple[bytes, ...] | None] = {}
     for name in dict.fromkeys(names):
         try:

@@ -189,7 +189,7 @@ def invite(
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")
 def backup(
     target: Annotated[
-        Path, typer.Argument(metavar="DEST", help="A new file, or a folder for one.", show_default=False)
+        Path, typer.Argument(metavar="DEST", help="A new file with a suffix, or a folder for one.", show_default=False)
     ],
     data: Data = None,
     database: Database = None,

@@ -32,10 +32,19 @@ def add(
     made = _functions().add(data, name, address, current(), database=database, config=config)
     out.result(
         made,
-        lambda: _(
-            "{address} gets a letter. Whoever answers it with the word accept plays as {name}.",
-            address=made["address"],
-            name=name,
+        lambda: (
+            _(
+                "A letter to {address} waits for the mail process. "
+                "Somebody who answers it with the word accept plays as {name}.",
+                address=made["address"],
+                name=name,
+            )
+            if made["letter"]
+            else _(
+                "{address} was invited as {name} before, and has not answered yet. No other letter goes out.",
+                address=made["address"],
+                name=name,
+            )
         ),
     )
 
@@ -48,7 +57,8 @@ def move(
     out.result(
         asked,
         lambda: _(
-            "{address} gets a letter. Once it is answered with the word yes, letters to {name} go there.",
+            "A letter to {address} waits for the mail process. "
+            "Once it is answered with the word yes, letters to {name} go there.",
             address=address,
             name=name,
         ),

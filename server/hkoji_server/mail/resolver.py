@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -13,6 +14,7 @@ from dns.rdatatype import TXT
 from dns.resolver import NXDOMAIN, Answer, NoResolverConfiguration
 
 from hkoji.mail.dkim_rules import LONGEST_RECORD, DnsAnswers
+from hkoji.mail.name_server import NAME_SERVER, parse_name_server, refused_name_server
 from hkoji_server.log import log
 
 SECONDS: Final = 3.0
@@ -30,9 +32,18 @@ class AsksTxt(Protocol):
 
 
 def system_resolver() -> AsksTxt | None:
-    """Returns what asks the name servers of this machine; None, with a line in the log, if it has none."""
+    """Returns what asks the name servers of this machine, or the one that `HKOJI_DNS_SERVER` names.
+
+    Returns None, with a line in the log, if the machine has none. Raises `UsageError` if the variable names none.
+    """
     try:
-        return Resolver()  # type: ignore[return-value] # its options have types of their own
+        if not (server := os.environ.get(NAME_SERVER, "")):
+            return Resolver()  # type: ignore[return-value] # its options have types of their own
+        resolver, (host, port) = Resolver(configure=False), parse_name_server(server)
+        resolver.nameservers, resolver.port = [host], port
+        return resolver  # type: ignore[return-value]
+    except ValueError:
+        raise refused_name_server(server) from None
     except (NoResolverConfiguration, OSError):
         log.error("this machine has no name server, so no DKIM signature can be verified")
         return None
