@@ -26,6 +26,7 @@ from tests.lab.two_audits.damaged_held import delegated
 from tests.lab.two_audits.damaged_links import linked
 from tests.support.adversary import follow
 from tests.support.drafts import Draft, draft, pins, seal
+from tests.support.false_plays import DEAL
 from tests.support.shell import run
 from tests.support.shell_audit import by_hkoji, by_script, tools
 from tests.support.table import Table, held_game, new_game, whole_game
@@ -248,6 +249,26 @@ def test_seats_are_those_of_the_first_open_and_the_first_join_also_for_step_7(tm
         named = f"carol with the unpinned key {carol.public.fingerprint} and server"
         assert other.kind == kind
         assert found(seal(made), pins(table), tmp_path) == [(7, number + 1, "server"), (8, 3, named)]
+
+
+@pytest.mark.parametrize("deal", [DEAL, None])
+@pytest.mark.parametrize("seeds", [(), (3,), (4,)], ids=["neither", "guest", "host"])
+def test_step_7_needs_the_entropy_of_both_with_each_dealer(
+    deal: tuple[str, str] | None, seeds: tuple[int, ...], tmp_path: Path
+) -> None:
+    """So a `chance` before it is rejected by step 8, though the seed of a duplicate deal says that it is false."""
+    table = new_game(2, Hanamikoji("random"), deal)
+    table.send(table.entry(0, entry_kinds.Resign()))
+    if deal:
+        table.unseal()
+    drafts = draft(table)
+    for first in (0, 1):
+        made = [*drafts[:3], *(drafts[seq] for seq in seeds), *drafts[5:]]
+        for seq, it in enumerate(made):
+            it.value["seq"] = seq
+        made[3 + len(seeds)].body["first"] = first
+        named = "alice and server" if seeds == (4,) else "server"
+        assert found(seal(made), pins(table), tmp_path) == [(8, 3 + (seeds == (3,)), named)]
 
 
 def test_a_chance_in_a_wrong_place_is_compared_with_the_seed_too(tmp_path: Path) -> None:
