@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.cli.audit.report import audit_json, audit_text
 from hkoji.game.agreement import Agreement
@@ -51,6 +53,8 @@ def test_a_fault_of_a_held_key_names_the_service_and_never_the_player() -> None:
     ):
         (finding,) = audit(forged, pins).findings
         assert (finding.step, finding.entry, finding.signer) == (AuditStep.COMMITMENTS, number, named)
+        evidence = format_evidence(EvidenceFile(table.game, {}, forged, ()))  # whose receipts are its word once more
+        assert audit_file(evidence, pins).findings[0] == finding
 
 
 def test_a_player_with_an_own_key_pinned_does_not_turn_up_held() -> None:

@@ -225,6 +225,9 @@ def test_chance_that_is_true_is_said_to_hold_where_the_rules_reject_an_earlier_e
     for text in (rewrite(table, changed_body(table, 1, invite={"key": None, "name": "carol"})), table.text):
         result = audit(text, pins(table))
         assert result.notes[AuditStep.DEAL] == ("holds" if result.findings else "2 rounds dealt from the seed")
+    running = new_game(2, Hanamikoji("random"))
+    log = rewrite(running, changed_body(running, 1, invite={"key": None, "name": "carol"}))
+    assert audit(log, pins(running)).notes[AuditStep.DEAL] == "not reached"
 
 
 def test_other_cards_in_a_reveal_convict_the_server() -> None:
