@@ -42,6 +42,10 @@ LONGEST: Final = 300.0
 _FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)  # the last for names that no host can have
 LATER: Final = tell("nothing is lost; give the same command again later")
 """The hint of a `NetworkError` whose cause is not known."""
+_CERTIFICATE: Final = tell(
+    "nothing was sent. Is the address right, and the clock of this machine? If the service has a "
+    "certificate of its own, get its file from the operator, and set SSL_CERT_FILE to its path"
+)
 _SLOW: Final = tell("the answer comes too slowly")
 _HEAD: Final = re.compile(rb"HTTP/1\.1 ([2-5][0-9]{2}) ([ -~]*)\r\n((?:[A-Za-z-]+: [ -~]*\r\n){0,60})\r\n")
 _LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,11}")
@@ -56,7 +60,7 @@ def same_bytes() -> Iterator[None]:
     try:
         yield
     except NetworkError as error:
-        if error.hint in ("", LATER):
+        if error.hint != _CERTIFICATE:
             error.hint = tell("nothing is lost: give the same command again, and it sends the same bytes")
         raise
 
@@ -224,10 +228,7 @@ class Transport:
         reason = _reason(error)
         if isinstance(error, ssl.SSLCertVerificationError):
             reason = tell("the certificate of the service does not hold: {reason}", reason=error.verify_message)
-            hint = tell(
-                "nothing was sent. Is the address right, and the clock of this machine? If the service has a "
-                "certificate of its own, get its file from the operator, and set SSL_CERT_FILE to its path"
-            )
+            hint = _CERTIFICATE
         elif isinstance(error, ssl.SSLError):
             hint = tell("nothing is lost; does the service have https at this address? Ask its operator")
         if self._proxy is not None:
