@@ -21,11 +21,25 @@ def draw(position: Position, style: TextStyle, notes: Iterable[str] = ()) -> str
     table has no room, or the terminal does not have the signs of the cards. Raises `UsageError` if the deck asked for
     does not fit the game.
     """
+    made = _board(position, style, notes)
+    return fold(made.text(made.choices() if style.seated else _commands(made)), style.width)
+
+
+def turn(position: Position) -> str:
+    """Returns what a position waits for, or how its game has ended, as a sentence."""
+    return _board(position, TextStyle(colour=False, plain=True)).turn()
+
+
+def choices(position: Position) -> Iterator[Choice]:
+    """Yields what the player can decide now, as at a prompt."""
+    return _board(position, TextStyle(colour=False, plain=True)).choices()
+
+
+def _board(position: Position, style: TextStyle, notes: Iterable[str] = ()) -> Board:
     deck = deck_for(position.course.setup.ruleset.name)
     narrow = style.width is not None and style.width < WIDTH
     plain = style.plain or narrow or isinstance(deck, SpelledDeck)
-    made = games.board(position, Look(translate, deck, style.paint, plain, tuple(notes)))
-    return fold(made.text(made.choices() if style.seated else _commands(made)), style.width)
+    return games.board(position, Look(translate, deck, style.paint, plain, tuple(notes)))
 
 
 def _commands(made: Board) -> Iterator[Choice]:

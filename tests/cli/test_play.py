@@ -49,7 +49,7 @@ def test_a_whole_game(ruleset: str, plain: tuple[str, ...], home: Path) -> None:
         len(re.findall(r"^\d+\. =", shown, re.MULTILINE))
         == json.loads(run("replay", file, "--json").out)["state"]["round"]
     )
-    text = done.out.partition("The audit of its log")[0]
+    text = done.out.partition("The audit: all ")[0]
     if not plain:
         assert max(map(len, text.splitlines())) <= 80
     else:
@@ -84,6 +84,47 @@ def test_another_game_is_offered(home: Path) -> None:
 def test_the_name_is_the_players_own_if_there_is_one(home: Path) -> None:
     assert run("init", "anna").code == 0
     assert "anna (host) and random-bot (guest)" in session("play", "--level", "beginner", types=lines()).out
+
+
+@pytest.mark.parametrize("ruleset", ["hanamikoji", "geishas-road"])
+def test_a_result_is_the_last_thing_on_a_small_screen(ruleset: str, home: Path) -> None:
+    done = session("play", "--ruleset", ruleset, "--level", "beginner", types=advised)
+    shown, _, asked = done.out.rpartition("\n")
+    assert asked.startswith(MORE) or not asked
+    closing = shown[shown.rindex("your hand") :].partition("\n\n")[2]
+    closing = closing[closing.index("The whole game") if "The whole game" in closing else closing.index("The audit") :]
+    lines = [line for line in closing.splitlines() if line and not line.startswith(MORE)]
+    assert len(closing.splitlines()) < 24
+    assert lines[-1].startswith("The game is over: ")
+    assert sum(line.startswith("The audit: all ") for line in lines) == 1
+    assert "1 parse" not in done.out
+
+
+@pytest.mark.parametrize("lang", ["en", "it"])
+@pytest.mark.parametrize("ruleset", ["hanamikoji", "geishas-road"])
+def test_an_introduction_fits_a_small_screen(ruleset: str, lang: str, home: Path) -> None:
+    shown = session("play", "--ruleset", ruleset, "--lang", lang, types=lines()).out
+    assert len(shown.partition("\n\n")[0].splitlines()) < 23
+
+
+def test_rules_and_help_work_at_every_question(home: Path) -> None:
+    questions = {"Your move: ": "type 3", "Give this game up? It cannot be taken back. [y/N] ": "With y you lose"}
+    done = session("play", types=lines("?", "rules", "resign", "?", "rules", "n", "resign", "y", "?", "rules", "n"))
+    assert done.code == 0
+    for question, said in {**questions, MORE: "With y another game begins"}.items():
+        asked = done.out.split(question)[1:]
+        assert any(each.startswith("?\n") and said in each for each in asked), question
+        assert any(each.startswith(("rules\n", "regole\n")) and len(each.splitlines()) > 40 for each in asked), question
+
+
+def test_what_a_marker_is_worth_is_said_where_it_is_chosen(home: Path) -> None:
+    done = session("play", "--ruleset", "geishas-road", "--level", "beginner", types=lines("?"))
+    worth = "half a point of influence with A"
+    if "marker A" in done.out:  # the other player may have taken it
+        board, _, helped = done.out.partition("Your move: ")
+        assert re.search(rf"marker A +{worth}", board)
+        assert re.search(rf"!A +{worth}", helped)
+    assert done.out.count("half a point of influence with") >= 8
 
 
 # --- the prompt -------------------------------------------------------------------------------------------------------

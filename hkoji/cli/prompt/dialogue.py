@@ -11,7 +11,7 @@ import sys
 from typing import Final
 
 from hkoji.cli import terminal
-from hkoji.cli.language import _
+from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput, TextStyle
 
 _LONGEST: Final = 400
@@ -22,6 +22,8 @@ class Dialogue:
 
     def __init__(self, out: CommandOutput) -> None:
         self.terminal: Final = sys.stdin.isatty() and sys.stdout.isatty()
+        self.ruleset: str | None = None
+        """The name of the game whose rules the player may ask for."""
         self._out: Final = out
         self._remark = ""
 
@@ -59,10 +61,33 @@ class Dialogue:
             return None
         return line.strip()[:_LONGEST]
 
-    def agrees(self, question: str) -> bool:
+    def question(self, prompt: str, help_: str) -> str | None:
+        """Asks like `ask`, but answers `?` with a text and `rules` with the rules, and asks again."""
+        while (line := self.ask(prompt)) is not None:
+            if line.lower() in HELP:
+                self.say(help_)
+            elif line.lower() in RULES:
+                self.show_rules()
+            else:
+                break
+        return line
+
+    def agrees(self, question: str, help_: str) -> bool:
         """Asks a question and returns whether the answer is yes; the end of the input is a no."""
-        answer = self.ask(f"{question} {_('[y/N]')} ") or ""
+        answer = self.question(f"{question} {_('[y/N]')} ", help_) or ""
         return answer.lower() in ("y", "yes", *_("y yes").split())
+
+    def show_rules(self) -> None:
+        """Shows the rules of the game, at a terminal in a pager."""
+        from hkoji.manual.rules_pages import page
+
+        assert self.ruleset is not None
+        text = page(self.ruleset, current())
+        if self.terminal and not self.style.plain:
+            self._wipe()
+            terminal.page(text)
+        else:
+            self.say(text)
 
     def interrupts(self, seconds: float) -> bool:
         """Waits for so many seconds; returns whether the player at a terminal asked to leave, as by `q`."""
@@ -87,3 +112,7 @@ class Dialogue:
 
 LEAVE: Final = ("q", "quit", "exit", "bye", "esci")
 """The words for leaving. Words are read in every language."""
+HELP: Final = ("?", "h", "help", "aiuto")
+"""The words that ask what can be typed."""
+RULES: Final = ("rules", "regole")
+"""The words that ask for the rules."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from textwrap import wrap
 from typing import Final
 
-from hkoji.cli.boards import draw
+from hkoji.cli.boards import choices, draw
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.prompt.dialogue import LEAVE, Dialogue
+from hkoji.cli.prompt.dialogue import HELP, LEAVE, RULES, Dialogue
 from hkoji.cli.settings import deck_for
 from hkoji.client import Client, Position
 from hkoji.errors import HkojiError
@@ -22,7 +22,6 @@ from hkoji.rules.protocol import Ruleset
 from hkoji.rules.transcript import format_rounds
 from hkoji.show.deck import Deck, typed
 
-_HELP_WORDS: Final = ("?", "h", "help", "aiuto")
 _BOARD_WORDS: Final = ("board", "show", "tavolo")
 _ROUND_WORDS: Final = ("rounds", "history", "storia")
 _MOVES_WORDS: Final = ("moves", "mosse")
@@ -45,7 +44,8 @@ Small letters, spaces and the names of actions work as well.
 Or type one of these:
   moves   every legal move           board    the board again
   rounds  the game so far            hint     what a bot would play
-  resign  give the game up           q        leave; the game waits for you"""
+  rules   the rules of the game      resign   give the game up
+  q       leave; the game waits for you"""
 )
 
 WaitForTurn = Callable[[], Position | None]
@@ -85,7 +85,10 @@ class PromptGame:
             if word in LEAVE:
                 return False
             if word in _RESIGN_WORDS:
-                if self._talk.agrees(_("Give this game up? It cannot be taken back.")):
+                if self._talk.agrees(
+                    _("Give this game up? It cannot be taken back."),
+                    _("With y you lose the game at once. Anything else takes you back to it."),
+                ):
                     with self._client.game(self._game) as held:
                         held.resign()
                     return True
@@ -101,8 +104,10 @@ class PromptGame:
         """Answers the line if it is a question; returns whether it was."""
         if not word:
             self._talk.say(_("Type a move, or ? for help."))
-        elif word in _HELP_WORDS:
+        elif word in HELP:
             self._tell_help(position)
+        elif word in RULES:
+            self._talk.show_rules()
         elif word in _BOARD_WORDS:
             self._talk.say(draw(position, self._talk.style))
         elif word in _MOVES_WORDS:
@@ -175,9 +180,10 @@ class PromptGame:
         menu = _menu(position.legal)
         if menu:
             self._talk.say(_("You can play one of these, by its number or as it is written:"))
+            results = [choice.result for choice in choices(position)]
             for number, move in enumerate(menu, 1):
-                line = f"  {number}  {_typed(position, move)}"
-                self._talk.say(line)
+                worth = results[number - 1] if len(results) == len(menu) else ""
+                self._talk.say(f"  {number}  {_typed(position, move)}  {worth}".rstrip())
         else:
             self._talk.say(_("You can play, for example:"))
             for kind in dict.fromkeys(move[0] for move in position.legal):

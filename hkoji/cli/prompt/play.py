@@ -11,11 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.audit.log_audit import audit
 from hkoji.bots.registry import USUAL, bot_of_level, make_bot
+from hkoji.cli.boards import turn
 from hkoji.cli.exits import Exit
+from hkoji.cli.games.news import note_end
 from hkoji.cli.games.rulesets import make_ruleset
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.cli.prompt.dialogue import Dialogue
+from hkoji.cli.prompt.dialogue import LEAVE, Dialogue
 from hkoji.cli.prompt.game import PromptGame, rounds_text
 from hkoji.client import Client, Home, Position, watching
 from hkoji.client.files import read_json, write_file
@@ -29,6 +31,8 @@ from hkoji.rules.protocol import Json, Ruleset
 from hkoji.show.games import board_type
 
 _POLL: Final = 2.0
+_MOST_ROUNDS: Final = 12
+"""The most lines of a whole game that are shown at its end."""
 
 
 class PlayOptions(NamedTuple):
@@ -99,10 +103,12 @@ def play(out: CommandOutput, wish: PlayOptions) -> int:
     ruleset, bot = wish.make()
     talk, here = Dialogue(out), local_games()
     seats = None if wish.new else _last(here, wish, ruleset, bot)
+    talk.ruleset = ruleset.name if seats is None else seats.ruleset
     while True:
         if seats is None:
-            if not any(each.ruleset == ruleset.name for each in here.all_seats()):
-                _introduce(talk, ruleset.name)
+            first = not any(each.ruleset == ruleset.name for each in here.all_seats())
+            if first and not _introduce(talk, ruleset.name):
+                return Exit.OK
             seats = here.begin(ruleset, bot)
             talk.say()
             talk.say(_("A new game against {name}. Leave with q; it waits for you.", name=seats.opponent))
@@ -111,17 +117,26 @@ def play(out: CommandOutput, wish: PlayOptions) -> int:
         code = _sit(talk, here, seats)
         if code is not None:
             return code
-        if not talk.agrees(_("Another game?")):
+        if not talk.agrees(_("Another game?"), _("With y another game begins. Anything else leaves.")):
             return Exit.OK
         seats = None
 
 
-def _introduce(talk: Dialogue, ruleset: str) -> None:
-    """Says what a newcomer has to know of a game, if it has an introduction."""
+def _introduce(talk: Dialogue, ruleset: str) -> bool:
+    """Says what a newcomer has to know of a game, if it has an introduction. Returns whether the player goes on.
+
+    At a terminal it waits, because the board needs the whole screen.
+    """
     introduction = board_type(ruleset).introduction
-    if introduction:
-        talk.say(translate(introduction))
-        talk.say(_("All the rules: {command}", command=f"hkoji rules {ruleset}"))
+    if not introduction:
+        return True
+    talk.say(translate(introduction))
+    talk.say(_("All the rules: {command}", command=f"hkoji rules {ruleset}"))
+    if not talk.terminal:
+        return True
+    help_ = _("Enter begins the game, rules shows all its rules, and q leaves.")
+    line = talk.question(_("Press Enter to begin: "), help_)
+    return line is not None and line.lower() not in LEAVE
 
 
 def resume(out: CommandOutput, prefix: str) -> int | None:
@@ -131,7 +146,9 @@ def resume(out: CommandOutput, prefix: str) -> int | None:
         seats = here.find(prefix)
     except NotFoundError:
         return None
-    return _sit(Dialogue(out), here, seats) or Exit.OK
+    talk = Dialogue(out)
+    talk.ruleset = seats.ruleset
+    return _sit(talk, here, seats) or Exit.OK
 
 
 def _last(here: LocalGames, wish: PlayOptions, ruleset: Ruleset, bot: str) -> LocalSeats | None:
@@ -159,7 +176,7 @@ def _sit(talk: Dialogue, here: LocalGames, seats: LocalSeats) -> int | None:
         sitting = PromptGame(talk, here.player, seats.game, game.wait, lambda position: decide(hints, position))
         position = sitting.play()
         if position is not None:
-            _closing_words(talk, here, seats)
+            _closing_words(talk, here, seats, position)
             return None
         _say_it_waits(talk, "hkoji play")
         return Exit.OK
@@ -182,31 +199,32 @@ def _say_it_waits(talk: Dialogue, command: str) -> None:
     talk.say(_("The game waits for you: {command}", command=command))
 
 
-def _say_what_to_look_at(talk: Dialogue, source: str) -> None:
-    talk.say(_("Look back:  {command}", command=f"hkoji replay {source}"))
-    talk.say(_("Check it:   {command}", command=f"hkoji audit {source}"))
+def _closing_words(talk: Dialogue, here: LocalGames, seats: LocalSeats, position: Position) -> None:
+    """Shows a finished game with all cards open, its audit and, last, its result. Writes its log for anyone to check.
 
-
-def _closing_words(talk: Dialogue, here: LocalGames, seats: LocalSeats) -> None:
-    """Shows a finished game with all cards open and its audit, and writes its log for anyone to check."""
-    from hkoji.cli.audit.report import audit_text
+    All of it fits a small screen. So a long game is left to `hkoji replay`, and an audit that finds nothing is a line.
+    """
 
     data = here.log_file(seats.game).read_bytes()
     file = here.folder / "finished" / f"{seats.started[:10]}-{seats.opponent}-{seats.game[:8]}.jsonl"
     write_file(file, data)
     whole = replay(parse_lines(data))
-    if whole.course is not None:
+    rounds = "" if whole.course is None else rounds_text(whole.course.setup.ruleset, whole.events)
+    if rounds and rounds.count("\n") < _MOST_ROUNDS:
         talk.say(_("The whole game, all cards open:"))
         talk.say()
-        talk.say(rounds_text(whole.course.setup.ruleset, whole.events))
+        talk.say(rounds)
         talk.say()
-    talk.say(_("The audit of its log, as anyone can make it:"))
+    found, command = audit(data, here.player.pins(here.player.server)), f"hkoji audit {_shown(file)}"
+    if found.ok:
+        talk.say(_("The audit: all {n} entries hold. More: {command}", n=found.entries, command=command))
+    else:
+        from hkoji.cli.audit.report import audit_text
+
+        talk.say(audit_text(found))
+    talk.say(_("Look back:  {command}", command=f"hkoji replay {_shown(file)}"))
     talk.say()
-    talk.say(audit_text(audit(data, here.player.pins(here.player.server))))
-    talk.say()
-    talk.say(_("The log is in {file}", file=_shown(file)))
-    _say_what_to_look_at(talk, _shown(file))
-    talk.say()
+    talk.say(talk.style.paint(turn(position), "bold"))
 
 
 def _shown(file: Path) -> str:
@@ -264,6 +282,7 @@ def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
     talk = Dialogue(out)
     with client.game(game) as held:
         position = held.current()
+    talk.ruleset = position.course.setup.ruleset.name
     if position.seat is None:
         raise UsageError(
             tell("you are not a player in game {game}", game=game[:8]),
@@ -292,6 +311,10 @@ def correspond(client: Client, out: CommandOutput, prefix: str) -> int:
         if end is None:
             _say_it_waits(talk, command)
         else:
-            _say_what_to_look_at(talk, game[:8])
+            talk.say(_("Look back:  {command}", command=f"hkoji replay {game[:8]}"))
+            talk.say(_("Check it:   {command}", command=f"hkoji audit {game[:8]}"))
+            talk.say()
+            talk.say(talk.style.paint(turn(end), "bold"))
+            note_end(client, out, end)
         return Exit.OK
     return left[0]
