@@ -1,4 +1,4 @@
-"""Reports that a letter was not delivered (RFC 3464)."""
+"""Reports that a letter was not delivered (RFC 3464, and as Exim writes them), or that it is not wanted (RFC 5965)."""
 
 from __future__ import annotations
 
@@ -9,24 +9,34 @@ from hkoji.errors import UnreadableMailError
 from hkoji.mail.mail_types import Bounce, BounceClass
 from hkoji.mail.message import MailPart, read_parts
 
-_REPORT: Final = "multipart/report"
 _REPORT_TYPE: Final = "delivery-status"
+_COMPLAINT_PART: Final = "message/feedback-report"
+_FAILED_RECIPIENTS: Final = "x-failed-recipients"
 _STATUS_PART: Final = frozenset({"message/delivery-status", "message/global-delivery-status"})
 _QUOTING: Final = frozenset({"message/rfc822", "text/rfc822-headers", "message/global", "message/global-headers"})
 _STATUS = re.compile(rb"^Status:[ \t]*([45]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9.])", re.IGNORECASE | re.MULTILINE)
+_FEEDBACK_TYPE = re.compile(rb"^Feedback-Type:[ \t]*([a-z-]{1,40})", re.IGNORECASE | re.MULTILINE)
+_WANTED: Final = b"not-spam"
+_SAID = re.compile(rb"(?<![0-9.])[45][0-9]{2}[ -]([45]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9.])")
+"""What a mail server has said, as a report in words quotes it: a reply code, and the status."""
+_UNKNOWN_FAILURE: Final = "5.0.0"
 _MESSAGE_ID = re.compile(rb"^Message-ID:\s{0,9}(<[!-;=?-~]{1,996}>)", re.IGNORECASE | re.MULTILINE)
 _NO_MAILBOX: Final = frozenset({"5.1.1", "5.1.10"})
 
 
 def read_bounce(raw: bytes) -> Bounce | None:
-    """Returns what a report about the delivery of a letter says; None for every other mail, and for a success.
+    """Returns what a report about a letter says; None for every other mail, and for a success.
 
-    A report by anybody can say anything: it is one about a letter of ours only with a null sender in its envelope, and
-    the token of the letter in its recipient or in the Message-ID that it quotes. If it is about several recipients,
-    a failure counts before a delay. Raises `UnreadableMailError` as `read_parts` does.
+    A report is known by its parts, whatever the multipart around them is called, or by `X-Failed-Recipients`, of which
+    the text has the details. A report by anybody can say anything: it is one about a letter of ours only with a null
+    sender in its envelope, and the token of the letter in its recipient or in the Message-ID that it quotes. If it is
+    about several recipients, a failure counts before a delay. Raises `UnreadableMailError` as `read_parts` does.
     """
     report = read_parts(raw)
-    if report.kind.name != _REPORT or (report.kind.parameter("report-type") or "").lower() != _REPORT_TYPE:
+    complaints = [_FEEDBACK_TYPE.search(_content(part)) for part in report.parts if part.kind.name == _COMPLAINT_PART]
+    if any(each is not None and each[1].lower() != _WANTED for each in complaints):
+        return Bounce(BounceClass.COMPLAINT, "", _quoted_id(report))
+    if (report.kind.parameter("report-type") or _REPORT_TYPE).lower() != _REPORT_TYPE:
         return None
     codes = [
         code.decode("ascii")
@@ -35,9 +45,21 @@ def read_bounce(raw: bytes) -> Bounce | None:
         for code in _STATUS.findall(_content(part))
     ]
     if not codes:
-        return None
+        return _in_words(report)
     status = max(codes, key=lambda code: code[0])
     return Bounce(class_of_status(status), status, _quoted_id(report))
+
+
+def _in_words(report: MailPart) -> Bounce | None:
+    if all(field.name.lower() != _FAILED_RECIPIENTS for field in report.fields):
+        return None
+    text = b"\n".join(_content(part) for part in report.parts or (report,) if part.kind.name == "text/plain")
+    said = _SAID.search(text)
+    status = _UNKNOWN_FAILURE if said is None else said[1].decode("ascii")
+    # The letter is quoted behind the words, its header first.
+    found = _MESSAGE_ID.search(text)
+    quoted = _quoted_id(report) if found is None else found[1].decode("ascii")
+    return Bounce(class_of_status(status), status, quoted)
 
 
 def class_of_status(status: str) -> BounceClass:

@@ -66,12 +66,15 @@ class BounceClass(StrEnum):
     """Every other 5.…: a few of them in a week are as good as permanent."""
     DELAYED = "delayed"
     """4.…: the letter may still arrive. It counts as no bounce."""
+    COMPLAINT = "complaint"
+    """The letter has arrived, and its reader has told the provider that it is not wanted."""
 
 
 class Bounce(NamedTuple):
     """A report about a letter of ours (`hkoji.mail.bounce.read_bounce`).
 
-    `status` is like `5.1.1`. `message_id` is that of the letter, with its angle brackets, if the report quotes it.
+    `status` is like `5.1.1`, empty of a complaint. `message_id` is that of the letter, with its angle brackets, if the
+    report quotes it.
     """
 
     kind: BounceClass

@@ -278,7 +278,6 @@ def test_what_is_no_bounce() -> None:
         assert read_bounce(_report(status)) is None
     assert read_bounce(_report("Status: 5.1.1", kind="disposition-notification")) is None
     assert read_bounce(plain("Status: 5.1.1\n")) is None
-    assert read_bounce(multipart("mixed", part("message/delivery-status", "Status: 5.1.1\n"))) is None
 
 
 def test_a_report_may_quote_no_letter_or_another() -> None:

@@ -387,6 +387,58 @@ def test_one_report_of_an_unknown_mailbox_pauses_its_letters(office: Office, raw
     assert office.rows() == []
 
 
+EXIM_IN_WORDS = (
+    b"X-Failed-Recipients: bob@example.org\r\nAuto-Submitted: auto-replied\r\n"
+    b"From: Mail Delivery System <Mailer-Daemon@mx.example.org>\r\nTo: " + BOUNCES.encode() + b"\r\n"
+    b"Subject: Mail delivery failed: returning message to sender\r\nMessage-Id: <E1@mx.example.org>\r\n\r\n"
+    b"A message that you sent could not be delivered to one or more of its recipients.\r\n\r\n"
+    b"  bob@example.org\r\n    host mx.example.org [192.0.2.25]\r\n"
+    b"    SMTP error from remote mail server after RCPT TO:<bob@example.org>:\r\n    550 5.1.1 No such user\r\n\r\n"
+    b"------ This is a copy of the message, including all the headers. ------\r\n\r\n"
+    b"Message-ID: <turn.12." + TOKEN.encode() + b"@hkoji.example>\r\n\r\nIt is your turn\r\n"
+)
+MIXED = report("5.1.1").replace(b"multipart/report; report-type=delivery-status;", b"multipart/mixed;")
+NO_TYPE = report("5.1.1").replace(b" report-type=delivery-status;", b"")
+
+
+def complaint(kind: str = "abuse", message_id: str = f"turn.12.{TOKEN}@hkoji.example") -> bytes:
+    """A report that the reader does not want a letter (RFC 5965)."""
+    return (
+        b"From: <feedback@provider.example>\r\nTo: <play@hkoji.example>\r\nSubject: FW: hkoji\r\nMIME-Version: 1.0\r\n"
+        b"Message-ID: <arf@provider.example>\r\nContent-Type: multipart/report; report-type=feedback-report;\r\n"
+        b' boundary="part"\r\n\r\n--part\r\nContent-Type: text/plain\r\n\r\nThis is an abuse report.\r\n\r\n'
+        b"--part\r\nContent-Type: message/feedback-report\r\n\r\nFeedback-Type: "
+        + kind.encode()
+        + b"\r\nVersion: 1\r\n"
+        b"User-Agent: x/1\r\n\r\n--part\r\nContent-Type: message/rfc822\r\n\r\nFrom: play@hkoji.example\r\n"
+        b"Message-ID: <" + message_id.encode() + b">\r\n\r\nx\r\n\r\n--part--\r\n"
+    )
+
+
+@pytest.mark.parametrize("raw", [EXIM_IN_WORDS, MIXED, NO_TYPE], ids=["exim in words", "mixed", "no type"])
+def test_a_report_of_another_form_pauses_letters_with_the_token_of_one_and_from_nobody(
+    office: Office, raw: bytes
+) -> None:
+    other = BOUNCES.replace(TOKEN, "a" * 26)
+    assert office.take(raw, other, True) is Received.NO_LETTER
+    assert office.take(raw, BOUNCES, False) is Received.NULL_SENDER
+    assert office.take(raw, "play@hkoji.example", True) is Received.NO_LETTER
+    assert not office.paused()
+    assert office.take(raw, BOUNCES, True) is Received.BOUNCE
+    assert office.paused()
+
+
+@pytest.mark.parametrize(("to", "null"), [("play@hkoji.example", False), (BOUNCES, True), (BOUNCES, False)])
+def test_a_complaint_pauses_letters_if_it_has_the_token_of_one(office: Office, to: str, *, null: bool) -> None:
+    assert office.take(complaint("not-spam"), "play@hkoji.example", False) is not Received.BOUNCE
+    stranger = complaint(message_id=f"turn.12.{'a' * 26}@hkoji.example")
+    assert office.take(stranger, "play@hkoji.example", False) is Received.NO_LETTER
+    assert not office.paused()
+    assert office.take(complaint(), to, null) is Received.BOUNCE
+    assert office.paused()
+    assert office.rows() == []
+
+
 def test_three_other_failures_in_a_week_pause_letters_and_the_same_report_counts_once(office: Office) -> None:
     first = EXIM
     for _ in range(3):

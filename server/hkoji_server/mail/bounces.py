@@ -19,7 +19,7 @@ from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.mail_contract import ArrivalStore
 
 _WITHIN: Final = 7 * DAY
-_ENOUGH: Final = {BounceClass.PERMANENT: 1, BounceClass.FAILED: 3}
+_ENOUGH: Final = {BounceClass.PERMANENT: 1, BounceClass.COMPLAINT: 1, BounceClass.FAILED: 3}
 """How many bounces of a class within `_WITHIN` pause the letters. The other classes say nothing about the mailbox."""
 
 

@@ -18,7 +18,7 @@ from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import read_bounce
 from hkoji.mail.header import automatic_reason, find_token, header_there, known_by, read_header
 from hkoji.mail.mail_commitment import token_digest
-from hkoji.mail.mail_types import Automatic, Bounce, MailHeader
+from hkoji.mail.mail_types import Automatic, Bounce, BounceClass, MailHeader
 from hkoji.mail.message import without_trace
 from hkoji.messages.text import tell
 from hkoji_server.log import log
@@ -158,7 +158,7 @@ class Receiving:
         """Notes a report about a letter; everything else from nobody, or to an address for reports, is dropped.
 
         A report comes from nobody, to the sender of the letter's envelope. What it quotes counts only where that is
-        the same address for all letters.
+        the same address for all letters, and in complaints, which come from a provider and to any of our addresses.
         """
         if bounce is None:
             return Received.NULL_SENDER
@@ -166,7 +166,9 @@ class Receiving:
             found = self._own.find_in_address(sent.recipient)
             found = found if found is not None and found.bounce else None
         else:
-            found = None if bounce.message_id is None else self._own.find_in_id(bounce.message_id)
+            found = None
+        if found is None and bounce.message_id and (not self._own.delimiter or bounce.kind is BounceClass.COMPLAINT):
+            found = self._own.find_in_id(bounce.message_id)
         if found is None:
             return Received.NO_LETTER
         reply = await self._store.reply(token_digest(found.token))
@@ -247,11 +249,13 @@ def _header_of(raw: bytes) -> MailHeader | None:
 def _bounce_in(sent: _Sent, reason: Automatic | None) -> Bounce | None:
     """Returns the report about a letter that a mail is; None for others, and if somebody has sent it.
 
-    If nobody knows whether its sender is null, as in some mailboxes, only a mail of a program can be one.
+    If nobody knows whether its sender is null, as in some mailboxes, only a mail of a program can be one. A complaint
+    has a sender.
     """
-    if sent.null_sender is False or (sent.null_sender is None and reason is None):
-        return None
     try:
-        return read_bounce(sent.raw)
+        found = read_bounce(sent.raw)
     except UnreadableMailError:
         return None
+    if found is None or found.kind is BounceClass.COMPLAINT:
+        return found
+    return None if sent.null_sender is False or (sent.null_sender is None and reason is None) else found
