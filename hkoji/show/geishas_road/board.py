@@ -165,11 +165,12 @@ class GeishasRoadBoard(Board):
         assert isinstance(before, GeishasRoadState)
         stands = (
             self.say(
-                tell(
-                    "{name} {prestige} prestige and {markers} markers",
+                plural(
+                    "{name} {prestige} prestige and {n} marker",
+                    "{name} {prestige} prestige and {n} markers",
+                    before.markers.count(str(seat)),
                     name=self.name(seat),
                     prestige=prestige(before.road.lanterns, before.markers, seat),
-                    markers=before.markers.count(str(seat)),
                 )
             )
             for seat in (1 - self.me, self.me)
