@@ -14,15 +14,16 @@ from hkoji.show.board import WIDTH, Board, Choice, Look
 from hkoji.show.deck import SpelledDeck
 
 
-def draw(position: Position, style: TextStyle, notes: Iterable[str] = ()) -> str:
+def draw(position: Position, style: TextStyle, notes: Iterable[str] = (), *, commands: bool = True) -> str:
     """Returns a position as a board, with what has happened and what can be typed.
 
     `notes` are sentences on the clock, and on who has asked to call the game off. The board is in sentences where the
     table has no room, or the terminal does not have the signs of the cards. Raises `UsageError` if the deck asked for
-    does not fit the game.
+    does not fit the game. Without `commands` nothing is said of what can be typed.
     """
     made = _board(position, style, notes)
-    return fold(made.text(made.choices() if style.seated else _commands(made)), style.width)
+    typed = made.choices() if style.seated else _commands(made) if commands else ()
+    return fold(made.text(typed), style.width)
 
 
 def turn(position: Position) -> str:

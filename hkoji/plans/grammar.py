@@ -70,13 +70,13 @@ def parse_plan(text: str, ruleset: Ruleset) -> Plan:
     lines = []
     # Not `splitlines`: it ends lines, and so comments, also at signs at which no editor does.
     rows = _LINE_END.split(text.removesuffix("\n"))
-    if len(text.encode()) > MAX_PLAN_BYTES or len(rows) > _MOST_LINES:
+    if len(rows) > _MOST_LINES:
         raise PlanTextError(
-            1,
-            1,
-            tell("it is longer than {lines} lines or {bytes} bytes", lines=_MOST_LINES, bytes=MAX_PLAN_BYTES),
-            hint=_EXAMPLE,
+            _MOST_LINES + 1, 1, tell("a plan has at most {lines} lines", lines=_MOST_LINES), hint=_EXAMPLE
         )
+    if len(text.encode()) > MAX_PLAN_BYTES:
+        last = text.encode()[:MAX_PLAN_BYTES].count(b"\n") + 1
+        raise PlanTextError(last, 1, tell("a plan has at most {bytes} bytes", bytes=MAX_PLAN_BYTES), hint=_EXAMPLE)
     for number, row in enumerate(rows, 1):
         code = row.partition("#")[0]
         if code.strip():

@@ -52,7 +52,7 @@ def test_what_an_admin_is_shown(served: Path, tmp_path: Path, run: Run) -> None:
     assert "looks like a fork" in err
     assert run("admin", "backup", tmp_path / "copy.db", "--data", served)[0] == 1
     code, out, err = run("admin", "check", "--data", tmp_path / "new")
-    assert (code, out) == (0, "Checked: 1 games, 2 entries, 1 players.\nEverything holds.\n")
+    assert (code, out) == (0, "Checked: 1 game, 2 entries, 1 player.\nEverything holds.\n")
     code, out, err = run("admin", "stats", "--data", tmp_path / "new", "--json")
     assert json.loads(out)["games"] == {"open": 1, "total": 1}
     assert run("admin", "stats", "--data", tmp_path / "new")[1].splitlines()[0].split() == ["games", "1"]

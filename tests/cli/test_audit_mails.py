@@ -84,7 +84,7 @@ def test_another_mailbox_in_the_first_line_checks_nothing(lying: ProvedTable, fi
     mails = format_mails([lying.mailbox(mailbox="eve@example.org")])
     done = files.audit(lying, *files.mails, mails=mails)
     assert done.code == Exit.OK
-    assert f"0 of {len(lying.mails)} mails were there." in done.out
+    assert f"None of the {len(lying.mails)} mails was found by its commitment" in done.out
 
 
 @pytest.mark.parametrize("broken", [b"", b"{}\n", b'{"about":"x"}\n', b"\xff\n", b"no json", b'{"mailbox":1}\n'])

@@ -107,6 +107,16 @@ def test_an_introduction_fits_a_small_screen(ruleset: str, lang: str, home: Path
     assert len(shown.partition("\n\n")[0].splitlines()) < 23
 
 
+def test_known_cards_do_not_shift_the_names_of_actions(home: Path) -> None:
+    done = session("play", "--level", "beginner", types=advised)
+    rows = [line for line in done.out.splitlines() if "4 competition" in line and "  4 comp" not in line[:20]]
+    pairs = list(zip(rows[::2], rows[1::2], strict=False))
+    assert any(re.search(r"1 secret [A-G]", row) for row in rows)
+    for one, other in pairs:
+        if "1 secret" in one and "1 secret" in other:
+            assert one.index("4 competition") == other.index("4 competition")
+
+
 def test_rules_and_help_work_at_every_question(home: Path) -> None:
     questions = {"Your move: ": "type 3", "Give this game up? It cannot be taken back. [y/N] ": "With y you lose"}
     done = session("play", types=lines("?", "rules", "resign", "?", "rules", "n", "resign", "y", "?", "rules", "n"))

@@ -72,7 +72,9 @@ class MailReport(NamedTuple):
                 )
                 found += [f"  {each.name:12} {told}", f"{'':15}{whose}"]
             else:
-                told = _("0 of {claimed} mails were there.", **place)
+                told = _(
+                    "None of the {claimed} mails was found by its commitment, which is over bytes and salt.", **place
+                )
                 found.append(f"  {each.name:12} {told}")
         if self.signed:
             found.append(f"{'':15}{_('The DKIM signatures hold by DNS answers that the service kept.')}")

@@ -76,7 +76,7 @@ def dry_run(client: Client, out: CommandOutput, game: str, notation: Sequence[st
 
         shown = deck_for(position.course.setup.ruleset.name).write(action)
         tried = _("This would be entry {seq}: {action}. Nothing was sent.", seq=seq, action=shown)
-        return f"{draw(position._replace(studied=True), out.style)}\n{tried}"
+        return f"{draw(position, out.style, commands=False)}\n{tried}"
 
     out.result(value, drawn)
 

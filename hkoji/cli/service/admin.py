@@ -154,10 +154,10 @@ def check(out: CommandOutput, data: Path | None, database: str | None, jobs: int
             (
                 *(f"{each.kind} {each.name}: {translate(each.reason)}".replace(" :", ":") for each in tally.faults),
                 _(
-                    "Checked: {games} games, {entries} entries, {players} players.",
-                    games=tally.games,
-                    entries=tally.entries,
-                    players=tally.players,
+                    "Checked: {games}, {entries}, {players}.",
+                    games=_n("{n} game", "{n} games", tally.games),
+                    entries=_n("{n} entry", "{n} entries", tally.entries),
+                    players=_n("{n} player", "{n} players", tally.players),
                 ),
                 _("Everything holds.") if not tally.count else _n("{n} fault.", "{n} faults.", tally.count),
             )

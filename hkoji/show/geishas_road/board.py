@@ -12,7 +12,7 @@ from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.messages.text import all_of, plural, tell
 from hkoji.rules.cards import UNKNOWN, Cards
-from hkoji.rules.events import Seat
+from hkoji.rules.events import SEATS, Seat
 from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, INTRIGUE, NAMES, PACK, pairs
 from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
@@ -285,9 +285,14 @@ class GeishasRoadBoard(Board):
         """All four actions, those used in brackets; beside the intrigue its cards as far as they are known."""
         words = []
         for code in CODES:
-            word = f"{code} {self.say(NAMES[code])}{self._face_down(seat) if code == INTRIGUE else ''}"
-            words.append(self.paint(f"({word})", "dim") if self.state.used[seat] & BITS[code] else f" {word} ")
+            word, width = self._action(seat, code), max(len(self._action(each, code)) for each in SEATS)
+            used = self.state.used[seat] & BITS[code]
+            shown = self.paint(f"({word})", "dim") if used else f" {word} "
+            words.append(shown + " " * (width - len(word)))
         return f"{self.label(seat)}{' '.join(words)}"
+
+    def _action(self, seat: Seat, code: str) -> str:
+        return f"{code} {self.say(NAMES[code])}{self._face_down(seat) if code == INTRIGUE else ''}"
 
     def _face_down(self, seat: Seat) -> str:
         kept, discarded = (PACK.decode(cards[seat]) for cards in (self.state.intrigues, self.state.discards))

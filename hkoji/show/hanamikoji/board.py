@@ -9,7 +9,7 @@ from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.messages.text import plural, tell
 from hkoji.rules.cards import UNKNOWN
-from hkoji.rules.events import Seat
+from hkoji.rules.events import SEATS, Seat
 from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.state import HanamikojiState
@@ -192,14 +192,19 @@ class HanamikojiBoard(Board):
 
     def _actions(self, seat: Seat) -> str:
         """All four actions, those used in brackets; beside them what lies face down and is known."""
-        down = {SECRET: self.state.secrets[seat], TRADE_OFF: self.state.trade_offs[seat]}
         words = []
         for number in NUMBERS:
-            cards = down.get(number, 0)
-            known = f" {self.deck.write(PACK.decode(cards))}" if 0 < cards < PACK.unknown else ""
-            word = f"{number} {self.say(NAMES[number])}{known}"
-            words.append(self.paint(f"({word})", "dim") if self.state.used[seat] & bit(number) else f" {word} ")
+            word, width = self._action(seat, number), max(len(self._action(each, number)) for each in SEATS)
+            used = self.state.used[seat] & bit(number)
+            shown = self.paint(f"({word})", "dim") if used else f" {word} "
+            words.append(shown + " " * (width - len(word)))
         return f"{self.label(seat)}{' '.join(words)}"
+
+    def _action(self, seat: Seat, number: int) -> str:
+        """An action's number and name, with the cards that are known to lie face down by it."""
+        cards = {SECRET: self.state.secrets[seat], TRADE_OFF: self.state.trade_offs[seat]}.get(number, 0)
+        known = f" {self.deck.write(PACK.decode(cards))}" if 0 < cards < PACK.unknown else ""
+        return f"{number} {self.say(NAMES[number])}{known}"
 
     def _cards(self, cards: str) -> str:
         return " ".join(

@@ -151,13 +151,7 @@ def stack(mat: Mat, names: tuple[str, ...], x: float, edge: float, direction: in
 def marker(mat: Mat, x: float, y: float, radius: float = 11) -> None:
     """A marker, its middle at (x, y)."""
     mat.circle(x, y, radius, fill=GOLD, stroke=INK, stroke_width=1.2)
-    mat.path(
-        _SIGNS["F"],
-        transform=f"translate({x:.1f} {y:.1f}) scale({radius / 15:.2f})",
-        fill="#fff6d8",
-        stroke=INK,
-        stroke_width=1,
-    )
+    mat.circle(x, y, radius / 2, fill="#fff6d8", stroke=INK, stroke_width=1)  # the sign of no card
 
 
 def place(mat: Mat, x: float, y: float, radius: float = 11) -> None:
