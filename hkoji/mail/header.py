@@ -108,7 +108,12 @@ def _header_of(fields: tuple[MailField, ...], raw: bytes) -> MailHeader:
 
 
 def automatic_reason(raw: bytes) -> Automatic | None:
-    """Returns why a mail counts as sent by a program; None if nothing says so.
+    """Returns why a mail counts as sent by a program; None if nothing says so."""
+    return next(automatic_reasons(raw), None)
+
+
+def automatic_reasons(raw: bytes) -> Iterator[Automatic]:
+    """Yields everything by which a mail counts as sent by a program.
 
     It reads whatever is there, also of mails that break limits and rules: an answer to them could begin a loop.
     """
@@ -125,8 +130,7 @@ def automatic_reason(raw: bytes) -> Automatic | None:
             continue
         if name is Automatic.REPORT and value != _REPORT:
             continue
-        return name
-    return None
+        yield name
 
 
 def find_token(header: MailHeader, envelope_recipient: str | None, address: OwnAddress) -> Found | None:

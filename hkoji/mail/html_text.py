@@ -25,8 +25,9 @@ _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "in
 _KEEPING: Final = frozenset({"pre", "listing", "xmp"})
 """Elements in which the ends of lines are kept."""
 _KEEPS = re.compile(r"(?:^|;)white-space:(?:pre|break-spaces)")
+_ZERO: Final = r":0(?:\.0*)?[a-z%]*(?=[;!]|$)"
 _HIDES = re.compile(
-    r"(?:^|;)(?:display:none|visibility:hidden|mso-hide:all|(?:font-size|max-height|opacity):0(?:\.0*)?(?:[a-z%]+)?(?=[;!]|$))"
+    rf"(?:^|;)(?:display:none|visibility:hidden|mso-hide:all|color:transparent|(?:font-size|max-height|opacity){_ZERO})"
 )
 """Styles, without spaces, of what is kept so or is not displayed."""
 _INLINE: Final = frozenset({"a", "b", "em", "font", "i", "o:p", "span", "strong", "sup", "u", "wbr"})

@@ -27,8 +27,8 @@ _RULE = re.compile(r"[-=~#+•· ]{3,}|(?:-{3,}|={3,}|~{3,}|\+{3,}|#{2,}).*(?:-{
 """A line between two texts, also one with a label. Moves have one dash at most."""
 _FIELD = re.compile(r"[*_]*[^\W\d_][^:<>@]{0,18}:[*_]*\s*\S")
 """A line of a header, as Outlook writes one above what it quotes, in any language."""
-_NAMES_A_LETTER = re.compile(r"@|\b(?:19|20)\d\d\b|\b\d\d?[:.h]\d\d\b")
-"""What most attributions have of a letter: an address, a year, or a time."""
+_NAMES_A_LETTER = re.compile(r"@|hkoji|(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d\d?[:.h/-]\d\d(?!\d)", re.IGNORECASE)
+"""What most attributions have of a letter: an address, the name of its sender, a year, a time or a date."""
 _CLEARTEXT = re.compile(r"Hash: \S+")
 """What stands above a text that is signed by OpenPGP."""
 

@@ -96,6 +96,18 @@ def test_an_unreadable_sender_changes_nothing_and_is_told_once_a_day(table: Mail
     assert table.head() == before
 
 
+@pytest.mark.parametrize("field", ["Precedence: bulk", "List-Id: <x.example>", "X-Autoreply: no"])
+def test_an_order_that_says_that_a_program_sent_it_is_not_done_and_told_once(table: MailTable, field: str) -> None:
+    before = table.head()
+    assert table.send(table.line, sender=EVE, fields=(field,)) == "silent"
+    assert table.send(table.line, fields=(field,)) == "unreadable"
+    (letter,) = table.answers()
+    assert f"field {field.partition(':')[0].lower()} says that a program has sent it" in " ".join(letter.text.split())
+    table.world.clock.pass_by(24 * 3600)
+    assert table.send(table.line, fields=(field,)) == "silent"
+    assert table.head() == before
+
+
 @pytest.mark.parametrize("field", ["Message-ID: <2@mail.example>", "X-Spam : no", "Message-ID : <3@mail.example> (x)"])
 def test_what_does_not_change_the_meaning_of_an_order_does_not_refuse_it(table: MailTable, field: str) -> None:
     seq, _ = table.head()

@@ -154,11 +154,30 @@ def test_a_mail_to_a_token_is_one_row_with_all_that_its_processing_needs(office:
 def test_what_is_dropped_leaves_no_row_and_is_counted(
     office: Office, fields: dict[str, str], to: str, null: bool, result: Received
 ) -> None:
-    assert office.take(a_mail(**fields), to, null) is result
+    said = b"I am away until Monday.\r\n" if result is Received.AUTOMATIC else b"1e\r\n"
+    assert office.take(a_mail(said, **fields), to, null) is result
     assert office.rows() == []
     assert office.woken == 0
     assert office.counted == [("lmtp", result.value)]
     assert result.taken == (result is not Received.NOT_OURS)
+
+
+_BULK = {"Precedence": "bulk"}
+
+
+@pytest.mark.parametrize("fields", [_BULK, {"List_Id": "<x.example>"}, {"X_Autoreply": "no"}, {"X_Autorespond": "a"}])
+def test_an_order_that_a_program_seems_to_have_sent_is_kept_if_it_answers_a_letter(
+    office: Office, fields: dict[str, str]
+) -> None:
+    unknown = "play+aaaaaaaaaaaaaaaaaaaaaaaaaa@hkoji.example"
+    for dropped in ({"Auto_Submitted": "auto-replied"}, {"X_Hkoji": "turn"}, {"Content_Type": "multipart/report"}):
+        assert office.take(a_mail(**{**fields, **dropped})) is Received.AUTOMATIC
+    assert office.take(a_mail(To=unknown, **fields), unknown) is Received.AUTOMATIC
+    assert office.take(a_mail(To="play@hkoji.example", **fields), "play@hkoji.example") is Received.AUTOMATIC
+    assert office.take(a_mail(**{**fields, "From": "play@hkoji.example"})) is Received.AUTOMATIC
+    assert office.take(a_mail(b"Hello\r\n", **fields)) is Received.AUTOMATIC
+    assert office.rows() == []
+    assert office.take(a_mail(**fields)) is Received.KEPT
 
 
 @pytest.mark.parametrize("fields", [{"Auto_Submitted": "no"}, {"Precedence": "first-class"}, {"List_Unsubscribe": "x"}])

@@ -16,10 +16,12 @@ from typing import Final, Protocol
 from hkoji.errors import ClockError, UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import read_bounce
-from hkoji.mail.header import automatic_reason, find_token, header_there, known_by, read_header
+from hkoji.mail.header import automatic_reason, automatic_reasons, find_token, header_there, known_by, read_header
 from hkoji.mail.mail_commitment import token_digest
 from hkoji.mail.mail_types import Automatic, Bounce, BounceClass, MailHeader
 from hkoji.mail.message import without_trace
+from hkoji.mail.order_lines import order_lines
+from hkoji.mail.orders import is_order
 from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces
@@ -141,7 +143,7 @@ class Receiving:
         own = header is not None and header.sender is not None and self._own.is_ours(header.sender)
         if own and found is not None and await self._take_probe(found, sent):
             return Received.PROBE
-        if reason is not None:
+        if reason is not None and (own or found is None or not _is_ordered(sent.raw)):
             return Received.AUTOMATIC
         if own:
             return Received.OWN
@@ -191,6 +193,8 @@ class Receiving:
         if reply is not None:
             name, channel, game = reply.name, reply.channel, reply.game
         else:
+            if header is not None and header.automatic is not None:
+                return Received.AUTOMATIC
             sender = None if header is None else header.sender
             mailbox = None if sender is None else await self._store.mailbox_at(sender)
             if await self._registers(sent, header, mailbox):
@@ -244,6 +248,26 @@ def _header_of(raw: bytes) -> MailHeader | None:
         return read_header(raw)
     except UnreadableMailError:
         return None
+
+
+_OF_PERSONS_TOO: Final = frozenset(
+    {Automatic.PRECEDENCE, Automatic.LIST_ID, Automatic.X_AUTOREPLY, Automatic.X_AUTORESPOND}
+)
+"""Marks of a program that the mail of a person may have got on its way."""
+
+
+def _is_ordered(raw: bytes) -> bool:
+    """Tells whether a mail that counts as a program's orders something, as no program does: its writer is told once.
+
+    An answer to what says itself that it was sent automatically, or is a letter of ours, could begin a loop.
+    """
+    if not _OF_PERSONS_TOO.issuperset(automatic_reasons(raw)):
+        return False
+    try:
+        lines = order_lines(raw)
+    except UnreadableMailError:
+        return False
+    return bool(lines) and all(map(is_order, lines))
 
 
 def _bounce_in(sent: _Sent, reason: Automatic | None) -> Bounce | None:

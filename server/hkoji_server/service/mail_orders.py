@@ -52,6 +52,7 @@ from hkoji_server.store.time_contract import StaleDecisionError
 
 _OTHERS: Final = "others"
 _ODD: Final = "odd"
+_PROGRAM: Final = "program"
 _OVER: Final = "over"
 _ASKS: Final = "asks"
 """What a token was sent for that asks back."""
@@ -147,6 +148,11 @@ class MailOrders:
             if said.get(_ODD) == today or mailbox.state in SHUT:
                 return MailOutcome()
             return MailOutcome([part(AnswerKind.UNREADABLE, reason=header.sender_fault or "")], counts={_ODD: today})
+        if header.automatic is not None:
+            if sender is MailSender.OTHER or said.get(_PROGRAM) or mailbox.state in SHUT:
+                return MailOutcome()
+            reason = tell("its field {name} says that a program has sent it", name=header.automatic.value)
+            return MailOutcome([part(AnswerKind.UNREADABLE, reason=reason)], counts={_PROGRAM: 1})
         if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
             return MailOutcome()
         if mailbox.state in SHUT and not _unlocks(case):
