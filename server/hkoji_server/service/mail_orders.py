@@ -149,7 +149,7 @@ class MailOrders:
                 return MailOutcome()
             return MailOutcome([part(AnswerKind.UNREADABLE, reason=header.sender_fault or "")], counts={_ODD: today})
         if header.automatic is not None:
-            if sender is MailSender.OTHER or said.get(_PROGRAM) or mailbox.state in SHUT:
+            if sender is MailSender.OTHER or not case.good or said.get(_PROGRAM) or mailbox.state in SHUT:
                 return MailOutcome()
             reason = tell("its field {name} says that a program has sent it", name=header.automatic.value)
             return MailOutcome([part(AnswerKind.UNREADABLE, reason=reason)], counts={_PROGRAM: 1})
