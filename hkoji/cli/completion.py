@@ -39,6 +39,7 @@ _SUITABLE: Final = {
 }
 """The state of the games that a command is for, if it is not for all."""
 
+_MOST_MOVES: Final = 60
 _MOST_GAMES: Final = 200
 _SHORT: Final = 8
 _JOINS: Final = "=:"
@@ -208,6 +209,17 @@ def commands(ctx: typer.Context) -> Values:
 def games(ctx: typer.Context, incomplete: str) -> Values:
     """The games kept in this home that suit the command, each with the opponent and its state."""
     return _shortened(_kept(incomplete.lower(), _SUITABLE.get(ctx.info_name or "")), incomplete)
+
+
+def moves(ctx: typer.Context, incomplete: str) -> Values:
+    """The legal moves in the game that the line names, as it is kept here."""
+    from hkoji.client import Client
+
+    with contextlib.suppress(HkojiError):
+        client = Client()
+        legal = client.stored(client.find(str(ctx.params["game"]), offline=True)).legal
+        return [(move, "") for move in legal if move.startswith(incomplete.upper())][:_MOST_MOVES]
+    return []
 
 
 def prompt_games(incomplete: str) -> Values:

@@ -114,6 +114,19 @@ def test_games_are_offered_with_opponent_and_state(place: Place) -> None:
     assert values(place, "hkoji resign ", HKOJI_LANG="it") == {place.playing[:8]: "bob, in corso"}
 
 
+def test_moves_are_offered_and_no_files(place: Place) -> None:
+    legal = HomeShell(place.home).json("show", place.playing)["legal"]
+    for command in ("move", "sign"):
+        offered = values(place, f"hkoji {command} {place.playing[:8]} ").keys()
+        assert offered == set(legal[:60])
+        kind = legal[-1][0]
+        begun = values(place, f"hkoji {command} {place.playing[:8]} {kind}").keys()
+        assert begun
+        assert begun <= {move for move in legal if move.startswith(kind)}
+        done = ask(place, f"hkoji {command} 0000 ", shell="bash")
+        assert (done.out.strip(), done.err) == ("", "")
+
+
 def test_join_offers_the_games_that_the_service_has_open(place: Place) -> None:
     assert values(place, "hkoji join ") == {place.foreign[:8]: "bob, hanamikoji"}
 

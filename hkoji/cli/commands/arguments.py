@@ -32,7 +32,13 @@ _GAME = typer.Argument(
 Game = Annotated[str, _GAME]
 OptionalGame = Annotated[str | None, _GAME]
 Notation = Annotated[
-    list[str], typer.Argument(metavar="NOTATION", help="A move: 3BCC, -C, 1e, gift b c c …", show_default=False)
+    list[str],
+    typer.Argument(
+        metavar="NOTATION",
+        help="A move: 3BCC, -C, 1e, gift b c c …",
+        show_default=False,
+        autocompletion=completion.moves,
+    ),
 ]
 Source = Annotated[
     str,
