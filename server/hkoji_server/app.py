@@ -34,6 +34,7 @@ from hkoji_server.routes.channels import make_channels_router
 from hkoji_server.routes.choices import make_choices_router
 from hkoji_server.routes.event_streams import make_events_router
 from hkoji_server.routes.finished_games import make_finished_router
+from hkoji_server.routes.front_page import make_front_router
 from hkoji_server.routes.game_clocks import make_clocks_router, make_head_endpoints
 from hkoji_server.routes.game_log import make_log_endpoints
 from hkoji_server.routes.game_talk import make_talk_router
@@ -195,6 +196,7 @@ class Application:
             }
             self.plain = PlainRoutes(endpoints, self.router)
             for router in (
+                make_front_router(origin=origin, registration=settings.registration),
                 make_health_router(Readiness(store, time)),
                 make_players_router(players, keys, store, parts.held_players),
                 make_games_router(

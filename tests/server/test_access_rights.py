@@ -32,8 +32,8 @@ from tests.support.stores import sqlite_at
 
 TABLE: Final = Path(__file__).with_name("roles.txt")
 HOLDS: Final = ("public", "hand", "problem", "token", "nothing", "talk")
-UNDOCUMENTED: Final = {"/openapi.json"}
-"""The application's answers besides its API: the API's documentation."""
+UNDOCUMENTED: Final = {"/", "/openapi.json"}
+"""The application's answers besides its API: a page for people, and the API's documentation."""
 
 
 class Cell(NamedTuple):

@@ -508,6 +508,26 @@ def test_nothing_secret_is_said_before_its_time(tmp_path: Path) -> None:
         assert not [secret for secret in secrets if secret in logged]
 
 
+def test_the_front_page_says_where_to_begin(service: Service) -> None:
+    def answer(accept: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
+        with closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)) as connection:
+            connection.request(method, "/", headers={"Accept": accept})
+            got = connection.getresponse()
+            return got.status, {name.lower(): value for name, value in got.getheaders()}, got.read().decode()
+
+    origin = service.ask("GET", "/v1/service").json["origin"]
+    for accept, kind in (("*/*", "text/plain"), ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html")):
+        status, headers, body = answer(accept)
+        assert (status, headers["content-type"]) == (200, f"{kind}; charset=utf-8")
+        assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+        assert headers["vary"] == "Accept"
+        assert headers["x-frame-options"] == "DENY"
+        assert f"hkoji register --server {origin}" in body
+        assert "Anybody can register here." in body
+        assert "script" not in body
+        assert answer(accept, "HEAD")[::2] == (200, "")
+
+
 def test_the_api_document_is_sent_only_to_those_who_do_not_have_it(service: Service) -> None:
     first = service.ask("GET", "/openapi.json")
     assert first.headers["cache-control"] == "no-cache"
