@@ -150,3 +150,20 @@ def test_nothing_is_listed_while_the_clock_cannot_be_trusted(service: Inside, pl
     service.clock.jump(-1000)
     service.clock.pass_by(2)
     assert json.dumps(asked(service)["games"]) == json.dumps(before["games"])
+
+
+def test_a_browser_gets_a_page_at_the_address_of_a_game(service: Inside, players: tuple[Player, Player]) -> None:
+    host, guest = players
+    game = begin(host, guest)
+    chrome = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    page = service.ask("GET", f"/v1/games/{game}", headers={"accept": chrome})
+    assert page.status == 200
+    assert page.headers["content-type"].startswith("text/html")
+    assert page.headers["vary"] == "Accept"
+    for said in (f"hkoji play {game[:8]}", host.name, guest.name, "Status: playing", "Stato: in corso"):
+        assert said in page.body.decode()
+    for accept in ("", "*/*", "application/json"):
+        answer = service.ask("GET", f"/v1/games/{game}", headers={"accept": accept} if accept else {})
+        assert (answer.headers["content-type"], answer.json["game"]) == ("application/json", game)
+    missing = service.ask("GET", f"/v1/games/{'0' * 32}", headers={"accept": chrome})
+    assert (missing.status, missing.json["code"]) == (404, "not-found")

@@ -5,8 +5,8 @@ Answers are built as JSON directly. The models document them, and tests check th
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Response
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse
 
 from hkoji import __version__
 from hkoji.game.agreement import read_agreement
@@ -16,6 +16,7 @@ from hkoji.log.private_key import Signer
 from hkoji.log.statement import make_origin
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import answer_json, models
+from hkoji_server.routes.game_page import game_page, wants_page
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
@@ -79,11 +80,13 @@ def make_games_router(
     @router.get(
         "/games/{game}", response_model=models.SpectatorModel, responses=problem_responses(400, 404), tags=["games"]
     )
-    async def spectate(game: models.GameId) -> Any:
-        """A game as a spectator sees it."""
+    async def spectate(game: models.GameId, request: Request) -> Any:
+        """A game as a spectator sees it. A browser gets a page."""
         summary, state = await views.spectate(game)
+        if wants_page(request.headers.get("accept", "")):
+            return HTMLResponse(game_page(summary), headers={**NO_STORE, "Vary": "Accept"})
         shown = answer_json.spectator_bytes(summary, sources.at(-slack), state.to_json(), state.shape())
-        return Response(shown, media_type="application/json", headers=NO_STORE)
+        return Response(shown, media_type="application/json", headers={**NO_STORE, "Vary": "Accept"})
 
     @router.post(
         "/games/{game}/recovery",
