@@ -251,6 +251,23 @@ def test_two_mails_with_the_same_words_convict_nobody() -> None:
     assert judged.seats[0].checked == judged.seats[0].claimed
 
 
+@pytest.mark.parametrize("reader", [1, 2])
+def test_a_mail_is_read_by_the_version_that_it_was_read_by(reader: int) -> None:
+    table = proved_game(6, lie=lambda mail: mail._replace(reader=reader))
+    assert table.judged().audit.ok
+
+    def with_tab(mail: MailAtHand) -> MailAtHand:
+        # Version 1 left a vertical tab out; for version 2 it ends a line.
+        line = f"{mail.line[:1]}\v{mail.line[1:]}"
+        return mail._replace(reader=reader, line=line) if mail.number == 2 else mail
+
+    table = proved_game(6, lie=with_tab)
+    if reader == 1:
+        assert table.judged().audit.ok
+    else:
+        convicted(table, "the mail orders nothing")
+
+
 def test_a_mail_of_another_version_of_the_reader_is_not_understood() -> None:
     judged = proved_game(6, lie=at_move(2, reader=READER_VERSION + 1, line="see you")).judged()
     (finding,) = judged.audit.findings
