@@ -145,7 +145,7 @@ def test_an_intrigue_is_the_two_cards_that_its_openings_say() -> None:
     first, second = hand[:2]
     missing = next(kind for kind in pack.kinds if kind not in hand)
     for cards in (f"{first}{missing}", f"{missing}{first}"):
-        refused(table, signed(table, "IXX", cards), errors.IllegalActionError)
+        refused(table, signed(table, "IXX", cards), errors.MissingCardsError)
     refused(table, signed(table, "IXX", f"{first}{first}"), errors.NotationError)
     good = signed(table, "IXX", f"{second}{first}")
     swapped = tuple(

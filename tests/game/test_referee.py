@@ -187,8 +187,8 @@ def test_illegal_cards_are_refused() -> None:
     )
     too_many = missing * 3 if missing in "DEFG" else f"{missing}{missing}{hand[-1]}"
     action = f"3{''.join(sorted(too_many))}"
-    error = refused(table, table.move(action), errors.IllegalActionError)
-    assert isinstance(error, errors.IllegalActionError)
+    error = refused(table, table.move(action), errors.MissingCardsError)
+    assert isinstance(error, errors.MissingCardsError)
     assert error.shape == ("1?", "2??", "3???", "4????")
 
 
@@ -237,7 +237,7 @@ def test_commitments_must_be_there_and_open_to_legal_cards() -> None:
     hand = table.ruleset.pack.decode(state.hands[0])
     absent = [card for card in "ABCDEFG" if card not in hand]
     for card in absent:
-        refused(table, table.move(f"1{card}"), errors.IllegalActionError)
+        refused(table, table.move(f"1{card}"), errors.MissingCardsError)
     public = table.move(next(a for a in state.legal_actions() if a[0] == "3"))
     refused(table, Submission(public.entry, public.sig, (opening,)), errors.MalformedError)
 
