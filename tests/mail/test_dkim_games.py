@@ -116,7 +116,7 @@ def test_asked_back_when_the_signature_is_missing(table: MailTable) -> None:
     assert (table.result()["answer"], table.result()["why"]) == ("asked back", "signature")
     assert table.head() == before
     (asked,) = table.answers()
-    assert "your mail provider has signed your mails, but not this one" in " ".join(asked.text.split())
+    assert "Your mail provider has signed your other mails, but not this one" in " ".join(asked.text.split())
     # To that letter the order counts, with the weaker grade.
     table.bob.answer(asked, table.line)
     assert table.result()["answer"] == "on record"
@@ -135,7 +135,8 @@ def test_whoever_writes_in_the_players_name_without_a_signature_does_not_use_up_
         table.send(table.line)
         table.answers()
     letters = [letter for letter in map(Letter, table.bob.mailbox.received()) if letter.id.startswith("<answer.")]
-    asked = [letter for letter in letters if "has signed your mails, but not this one" in " ".join(letter.text.split())]
+    missing = "has signed your other mails, but not this one"
+    asked = [letter for letter in letters if missing in " ".join(letter.text.split())]
     assert len(asked) == 3
     # What such a mail orders is not done, so no letter says that it is.
     assert not any("What you write is still done." in " ".join(letter.text.split()) for letter in asked)
