@@ -112,7 +112,10 @@ def test_a_dry_run_shows_what_the_move_does_and_leaves_everything_as_it_is(
             action = legal[number % len(legal)]
             done = shell("move", game, action, "--dry-run", "--json")
             assert (done.code, done.err) == (0, ""), (number, action, done.err)
-            assert "Nothing was sent." in shell("move", game, "--dry-run", action).out
+            board = shell("move", game, "--dry-run", action).out
+            assert "Nothing was sent." in board
+            assert "holds" not in board  # a player's own board says your hand
+            assert "hkoji " not in board
             assert (stamps(shell), len(service.requests)) == (before, asked)
             made = shell("move", game, action, "--json")
             assert made.code == 0
