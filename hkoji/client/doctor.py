@@ -184,7 +184,10 @@ def _service(
         after = clock()
         player = transport.request("GET", f"/v1/players/{home.config()['name']}")
     except HkojiError as error:
-        unknown = tell("is the address right, and are you online? Then ask its operator")
+        unknown = tell(
+            "is the address right, and are you online? Then ask its operator; if the service has moved: {command}",
+            command=move_command("URL"),
+        )
         yield DoctorCheck("service", "fail", error.message, unknown if error.hint in ("", LATER) else error.hint)
         return
     finally:

@@ -44,7 +44,7 @@ class ServiceClock:
             far = self._ahead if abs(self._ahead) > FAR_APART else 0
             if found is not None and abs(far - kept) > _ALIKE:
                 self._pins.keep_clock_ahead(far)
-            if far:
+            if far and found is not None:
                 self._warn(far)
         return self._ahead
 
