@@ -260,6 +260,30 @@ class MailContract:
         # Of a year ago they do not count.
         run(store.invite_mailbox(later(invitation("erin", number=30), add_seconds(at, YEAR))))
 
+    def test_addresses_that_differ_behind_a_plus_are_one_mailbox_for_limits_and_for_who_wants_no_letters(
+        self, store: Store
+    ) -> None:
+        def invited(address: str, number: int) -> bool:
+            new = invitation(f"name{number}", address, 100 + number, by=f"host{number}")
+            try:
+                run(store.invite_mailbox(new))
+            except ForbiddenError:
+                assert run(store.mailbox_at(address)) is None
+                return False
+            return True
+
+        tags = ("erin+1@example.org", "Erin@example.org", "erin+2@example.org", "erin+3@example.org")
+        assert [invited(each, number) for number, each in enumerate(tags)] == [True] * MOST_UNANSWERED + [False]
+        # Another person, or another domain.
+        for number, other in enumerate(("erin1@example.org", "er@example.org", "erin+4@other.org"), 10):
+            assert invited(other, number)
+        assert invited("dave+x@example.org", 20)
+        dave = run(store.mailbox_at("dave+x@example.org"))
+        assert dave is not None
+        assert run(store.change_mailbox(replace(dave, state="blocked")))
+        assert [invited(f"dave{tag}@example.org", 21 + n) for n, tag in enumerate(("", "+y", "+"))] == [False] * 3
+        assert invited("daves@example.org", 30)
+
     def test_a_player_invites_at_most_five_mailboxes_a_day_and_refusals_count(self, store: Store) -> None:
         with_mailbox(store)
         run(store.invite_mailbox(invitation("carol", number=2)))

@@ -109,19 +109,35 @@ def _attempt(by: str | None, at: str, address: str) -> tuple[ColumnElement[bool]
 def must_answer(connection: Connection, by: str | None, at: str, box: Mailbox) -> None:
     """Notes that the owner of a mailbox is invited or asked, and has not answered.
 
-    Raises `ForbiddenError` if they left `MOST_UNANSWERED` of these unanswered.
+    Raises `ForbiddenError` if they left `MOST_UNANSWERED` of these unanswered, at this address or at one that differs
+    in what follows a `+`, or want no more letters at one of them.
     """
     address = box.address.lower()
-    counted = (
-        MAIL_INVITATION.c.address == address,
-        MAIL_INVITATION.c.answered.is_(None),
-        MAIL_INVITATION.c.at > add_seconds(at, -_YEAR),
-    )
-    unanswered = connection.execute(select(func.count()).select_from(MAIL_INVITATION).where(*counted)).scalar_one()
+    unanswered = 0
+    for at_mailbox, counted in zip(
+        _alike(MAILBOX.c.address, address), _alike(MAIL_INVITATION.c.address, address), strict=True
+    ):
+        if "blocked" in connection.execute(select(MAILBOX.c.state).where(at_mailbox)).scalars():
+            raise refused(box)
+        recent = (MAIL_INVITATION.c.answered.is_(None), MAIL_INVITATION.c.at > add_seconds(at, -_YEAR))
+        count = select(func.count()).select_from(MAIL_INVITATION).where(counted, *recent)
+        unanswered += connection.execute(count).scalar_one()
     if unanswered >= MOST_UNANSWERED:
         raise refused(box)
     connection.execute(delete(MAIL_INVITATION).where(*_attempt(by, at, address)))
     connection.execute(insert(MAIL_INVITATION).values(player=by or "", at=at, address=address))
+
+
+def _alike(column: ColumnElement[str], address: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Returns two conditions, and an address that is alike meets one: the same, or another after a `+`.
+
+    With most providers mail to all of these comes to one person.
+    """
+    local, _, domain = address.rpartition("@")
+    base = local[:1] + local[1:].partition("+")[0]
+    # A range of the index: the comma follows the plus.
+    tagged = (column >= f"{base}+") & (column < f"{base},") & column.endswith(f"@{domain}", autoescape=True)
+    return column == f"{base}@{domain}", tagged
 
 
 def invite(connection: Connection, new: NewMailbox) -> KeptCertificate:
