@@ -1,5 +1,7 @@
 """Runs the named benchmarks, or all of them: `python -m scripts.bench audit views`.
 
+With `--write` each of them writes its rows of docs/performance.md when it has ended.
+
 Speeds are ratios to a floor measured in the same run: the median of interleaved rounds. pyperf does not fit, because it
 runs each benchmark by itself and so cannot alternate between a floor and the benchmark compared with it.
 
@@ -22,6 +24,7 @@ from scripts.bench import (
     command,
     moves,
     moves_beside_mail,
+    page,
     postgres,
     rules,
     scale,
@@ -58,8 +61,12 @@ BENCHMARKS = {
 def main(names: list[str]) -> None:
     """Runs the named benchmarks in order, or prints their names."""
     if {"-h", "--help"} & {*names}:
-        print(f"usage: python -m scripts.bench [NAME...]\n\nRuns all benchmarks, or these: {', '.join(BENCHMARKS)}.")
+        print("usage: python -m scripts.bench [NAME...] [--write]\n")
+        print(f"Runs all benchmarks, or these: {', '.join(BENCHMARKS)}.")
+        print("With --write, each writes its rows of docs/performance.md.")
         return
+    writes = "--write" in names
+    names = [name for name in names if name != "--write"]
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         sys.exit(f"bench: there is no {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
@@ -67,7 +74,10 @@ def main(names: list[str]) -> None:
         compileall.compile_dir(folder, quiet=1)  # as in an installed package
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}")
     for name in names or BENCHMARKS:
+        run = page.this_run()
         BENCHMARKS[name]()
+        if writes:
+            page.write(run)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.time_control import DAY, TimeControl
 from scripts.bench.memory import server_seconds
 from scripts.bench.moves import KEY, apart, playing
+from scripts.bench.page import Figure, record, record_speed, shown
 from scripts.bench.prepared import Prepared, prepare, requests
 from scripts.bench.timing import report, speeds
 from scripts.bench.views import HELLO
@@ -83,6 +84,10 @@ def measure_moves(rounds: int = _ROUNDS) -> float:
     whole = median(one[0] / other[0] for one, other in pairs)
     processor = median(one[1] / other[1] for one, other in pairs)
     print(f"  a move with an agreement takes {whole:.3f} times as long, and {processor:.3f} times the processor")
+    speeds_of = [1 / median(each[0] for each in them) for them in (timed, plain)]
+    floor = f"{shown(speeds_of[1])} moves without a clock"
+    what = f"a move with an agreement, {_CONNECTIONS} connections, against one without a clock"
+    record(what, Figure(speeds_of[0], 1 / whole, floor, limits=True))
     return whole
 
 
@@ -128,6 +133,7 @@ def measure_heads() -> None:
                 }
             )
             report("Heads and clocks over HTTP", "/s", found, "FastAPI hello")
+            record_speed("signed head over HTTP", found, "signed head", "FastAPI hello", limits=False)
         finally:
             hello.terminate()
             hello.wait()
@@ -145,6 +151,7 @@ def measure_looks() -> None:
         finally:
             store.close()
     print(f"\nA look of the keeper at {_MANY:,} games, {_OVERDUE} overdue: {took * 1000:.2f} ms")
+    record(f"a look of the keeper at {_MANY:,} games, {_OVERDUE} overdue, ms", Figure(took * 1000))
 
 
 async def _look(store: SqliteStore) -> float:

@@ -21,6 +21,7 @@ from hkoji.cli.audit.second_thread import map_in_two_threads
 from hkoji.log import signatures, sshsig
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.signatures import Libsodium, OpenSSL, SignatureLibrary, Verify
+from scripts.bench.page import record_speed
 from scripts.bench.timing import Contender, report, speeds
 from tests.support.table import Table, whole_game
 
@@ -88,7 +89,11 @@ def _one_by_one(name: str, tables: list[Table]) -> None:
         return entries
 
     contenders = {"raw verification": verify_raw, "audit": audit_all, "audit, two threads": audit_in_two_threads}
-    report(f"Audit by {name}, per entry with its receipt", "/s", speeds(contenders), "raw verification")
+    found = speeds(contenders)
+    report(f"Audit by {name}, per entry with its receipt", "/s", found, "raw verification")
+    one = "entries with their receipts a second, by" if name == "libsodium" else "by"
+    record_speed(f"audit of one log on one core, {one} {name}", found, "audit", "raw verification")
+    record_speed(f"audit of one log on two cores, by {name}", found, "audit, two threads", "raw verification")
 
 
 def _absolute(tables: list[Table]) -> None:
@@ -159,6 +164,11 @@ def _archive() -> None:
         found,
         "raw verification by libsodium",
     )
+    floor = "raw verification by libsodium"
+    record_speed(
+        f"`hkoji audit DIR`, {_ARCHIVE} games, start included, games a second", found, "hkoji audit DIR", floor
+    )
+    record_speed("`hkoji audit DIR --jobs 1`", found, "hkoji audit DIR --jobs 1", floor)
     for name, speed in found.items():
         print(f"  {name:44} {speed * len(raw) / 2 / _ARCHIVE:12,.0f} entries/s")
 

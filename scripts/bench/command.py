@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from hkoji.client.transport import request_headers
 from hkoji.game.submission import Submission, format_submission
+from scripts.bench.page import Figure, record, record_speed, shown
 from scripts.bench.timing import Contender, report, speeds
 from tests.mail.test_receiving import TO, a_mail, office_at
 from tests.support.loops import run as run_now
@@ -37,6 +38,14 @@ def one() -> None: ...
 def two() -> None: ...
 app()
 """
+_ROWS = {
+    "hkoji show": "`hkoji show`",
+    "hkoji --version": "`hkoji --version`: time",
+    "hkoji --help": "`hkoji --help`: time",
+    "hkoji replay FILE --at N": "`hkoji replay FILE --at N`: time",
+    "hkoji admin mail receive": "`hkoji admin mail receive`, a mail that is kept or dropped: time",
+}
+"""The rows of the page, by what is measured for them."""
 _SHOWS = 300
 _SHOW_ROUNDS = 9
 _MOVES = 10
@@ -134,6 +143,7 @@ def _starts(folder: Path, game: str) -> None:
             "hkoji --version": starts(str(HKOJI), "--version"),
             "hkoji --help": starts(str(HKOJI), "--help"),
             "hkoji show": starts(str(HKOJI), "show", game),
+            "hkoji show, read by Typer": starts(str(HKOJI), "show", "--", game),
             "hkoji replay FILE --at N": starts(str(HKOJI), "replay", str(folder / "game.jsonl"), "--at", "3"),
             "hkoji admin mail receive": starts(
                 str(HKOJI), *receive, given=a_mail(), HKOJI_SERVER_MAIL="play@hkoji.example"
@@ -149,6 +159,9 @@ def _starts(folder: Path, game: str) -> None:
     report("Starting", "/s", found, "empty Typer app")
     for title, speed in found.items():
         print(f"    {title}: {1000 / speed:.0f} ms")
+    for title, what in _ROWS.items():
+        record_speed(what, found, title, "empty Typer app")
+    record_speed("`hkoji show` that Typer reads: time", found, "hkoji show, read by Typer", "hkoji show")
 
 
 def _shows(folder: Path, service: Service, batch: Batch, game: str) -> None:
@@ -239,4 +252,7 @@ def _print(title: str, floor: str, rounds: Sequence[tuple[Taken, Taken]]) -> Non
         print(line, flush=True)
     ratios = sorted(each[1].clock / each[0].clock for each in rounds)
     middle, least, most = median(ratios), ratios[0], ratios[-1]
+    clocks = [median(each[place].clock for each in rounds) for place in (0, 1)]
+    what = f"a `{title.partition(' ')[0]}` in `hkoji batch`"
+    record(what, Figure(1 / clocks[1], 1 / middle, f"{shown(1 / clocks[0])} {floor}", limits=False))
     print(f"  {middle:.2f} times as long ({least:.2f} to {most:.2f}), {1 / middle:.2f} of the floor")

@@ -34,6 +34,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji.log.private_key import PrivateKey
 from scripts.bench.floor import Floor, RawMoves, rows_of
 from scripts.bench.memory import server_seconds
+from scripts.bench.page import Figure, record, shown
 from scripts.bench.prepared import Prepared, fill, prepare, requests
 from scripts.bench.volley import Fire, generator
 from tests.support.service import Service, serving
@@ -59,16 +60,29 @@ class Found:
     """The same of the load generator."""
     latencies: list[float] = field(default_factory=list)
 
+    @property
+    def ratio(self) -> float:
+        """Moves a second against raw moves."""
+        return median(speed / raw for speed, raw in zip(self.speeds, self.raw, strict=True))
+
+    @property
+    def tail(self) -> float:
+        """The 99th percentile of latencies against the median."""
+        return quantiles(self.latencies, n=100)[98] / median(self.latencies)
+
+    def keep(self, what: str, *, limits: bool, floor: str = "raw sqlite3 moves") -> None:
+        """Keeps the speed for the page."""
+        record(what, Figure(median(self.speeds), self.ratio, f"{shown(median(self.raw))} {floor}", limits))
+
     def tell(self, connections: int) -> None:
         """Prints the results."""
-        ratio = median(speed / raw for speed, raw in zip(self.speeds, self.raw, strict=True))
         p50, p99 = median(self.latencies), quantiles(self.latencies, n=100)[98]
         beside = f", database {median(self.database) * 1e6:.0f}" if any(self.database) else ""
         print(
-            f"  {connections:3} connections: {median(self.speeds):7,.0f} moves/s, {ratio:.2f} of"
+            f"  {connections:3} connections: {median(self.speeds):7,.0f} moves/s, {self.ratio:.2f} of"
             f" {median(self.raw):,.0f} raw moves/s; server {median(self.processor) * 1e6:.0f} us of processor a move"
             f"{beside} (load {median(self.load) * 1e6:.0f});"
-            f" p50 {p50 * 1e3:.1f} ms, p99 {p99 * 1e3:.1f} ms, p99/p50 {p99 / p50:.1f}; {len(self.latencies):,} moves",
+            f" p50 {p50 * 1e3:.1f} ms, p99 {p99 * 1e3:.1f} ms, p99/p50 {self.tail:.1f}; {len(self.latencies):,} moves",
             flush=True,
         )
 
@@ -183,19 +197,24 @@ def measure(
 
 def run(
     rounds: int = 5, games: int = 4, options: Sequence[str] = (), *, free: bool = False, unlimited: bool = False
-) -> None:
-    """Prints moves a second and latency."""
+) -> dict[int, Found]:
+    """Prints moves a second and latency, and returns the results."""
     place = "on all cores" if free else "on a core of its own"
     limits = "without limits" if unlimited else "with the default limits"
     print(f"\nSigned durable moves over HTTP, the service {place} {limits} {' '.join(options)}".rstrip())
-    for connections, found in measure(rounds, games, options, partial(playing, unlimited=unlimited), free=free).items():
+    every = measure(rounds, games, options, partial(playing, unlimited=unlimited), free=free)
+    for connections, found in every.items():
         found.tell(connections)
+    return every
 
 
 def run_all() -> None:
     """Measures one process on a core of its own, and then two on all cores."""
-    run()
-    run(options=("--workers", "2"), free=True)
+    one = run()
+    one[32].keep("signed moves over HTTP, 32 connections, one process with a core of its own", limits=True)
+    record("the same, 16 connections: p99 over p50", Figure(one[16].tail, limits=True))
+    two = run(options=("--workers", "2"), free=True)
+    two[32].keep("signed moves over HTTP, 32 connections, `--workers 2`, all cores", limits=True)
 
 
 def main() -> None:

@@ -31,6 +31,7 @@ from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import DAY, TimeControl
 from scripts.bench.memory import processor_seconds, server_seconds
 from scripts.bench.moves import KEY, apart
+from scripts.bench.page import Figure, record, shown
 from scripts.bench.prepared import Prepared, fill, prepare, requests
 from scripts.bench.volley import Fire, generator
 from tests.support.service import HKOJI, Service, serving
@@ -165,6 +166,10 @@ def run(pairs: int = 8, games: int = 6, connections: int = 16, held: int = 1000,
         f" move {processor:.3f} of that without; the mail process takes {mail_seconds / (seconds or 1):.1%} of a core",
         flush=True,
     )
+    speed, floor = median(beside.speeds), f"{shown(median(without.speeds))} moves without both"
+    if not control and held == 1000:
+        what = "moves beside a mail process and 1,000 games with a held seat, against moves without both"
+        record(what, Figure(speed, median(ratios), floor, limits=False))
     return median(ratios)
 
 

@@ -29,6 +29,7 @@ from scripts.bench import moves, views
 from scripts.bench.floor import ADD_ENTRY, ADD_OPENING, ADVANCE, Floor, Rows, rows_of
 from scripts.bench.memory import server_seconds
 from scripts.bench.moves import KEY, in_turn
+from scripts.bench.page import Figure, record, shown
 from scripts.bench.prepared import Prepared, fill, prepare
 from scripts.bench.store import append_all, on_loop
 from tests.support.cluster import Cluster, cluster
@@ -160,6 +161,10 @@ def _measure_store(server: Cluster, rounds: int) -> None:
             f" database {database:.0f}",
             flush=True,
         )
+        if each is not floor:
+            raw_speed = number / median(seconds for seconds, _, _ in floor)
+            what = f"durable move on PostgreSQL, {name.removeprefix('store, ')}"
+            record(what, Figure(1e6 / clock, ratio, f"{shown(raw_speed)} raw psycopg moves"))
 
 
 def run(rounds: int = 5, games: int = 2, folder: Path | None = None) -> None:
@@ -173,6 +178,9 @@ def run(rounds: int = 5, games: int = 2, folder: Path | None = None) -> None:
 
         for connections, found in moves.measure(rounds, games, playing=playing).items():
             found.tell(connections)
+            if connections == 32:
+                what = "signed moves over HTTP on PostgreSQL, 32 connections"
+                found.keep(what, limits=False, floor="raw psycopg moves")
         views.run(server.url(server.create()))
 
 

@@ -9,6 +9,7 @@ from hkoji.log.line import parse_log
 from hkoji.rules.events import Act, Answer, Deal, Draw, Reveal
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due
+from scripts.bench.page import Figure, record
 from scripts.bench.timing import report, speeds
 from tests.support.table import whole_game
 
@@ -55,3 +56,6 @@ def run() -> None:
     contenders = {"random play, decisions": play, "parse of a log, entries": parse_all, "replay, entries": replay_all}
     found = speeds(contenders)
     report("Rules and replay", "/s", found, "random play, decisions")
+    record("random play at Hanamikoji, decisions a second", Figure(found["random play, decisions"]))
+    record("parse of a log, entries a second", Figure(found["parse of a log, entries"]))
+    record("replay of finished games, entries a second", Figure(found["replay, entries"]))

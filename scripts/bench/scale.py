@@ -23,15 +23,19 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hkoji_server.store.contract import Append, GameSummary, Query, Store
+from hkoji_server.store.game_lists import statement_of, values_of
+from hkoji_server.store.sqlite.connections import READS
 from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.statements import ReadStatements
 
 from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
 from scripts.bench import large
 from scripts.bench.lengths import measure_lengths
+from scripts.bench.page import Figure, record, shown
 from scripts.bench.prepared import NEVER_OLD
 from tests.lab.races.judgement import Ask as AskPlainly
 from tests.lab.races.judgement import asking
@@ -41,10 +45,15 @@ TIMES: Final = 10
 STOCK: Final = 160
 _ROUNDS: Final = 9
 _EACH: Final = 60
+POINTS: Final = (
+    "head of a game",
+    "summary of a game",
+    "the last entry",
+    "whole log (50 entries)",
+    "log, openings and seed",
+)
+"""The point reads, as they are printed."""
 _TABLES: Final = ("entry", "opening", "game", "secret", "player")
-
-WAITING: Final = "SELECT game FROM game WHERE to_move = ? AND status != 'offered' ORDER BY created DESC LIMIT 50"
-"""The statement of "waiting for me" for ids alone."""
 
 Ask = Callable[[Store, str], Awaitable[object]]
 
@@ -57,7 +66,7 @@ class Held(NamedTuple):
     spent: Callable[[], float]
     """The processor time so far of all processes that work on it, in seconds."""
     alone: Callable[[Sequence[str]], float]
-    """The time of `WAITING` for each of these players, in microseconds of the database's processor time."""
+    """The time of the statement of "waiting for me" for each of these players, in microseconds of the database."""
 
 
 def run(arguments: Sequence[str] = ()) -> None:
@@ -100,11 +109,12 @@ def _measure(folder: Path, games: int, entries: int) -> None:
         connection.execute("VACUUM")  # the same as for the other
         connection.close()
     for path in paths.values():
-        _sizes(path)
+        share = _sizes(path)
+    record("size on disk, against the payload of the tables", Figure(share))
     stores = {name: SqliteStore(path) for name, path in paths.items()}  # opening it migrates it to the newest schema
     try:
         asyncio.run(audited(stores["large"], made))
-        asyncio.run(
+        found = asyncio.run(
             compare(
                 {
                     name: Held(store, asking(paths[name]), time.process_time, partial(_alone, paths[name]))
@@ -112,13 +122,26 @@ def _measure(folder: Path, games: int, entries: int) -> None:
                 }
             )
         )
+        _keep(found)
     finally:
         for store in stores.values():
             store.close()
 
 
-def _sizes(path: Path) -> None:
-    """Prints the size of the file and of its contents."""
+def _keep(found: dict[str, tuple[float, float]]) -> None:
+    """Keeps figures for the page, from the microseconds that each operation takes in the small and large database."""
+    few, many = max((found[point] for point in POINTS), key=lambda each: each[1] / each[0])
+    what = "point reads on ten times as many entries, the slowest: processor time"
+    record(what, Figure(many, many / few, f"{shown(few)} µs"))
+    for way in ("one at a time", "32 waiting"):
+        few, many = found[f"a durable move, {way}"]
+        record(f"durable move on ten times as many entries, {way}: time", Figure(many, many / few, f"{shown(few)} µs"))
+    record("waiting for me, µs", Figure(found["waiting for me"][1]))
+    record("waiting for me, the statement alone, µs", Figure(found["waiting for me, by the statement alone"][1]))
+
+
+def _sizes(path: Path) -> float:
+    """Prints the size of the file and of its contents, and returns the first divided by the second."""
     connection = sqlite3.connect(path)
     ((games, entries),) = connection.execute("SELECT (SELECT count(*) FROM game), (SELECT count(*) FROM entry)")
     sums = {}
@@ -134,6 +157,7 @@ def _sizes(path: Path) -> None:
     print(
         f"  {size / sums['entry']:.3f} of texts, signatures and receipts alone ({sums['entry'] / entries:.0f} an entry)"
     )
+    return float(size / payload)
 
 
 async def audited(store: Store, made: Sequence[large.Stock]) -> None:
@@ -144,8 +168,8 @@ async def audited(store: Store, made: Sequence[large.Stock]) -> None:
     print(f"  {min(20, len(made))} games of the stock audited: they hold")
 
 
-async def compare(both: dict[str, Held]) -> None:
-    """Measures `small` and `large`, and prints."""
+async def compare(both: dict[str, Held]) -> dict[str, tuple[float, float]]:
+    """Measures `small` and `large`, prints, and returns the microseconds that each operation takes in the two."""
     chosen = {name: _sample(held.plain) for name, held in both.items()}
     busy = large.BUSY
     cursors = {name: _cursors(held.plain) for name, held in both.items()}
@@ -198,9 +222,12 @@ async def compare(both: dict[str, Held]) -> None:
                 taken.setdefault((f"{what}: processor", name), []).append(spent)
             alone = held.alone([movers[game] for game in games])
             taken.setdefault(("waiting for me, by the statement alone", name), []).append(alone)
+    found = {}
     for what in dict.fromkeys(what for what, _ in taken):
         few, many = (median(taken[what, name]) for name in ("small", "large"))
+        found[what] = few, many
         print(f"  {what:38} {few:10,.1f} {many:10,.1f}   {many / few:.2f}", flush=True)
+    return found
 
 
 async def _time(held: Held, games: Sequence[str], ask: Ask) -> float:
@@ -265,14 +292,21 @@ async def _append(held: Held, games: list[GameSummary], at_once: int) -> tuple[f
 _LINE: Final = new_game(1).play(1).lines[-1]
 
 
+def waiting_for(reads: ReadStatements, player: str) -> tuple[str, dict[str, Any]]:  # Any: column values
+    """The store's statement of "waiting for me", and its parameters."""
+    query = Query(player=player, waiting=True)
+    return reads.games(statement_of(query)), values_of(query)
+
+
 def _alone(path: Path, players: Sequence[str]) -> float:
-    """`WAITING`, given to the driver."""
+    """The store's own statement, given to the driver."""
     connection = sqlite3.connect(path)
-    for player in players:  # these rows are in memory afterwards
-        connection.execute(WAITING, (player,)).fetchall()
+    asked = [waiting_for(READS, player) for player in players]
+    for each in asked:  # these rows are in memory afterwards
+        connection.execute(*each).fetchall()
     started = time.thread_time()
-    for player in players:
-        connection.execute(WAITING, (player,)).fetchall()
+    for each in asked:
+        connection.execute(*each).fetchall()
     took = time.thread_time() - started
     connection.close()
     return took / len(players) * 1e6

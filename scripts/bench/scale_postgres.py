@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from hkoji_server.store.location import parse_location
+from hkoji_server.store.postgres.statements import READS
 from hkoji_server.store.postgres.store import PostgresStore, open_postgres
 
 from scripts.bench import large
 from scripts.bench.large_postgres import SETTINGS, TABLES, enlarge_postgres, fill_postgres, make_postgres
 from scripts.bench.memory import server_seconds
-from scripts.bench.scale import STOCK, WAITING, Held, audited, compare
+from scripts.bench.scale import STOCK, Held, audited, compare, waiting_for
 from tests.lab.races.judgement import asking
 from tests.support.cluster import cluster
 from tests.support.ledger import connected
@@ -62,14 +63,14 @@ async def _compare(urls: dict[str, str], made: Sequence[large.Stock], server: in
 
 
 def _alone(url: str, server: int, players: Sequence[str]) -> float:
-    """`WAITING`, prepared; the server's time alone."""
-    statement = WAITING.replace("?", "%s").encode()
+    """The store's own statement, prepared; the server's time alone."""
+    asked = [(text.encode(), values) for text, values in (waiting_for(READS, player) for player in players)]
     with connected(url) as connection:
-        for player in players:
-            connection.execute(statement, (player,), prepare=True).fetchall()
+        for each in asked:
+            connection.execute(*each, prepare=True).fetchall()
         started = server_seconds(server)
-        for player in players:
-            connection.execute(statement, (player,), prepare=True).fetchall()
+        for each in asked:
+            connection.execute(*each, prepare=True).fetchall()
         return (server_seconds(server) - started) / len(players) * 1e6
 
 

@@ -10,6 +10,7 @@ from hkoji.log.line import parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
+from scripts.bench.page import record_speed
 from scripts.bench.timing import report, speeds
 from tests.support.table import whole_game
 
@@ -33,4 +34,7 @@ def _compare(name: str, folder: str, files: list[Path]) -> None:
         "counted, games": lambda: sum(1 for _ in read_games([folder])),
         "counted by two processes, games": lambda: sum(1 for _ in read_games([folder], 2)),
     }
-    report(f"Statistics of {name}", "/s", speeds(contenders, rounds=5), "lines read, games")
+    found = speeds(contenders, rounds=5)
+    report(f"Statistics of {name}", "/s", found, "lines read, games")
+    title = "Hanamikoji" if name == "hanamikoji" else "Geisha's Road"
+    record_speed(f"`hkoji stats`, games of {title} a second", found, "counted, games", "lines read, games")

@@ -23,6 +23,7 @@ from uvicorn import Config
 
 from scripts.bench.floor import RawMoves, rows_of
 from scripts.bench.moves import KEY, in_turn, make_database
+from scripts.bench.page import Figure, record, shown
 from scripts.bench.prepared import prepare
 
 _GAMES = 128
@@ -83,6 +84,10 @@ def run() -> None:
         print(
             f"  {name:24} {speed:8,.0f} /s   {ratio:.2f} of the floor   {spent:.0f} us of processor a move", flush=True
         )
+        if each is not floor:
+            raw_speed = number / median(seconds for seconds, _ in floor)
+            way = name.removeprefix("store, ")
+            record(f"durable move in the store, {way}", Figure(speed, ratio, f"{shown(raw_speed)} raw sqlite3 moves"))
 
 
 def on_loop(work: Coroutine[Any, Any, T]) -> T:  # Any: nothing is sent to it

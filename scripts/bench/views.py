@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from scripts.bench.page import record_speed
 from scripts.bench.timing import report, speeds
 from tests.support.service import Player, begin, play, serving
 
@@ -24,6 +25,15 @@ uvicorn.run(app, port=int(sys.argv[1]), log_level="error", access_log=False)
 """
 _REQUESTS = 400
 _LISTED = 20
+_ROWS = {
+    "own view": "own view over HTTP",
+    "own view with what the clocks show": "own view with what the clocks show",
+    "own view with the whole log": "own view with the whole log of 20 entries",
+    "list of 20 open games": "list of 20 open games",
+    "one player's 20 games": "list of one player's 20 games",
+    "the 20 that a player may wait for": "list of 20 games that wait for a player",
+}
+"""The rows of the page, by what is measured for them."""
 
 
 def run(database: str | None = None) -> None:
@@ -61,6 +71,9 @@ def run(database: str | None = None) -> None:
                 {
                     "FastAPI hello": lambda: ask(port, "/"),
                     "own view": lambda: ask(s.port, f"/v1/games/{game}/view?after={last}", host.token),
+                    "own view with what the clocks show": lambda: ask(
+                        s.port, f"/v1/games/{game}/view?after={last}&clock=true", host.token
+                    ),
                     "own view with the whole log": lambda: ask(s.port, f"/v1/games/{game}/view", host.token),
                     "whole log": lambda: ask(s.port, f"/v1/games/{game}/log"),
                     "list of 20 open games": lambda: ask(s.port, f"/v1/games?status=open&limit={_LISTED}"),
@@ -71,6 +84,9 @@ def run(database: str | None = None) -> None:
                 }
             )
             report(f"Views and lists over HTTP{', on PostgreSQL' * bool(database)}", "/s", found, "FastAPI hello")
+            rows = {"own view": "own view over HTTP on PostgreSQL"} if database else _ROWS
+            for asked, what in rows.items():
+                record_speed(what, found, asked, "FastAPI hello", limits=False)
         finally:
             hello.terminate()
             hello.wait()

@@ -4,7 +4,7 @@ The supervisor sends one byte with each connection (its file descriptor, unix(7)
 when it is ready, and one for each of its connections that has ended. Either side sees at once when the other has ended.
 
 Workers that accept from a shared socket do not share evenly: of connections that arrive together, the worker that wakes
-up first takes nearly all, and keeps them. On two cores, 32 connections then made moves at 0.65 times the speed.
+up first takes nearly all, and keeps them. Then one core makes all moves, which the benchmark `moves` would show.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Plain ASGI endpoints, for the addresses of nearly all requests, and the router in front of them.
 
-Through FastAPI's router and dependencies a view takes eight times the processor time, without the HTTP server's share.
-The endpoints validate parameters by the types that routes/openapi.py documents. A test compares them with what FastAPI
-makes of that documentation.
+Through FastAPI's router and dependencies a view takes several times the processor time. The endpoints validate
+parameters by the types that routes/openapi.py documents. A test compares them with what FastAPI makes of that
+documentation.
 """
 
 from __future__ import annotations

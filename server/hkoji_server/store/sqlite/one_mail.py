@@ -1,7 +1,7 @@
 """The store of a process that takes one mail: the methods that a mail mostly needs, on the driver alone.
 
 SQLAlchemy and the classes of the tables take most of the time in which such a process starts. Here what happens every
-day is done without them: the process takes 0.3 times as much processor time. For everything else it raises
+day is done without them, in a fraction of the time; the benchmark `command` measures it. For everything else it raises
 `SeldomError`, before it has changed more than the beat, and the caller takes the mail by the whole store. The laws of
 the contract are worded in `incoming` and `outages`; a test takes the same mails both ways.
 """

@@ -136,8 +136,8 @@ class SqliteWriter:
         """Begins a transaction, when no other process has one.
 
         SQLite would wait itself, 1 ms and then 2, 5, 10 and more. A transaction takes about a millisecond, so it would
-        often sleep while nobody writes: where a sync takes milliseconds, two processes then write 0.5 to 0.9 times as
-        much, and the longest wait is ten times as long.
+        often sleep while nobody writes. Where a sync takes milliseconds, two processes then write less, and the longest
+        wait is much longer: see `python -m scripts.bench.moves --free -- --workers 2`.
         """
         end, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
         while True:
