@@ -190,6 +190,13 @@ def test_a_get_changes_nothing_and_a_post_stops_the_letters(table: MailTable) ->
         answer = world.service.ask("POST", path, raw=b"List-Unsubscribe=One-Click", headers=form)
         assert answer.status == 200
         assert world.box("bob").state == "stopped"
+    # One letter confirms it.
+    unread(table.bob)
+    world.deliver(1)
+    (confirmed,) = unread(table.bob)
+    assert confirmed.id.startswith("<stopped.")
+    world.deliver(61)
+    assert unread(table.bob) == []
     unknown = world.service.ask("POST", f"/v1/mail/stop/{'a' * 26}", raw=b"List-Unsubscribe=One-Click", headers=form)
     assert (unknown.status, unknown.body) == (200, answer.body)
     # The token of a turn stops nothing.

@@ -33,7 +33,7 @@ _CHANGED: Final = (
     AnswerKind.SET_ASIDE,
 )
 _UNCOUNTED: Final = (NoticeEvent.TURN, NoticeEvent.REMIND1, NoticeEvent.REMIND2, NoticeEvent.OVER)
-_OF_OWN_GAMES: Final = (NoticeEvent.JOINED, NoticeEvent.DECLINED, NoticeEvent.CONFIRM)
+_OF_OWN_GAMES: Final = (NoticeEvent.JOINED, NoticeEvent.DECLINED, NoticeEvent.CONFIRM, NoticeEvent.STOPPED)
 _ANSWERED: Final = "n"
 _DAY: Final = "day"
 

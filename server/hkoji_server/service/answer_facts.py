@@ -229,11 +229,15 @@ class AnswerFacts:
         return StartedFacts(asked.mailbox.name, await self._rows(asked), asked.now, asked.mailbox.zone)
 
     async def _stopped(self, asked: _Asked) -> OneLetter | None:
+        return await self.stopped(asked.mailbox, asked.now)
+
+    async def stopped(self, mailbox: Mailbox, now: str) -> StoppedFacts:
+        """Returns what is said to the owner of a mailbox who wants no more letters."""
         seats = []
-        for each in await self._seats.running(asked.mailbox.name) if asked.mailbox.plays else ():
-            game = await self._games.read(each.game, asked.mailbox.name)
-            seats.append(await self._seats.of(asked.mailbox, game, asked.now))
-        return StoppedFacts(asked.mailbox.name, tuple(seats))
+        for each in await self._seats.running(mailbox.name) if mailbox.plays else ():
+            game = await self._games.read(each.game, mailbox.name)
+            seats.append(await self._seats.of(mailbox, game, now))
+        return StoppedFacts(mailbox.name, tuple(seats))
 
     async def _rules(self, asked: _Asked) -> OneLetter | None:
         name = DEFAULT if asked.game is None else str(asked.game.course.setup.ruleset.to_json()["name"])

@@ -201,6 +201,10 @@ class LetterFacts:
             return await self._answer(mailbox, notice, now)
         if notice.event is NoticeEvent.CONFIRM:
             return self._confirm(mailbox, now)
+        if notice.event is NoticeEvent.STOPPED:
+            if mailbox.state != "stopped":
+                return None
+            return _Drafted(await self._answers.stopped(mailbox, now), _fields_without_game(mailbox))
         if not notice.game:
             return self._asked_by_operator(mailbox, now) if notice.event is NoticeEvent.INVITED else None
         make = self._of_event.get(notice.event)

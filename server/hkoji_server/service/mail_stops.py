@@ -7,6 +7,7 @@ from hkoji.mail.mail_commitment import Purpose, token_digest
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.mail_settings_commands import stopped
 from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_values import STOPPED_EVENT
 
 
 class MailStops:
@@ -19,7 +20,7 @@ class MailStops:
     async def stop(self, token: str) -> bool:
         """Stops the letters to the mailbox of a token. Returns False if there is none; a second call changes nothing.
 
-        Whoever has been invited only gets no more invitations.
+        A player gets a letter that says so. Whoever has been invited only gets no more invitations.
         """
         token = token.lower()
         reply = await self._store.reply(token_digest(token)) if is_token(token) else None
@@ -30,5 +31,6 @@ class MailStops:
             return False
         changed = stopped(mailbox, self._sources.at())
         if changed != mailbox:
-            await self._store.change_mailbox(changed, mailbox)
+            letter = STOPPED_EVENT if changed.plays else None
+            await self._store.change_mailbox(changed, mailbox, letter=letter)
         return True

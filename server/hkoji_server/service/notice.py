@@ -42,6 +42,8 @@ class NoticeEvent(StrEnum):
     """The player has written a mail, whose number `seq` is. The game may be empty."""
     CONFIRM = "confirm"
     """The owner of a mailbox is asked to confirm it. There is no game."""
+    STOPPED = "stopped"
+    """The letters to a mailbox were stopped by one click, at the time `seq`. There is no game."""
 
     @property
     def has_deadline(self) -> bool:
@@ -57,7 +59,7 @@ _WITH_DEADLINE: Final = (
     NoticeEvent.GIVEN,
     NoticeEvent.ANNUL,
 )
-OF_MAIL: Final = (NoticeEvent.ANSWER, NoticeEvent.CONFIRM)
+OF_MAIL: Final = (NoticeEvent.ANSWER, NoticeEvent.CONFIRM, NoticeEvent.STOPPED)
 """What is only told by mail, to a mailbox that has asked for it or is asked; nobody chooses it."""
 EVENTS: Final = tuple(event.value for event in NoticeEvent if event not in OF_MAIL)
 """The names of the events that players choose among, in the order of lists."""

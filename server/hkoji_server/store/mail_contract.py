@@ -129,11 +129,12 @@ class MailStore(ArrivalStore, Protocol):
         """Notes that the owner of an invited mailbox has answered: its invitation stands no longer, and the name is
         free, unless the owner has accepted. None of the mailbox's invitations counts as unanswered any more."""
 
-    async def change_mailbox(self, mailbox: Mailbox, was: Mailbox | None = None) -> bool:
+    async def change_mailbox(self, mailbox: Mailbox, was: Mailbox | None = None, *, letter: str | None = None) -> bool:
         """Replaces what is kept of a mailbox, by its channel, and the events of its channel as its state demands.
 
         With `was`, from which `mailbox` was made, only what differs is replaced, and a state that has been changed
         since then stays. When it is locked, or gets another address, the code is void that a letter has brought to it.
+        With `letter`, a letter of that event to it is written, without a game and with the time of its state as `seq`.
         Returns False if there is no such mailbox.
         """
 

@@ -20,6 +20,8 @@ ANSWER_EVENT: Final = "answer"
 """The event of the letter that answers a mail. Its `seq` is the number of the mail, and its game may be empty."""
 CONFIRM_EVENT: Final = "confirm"
 """The event of the letter that asks the owner of a mailbox to confirm it. Its `seq` is 0 and its game empty."""
+STOPPED_EVENT: Final = "stopped"
+"""The event of the letter that confirms a stop by one click. Its `seq` is when that was, and its game empty."""
 NO_GAME: Final = ""
 """The game of what belongs to none."""
 MOST_WAITING: Final = 5

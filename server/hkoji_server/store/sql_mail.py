@@ -7,7 +7,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from hkoji.game.clock import add_seconds
+from hkoji.game.clock import add_seconds, parse_time
 from hkoji_server.store import (
     asked_mailboxes,
     bounces,
@@ -21,6 +21,7 @@ from hkoji_server.store import (
 from hkoji_server.store.mail_contract import MailStore
 from hkoji_server.store.mail_reads import MailReads, reserved_values
 from hkoji_server.store.mail_values import (
+    NO_GAME,
     PROBE_SECONDS,
     SET_ASIDE,
     AskedMailbox,
@@ -116,8 +117,15 @@ class SqlMailStore(SqlSteps, MailStore):
     async def note_answered(self, channel: str, at: str) -> None:
         await self._transaction(lambda connection: mailboxes.note_answered(connection, channel, at))
 
-    async def change_mailbox(self, mailbox: Mailbox, was: Mailbox | None = None) -> bool:
-        return await self._transaction(lambda connection: mailboxes.change(connection, mailbox, was))
+    async def change_mailbox(self, mailbox: Mailbox, was: Mailbox | None = None, *, letter: str | None = None) -> bool:
+        def work(connection: Connection) -> bool:
+            changed = mailboxes.change(connection, mailbox, was)
+            if changed and letter is not None:
+                at = parse_time(mailbox.since)
+                mailboxes.add_letter(connection, NO_GAME, at, letter, mailbox.channel, mailbox.since)
+            return changed
+
+        return await self._waking(self._transaction(work))
 
     async def erase_mailbox(self, channel: str) -> bool:
         return await self._holding(lambda connection: mailboxes.erase(connection, channel))
