@@ -1,33 +1,33 @@
 """HTTP over one kept connection, with the standard library's client. Each answer has a time limit as a whole.
 
-Every command starts a process, and larger HTTP clients take tens of milliseconds to import. This one follows no
-redirects, and limits the size of each answer before anything in it is parsed. Every request may be sent twice: a
-repeated entry gets its first receipt, and an offer that nobody opens has no effect. So a request that fails on a kept
-connection is sent once more on a new one. After a timeout or any other failure, the caller decides whether to repeat
-it.
+Every command starts a process, and larger HTTP clients take tens of milliseconds to import. The library's own is loaded
+with the first request. This one follows no redirects, and limits the size of each answer before anything in it is
+parsed. Every request may be sent twice: a repeated entry gets its first receipt, and an offer that nobody opens has no
+effect. So a request that fails on a kept connection is sent once more on a new one. After a timeout or any other
+failure, the caller decides whether to repeat it.
 """
 
 from __future__ import annotations
 
-import http.client
-import io
 import json
 import os
-import re
-import socket
-import ssl
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from hkoji import __version__
 from hkoji.client.proxies import proxy_for
 from hkoji.errors import NetworkError, TooLargeError
 from hkoji.log.line import MAX_LINE_BYTES
-from hkoji.messages.text import shorten, tell
+from hkoji.messages.text import tell
 from hkoji.service_url import PORTS, parse_url
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection, HTTPResponse
+
+    from hkoji.client.connection import AnyConnection, TimedConnection
 
 MOST_BYTES: Final = 16 * 1024 * 1024
 """The longest answer to any request; `Transport.most` limits most of them further. JSON of lists in lists needs 26
@@ -39,19 +39,12 @@ TIMEOUT: Final = 30.0
 LONGEST_LINE: Final = 2 * MAX_LINE_BYTES
 LONGEST: Final = 300.0
 """Seconds for a complete answer, in addition to the wait for its beginning."""
-_FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)  # the last for names that no host can have
 LATER: Final = tell("nothing is lost; give the same command again later")
 """The hint of a `NetworkError` whose cause is not known."""
 _CERTIFICATE: Final = tell(
     "nothing was sent. Is the address right, and the clock of this machine? If the service has a "
     "certificate of its own, get its file from the operator, and set SSL_CERT_FILE to its path"
 )
-_SLOW: Final = tell("the answer comes too slowly")
-_HEAD: Final = re.compile(rb"HTTP/1\.1 ([2-5][0-9]{2}) ([ -~]*)\r\n((?:[A-Za-z-]+: [ -~]*\r\n){0,60})\r\n")
-_LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,11}")
-_LEFT_TO_LIBRARY: Final = re.compile(rb"\r\n(?:transfer-encoding|connection|keep-alive|proxy-connection): ")
-_WITHOUT_BODY: Final = (204, 304)
-_Connection = TypeVar("_Connection", bound=http.client.HTTPConnection)
 
 
 @contextmanager
@@ -125,13 +118,13 @@ class Transport:
         kept = self._connection is not None
         try:
             return self._send(method, path, body, headers)
-        except _FAILURES as error:
+        except _failures() as error:
             self.close()
             if not kept or isinstance(error, TimeoutError):
                 raise self._broken(error) from error
         try:
             return self._send(method, path, body, headers)
-        except _FAILURES as error:
+        except _failures() as error:
             self.close()
             raise self._broken(error) from error
 
@@ -147,7 +140,9 @@ class Transport:
         headers = {**self._headers(token), "Accept": "text/event-stream", "Cache-Control": "no-store"}
         if place is not None:
             headers["Last-Event-ID"] = place
-        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        from http.client import HTTPConnection, HTTPSConnection
+
+        kind = HTTPSConnection if self._secure else HTTPConnection
         connection = self._connect(kind, patience)
         try:
             connection.request("GET", self._target + path, None, headers)
@@ -156,27 +151,25 @@ class Transport:
                 data = response.read(MOST_OF_A_PROBLEM)
                 connection.close()
                 return HttpAnswer(response.status, data, response.headers.get("Location", "")), _nothing()
-        except _FAILURES as error:
+        except _failures() as error:
             connection.close()
             raise self._broken(error) from error
         return HttpAnswer(200, b""), self._lines(connection, response)
 
-    def _lines(
-        self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
-    ) -> Generator[bytes, None, None]:
+    def _lines(self, connection: HTTPConnection, response: HTTPResponse) -> Generator[bytes, None, None]:
         try:
             while line := response.readline(LONGEST_LINE + 1):
                 if len(line) > LONGEST_LINE:
-                    raise http.client.HTTPException(f"a line is longer than {LONGEST_LINE} bytes")
+                    raise OSError(f"a line is longer than {LONGEST_LINE} bytes")
                 if not line.endswith(b"\n"):
                     return  # broken off in its middle
                 yield line
-        except _FAILURES as error:
+        except _failures() as error:
             raise self._broken(error) from error
         finally:
             connection.close()
 
-    def _connect(self, kind: type[_Connection], patience: float) -> _Connection:
+    def _connect(self, kind: type[AnyConnection], patience: float) -> AnyConnection:
         if self._proxy is None:
             return kind(self._host, self._port, timeout=patience)
         connection = kind(self._proxy.host, self._proxy.port, timeout=patience)
@@ -196,6 +189,8 @@ class Transport:
 
     def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> HttpAnswer:
         if self._connection is None:
+            from hkoji.client.connection import TimedConnection, TimedTlsConnection
+
             kind = TimedTlsConnection if self._secure else TimedConnection
             self._connection = self._connect(kind, self.patience)
         elif self._connection.sock is not None and self._connection.sock.gettimeout() != self.patience:
@@ -216,7 +211,9 @@ class Transport:
                 hint=tell("nothing was changed here; such an answer is never so long"),
             )
         if response.length:  # the answer is cut short, which read(n) does not report
-            raise http.client.IncompleteRead(data, response.length)
+            from http.client import IncompleteRead
+
+            raise IncompleteRead(data, response.length)
         if response.status in (200, 201):
             return HttpAnswer(response.status, data)
         wait = response.headers.get("Retry-After", "")
@@ -225,7 +222,11 @@ class Transport:
 
     def _broken(self, error: Exception) -> NetworkError:
         hint = LATER
-        reason = _reason(error)
+        import ssl
+
+        from hkoji.client.connection import reason_of
+
+        reason = reason_of(error)
         if isinstance(error, ssl.SSLCertVerificationError):
             reason = tell("the certificate of the service does not hold: {reason}", reason=error.verify_message)
             hint = _CERTIFICATE
@@ -242,154 +243,6 @@ class Transport:
         return NetworkError(self.url, reason, hint=hint)
 
 
-def _reason(error: Exception) -> str:
-    """Returns what has failed, in a few words."""
-    if isinstance(error, http.client.IncompleteRead):
-        return tell("the answer broke off before its end")
-    if isinstance(error, http.client.BadStatusLine) and not isinstance(error, http.client.RemoteDisconnected):
-        return tell("the answer is not HTTP: {line}", line=shorten(str(error), 120))
-    # The library quotes an answer that is not HTTP: `shorten` makes it fit into a message.
-    return getattr(error, "strerror", None) or shorten(str(error), 120) or type(error).__name__
-
-
-class TimedConnection(http.client.HTTPConnection):
-    """A connection whose answers must be complete by `due`, a time of `time.monotonic`. Raises `TimeoutError` then.
-
-    A socket's own timeout limits each wait alone: a service that sends a byte now and then would never exceed it. A
-    request is sent at once: the library sends its body after its head, which wakes the service twice.
-    """
-
-    due: float = 0.0
-    _parts: list[bytes] | None = None
-    _sent: tuple[tuple[Any, ...], bytes] = ((), b"")
-    """The last request without a body, and its bytes: a batch often sends the same one again."""
-
-    # Any: passed on
-    def request(self, method: str, url: str, body: Any = None, headers: Any = (), **options: Any) -> None:
-        """Sends a request, whose body are bytes."""
-        wanted = (method, url, headers, options)
-        again = body is None and wanted == self._sent[0]
-        self._parts = []
-        try:
-            if again:  # the library only notes that a request is sent
-                self.putrequest(method, url, skip_host=True, skip_accept_encoding=True)
-                self.endheaders()
-            else:
-                super().request(method, url, body, headers, **options)
-            data = self._sent[1] if again else b"".join(self._parts)
-        finally:
-            self._parts = None
-        if body is None:
-            self._sent = (wanted, data)
-        super().send(data)
-
-    def send(self, data: Any) -> None:  # Any: as in the library
-        """Sends bytes, or keeps those of a request until it is complete."""
-        if self._parts is None:
-            super().send(data)
-        else:
-            self._parts.append(data)
-
-    def getresponse(self) -> http.client.HTTPResponse:
-        """Returns the answer; its body has the same limit."""
-        self.response_class = self._response  # type: ignore[assignment] # it is only called, with a socket
-        return super().getresponse()
-
-    def _response(self, sock: socket.socket, *args: Any, **options: Any) -> http.client.HTTPResponse:  # Any: passed on
-        return PlainHeadResponse(_TimedSocket(sock, self.due), *args, **options)  # type: ignore[arg-type] # as it says
-
-
-class TimedTlsConnection(TimedConnection, http.client.HTTPSConnection):
-    """A `TimedConnection` through TLS."""
-
-
-class _TimedSocket:
-    """What an answer needs of `sock`: its file, which can be read until the moment `due`."""
-
-    def __init__(self, sock: socket.socket, due: float) -> None:
-        self._sock: Final = sock
-        self._due: Final = due
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        """Returns the file."""
-        return io.BufferedReader(_TimedReader(self._sock.makefile("rb", buffering=0), self._sock, self._due))
-
-
-class _TimedReader(io.RawIOBase):
-    """Reads from `source`, the raw file of `sock`, until the moment `due`."""
-
-    def __init__(self, source: io.RawIOBase, sock: socket.socket, due: float) -> None:
-        self._source: Final = source
-        self._sock: Final = sock
-        self._due: Final = due
-
-    def readable(self) -> bool:
-        """Returns True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:  # Any: a writable buffer
-        """Reads what comes next. Raises `TimeoutError`."""
-        left = self._due - time.monotonic()
-        if left <= 0:
-            raise TimeoutError(_SLOW)
-        patience = self._sock.gettimeout()
-        if patience is not None and patience <= left:
-            return self._source.readinto(buffer)
-        self._sock.settimeout(left)
-        try:
-            return self._source.readinto(buffer)
-        except TimeoutError as error:
-            raise TimeoutError(_SLOW) from error
-
-    def close(self) -> None:
-        """Closes the socket's file, too."""
-        self._source.close()
-        super().close()
-
-
-class PlainHeaders:
-    """The headers of a plain head, given as their lines. The first of two with one name counts, as in the library."""
-
-    def __init__(self, lines: bytes) -> None:
-        self._lines: Final = b"\r\n" + lines
-        self.lower: Final = self._lines.lower()
-        """The lines in lower case, after an empty one."""
-
-    def get(self, name: str, default: Any = None) -> Any:  # Any: what is given comes back, as from a dict
-        """Returns a header's value by its name, in upper or lower case."""
-        start = self.lower.find(b"\r\n%b: " % name.lower().encode())
-        if start < 0:
-            return default
-        start += len(name) + 4
-        return self._lines[start : self._lines.index(b"\r\n", start)].decode().strip()
-
-
-class PlainHeadResponse(http.client.HTTPResponse):
-    """An answer to a request other than HEAD. It parses a plain head itself, in a third of the library's time.
-
-    The library parses every head as it parses the head of a mail. A head does not need that if it arrives in one piece
-    and has no folded lines, transfer codings or headers about the connection. The library reads all other heads. A test
-    compares both on the same heads.
-    """
-
-    def begin(self) -> None:
-        """Reads the head."""
-        head = _HEAD.match(self.fp.peek(1)) if self.headers is None else None
-        if head is None:
-            super().begin()
-            return
-        headers = PlainHeaders(head[3])
-        status, length = int(head[1]), headers.get("content-length", "")
-        if status in _WITHOUT_BODY or not _LENGTH.fullmatch(length) or _LEFT_TO_LIBRARY.search(headers.lower):
-            super().begin()
-            return
-        self.fp.read(head.end())
-        self.code = self.status = status
-        self.reason, self.version = head[2].decode().strip(), 11
-        self.headers = self.msg = headers
-        self.chunked, self.will_close, self.length = False, False, int(length)
-
-
 def request_headers(token: str | None) -> dict[str, str]:
     """Returns the headers of every request."""
     headers = {"Accept": "application/json", "User-Agent": f"hkoji/{__version__}"}
@@ -400,3 +253,10 @@ def request_headers(token: str | None) -> dict[str, str]:
 
 def _nothing() -> Generator[bytes, None, None]:
     yield from ()
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Returns what a request may raise. It is asked only when something was raised."""
+    from hkoji.client.connection import FAILURES
+
+    return FAILURES

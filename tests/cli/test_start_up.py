@@ -121,7 +121,9 @@ def test_a_look_at_a_game_loads_nothing_about_mail_or_keys(tmp_path: Path) -> No
         bob.run("join", game)
         alice.run("show", game)
         names = _loaded("show", game, home=tmp_path / "alice")
-    assert "hkoji.client.game" in names
+    kept = _loaded("show", game, "--offline", home=tmp_path / "alice")
+    assert "hkoji.client.game" in names & kept
+    assert _of(HTTP, kept) == set()
     assert _of((*MAIL, "typer", "hkoji.client.key_changes", "hkoji.bots"), names) | (SLOW & names) == set()
 
 

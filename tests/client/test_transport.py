@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hkoji.client import transport
+from hkoji.client import connection, transport
 from hkoji.client.proxies import proxy_for
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
@@ -340,7 +340,7 @@ def test_plain_heads_are_read_as_the_library_reads_all(head: bytes, monkeypatch:
                 client.close()
 
     ours = asked()
-    monkeypatch.setattr(transport, "PlainHeadResponse", http.client.HTTPResponse)
+    monkeypatch.setattr(connection, "PlainHeadResponse", http.client.HTTPResponse)
     assert ours == asked()
 
 
