@@ -116,7 +116,7 @@ Execute: TypeAlias = Callable[[str, Mapping[str, str | int]], Sequence[Any] | No
 
 
 @dataclass(slots=True)
-class _Count:
+class _NameCount:
     """What a process knows of a name from `since` until `until`: its time, and how many requests are `untold`."""
 
     since: int
@@ -125,12 +125,12 @@ class _Count:
     untold: int = 0
 
 
-class _Counts:
+class _ProcessCounts:
     """The counts of a process. Event loops, and threads that decide or ask the database, use them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: dict[str, _Count] = {}
+        self._kept: dict[str, _NameCount] = {}
         self._most = _FEW
 
     def take(self, name: str, rate: Rate, now: int) -> float | None:
@@ -141,7 +141,7 @@ class _Counts:
                 if not rate.untold:
                     return None
                 self._forget(now)
-                kept = self._kept[name] = _Count(now, now + rate.most, now)
+                kept = self._kept[name] = _NameCount(now, now + rate.most, now)
             due = kept.due if now <= kept.due <= now + 2 * rate.most else now
             late = due + rate.step - rate.most - now
             if late > 0:
@@ -176,7 +176,7 @@ class _Counts:
             kept = self._kept.get(request.name)
             untold = 0 if kept is None else kept.untold
             now, rate = request.now, request.rate
-            self._kept[request.name] = _Count(now, now + rate.most, due + untold * rate.step, untold)
+            self._kept[request.name] = _NameCount(now, now + rate.most, due + untold * rate.step, untold)
 
     def _forget(self, now: int) -> None:
         """Forgets names that have requested nothing for long, when there are twice as many names as were left before"""
@@ -195,7 +195,7 @@ class SqlRates(ABC):
         self._clock = clock
         self._cleaned = monotonic()
         self._logged = float("-inf")
-        self._counts = _Counts()
+        self._counts = _ProcessCounts()
         self._thread: BatchThread[RateRequest] = BatchThread("hkoji-rates", self._handle, self._drop, most=most)
 
     def take(self, name: str, rate: Rate) -> float | None:
