@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.bench import page
+from scripts.bench import page, scale
 from scripts.bench.__main__ import BENCHMARKS
 
 ROOT = Path(__file__).parents[2]
@@ -110,3 +110,18 @@ def test_a_figure_without_a_row_is_refused(copied: Path) -> None:
 )
 def test_whether_an_aim_is_reached(aim: str, measured: float, ratio: float | None, reached: bool) -> None:
     assert page.is_reached(aim, page.Figure(measured, ratio)) is reached
+
+
+def test_the_figures_of_large_databases_are_those_of_the_page(copied: Path) -> None:
+    measured = dict.fromkeys(scale.POINTS, (10.0, 11.0)) | {"head of a game": (10.0, 12.5)}
+    moves = {
+        f"a durable move, {way}": (100.0, 100.0 + late) for late, way in enumerate(("one at a time", "32 waiting"))
+    }
+    asked = {"waiting for me": (20.0, 24.0), "waiting for me, by the statement alone": (5.0, 6.0)}
+    scale._keep({**measured, **moves, **asked})
+    page.write("2026-01-02, load 0.1")
+    shown = {what: page.cells_of(line)[2:6] for what, line in page.rows_of(copied.read_text()).items()}
+    assert set(shown) == {*page.ROWS["scale"]} - {"size on disk, against the payload of the tables"}
+    slowest, *_, waiting, alone = shown.values()
+    assert slowest == ["12.5", "1.25", "at most 1.25", "yes"]
+    assert (waiting, alone) == (["24", "", "at most 10", "no"], ["6", "", "", ""])
