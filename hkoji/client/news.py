@@ -82,15 +82,17 @@ class PlayerNews:
         self._file: Final = ToldFile(client.home)
         self._heard: tuple[UnreadMessage, ...] = ()
         self._asked: float | None = None
+        self._before: frozenset[str] | None = None
 
     def begin(self) -> None:
         """In a home that has no note of what was told, takes the ends that are kept here for told.
 
-        An earlier version has shown them. Call it before anything that may bring new ends.
+        An earlier version has shown them. Call it before anything that may bring new ends. The note is written only by
+        a command that succeeds.
         """
-        if self._file.over() is None:
+        if self._before is None and self._file.over() is None:
             kept = self._kept(self._client.home.games())
-            self._file.add(over=[each.position.game for each in kept if each.position.over])
+            self._before = frozenset(each.position.game for each in kept if each.position.over)
 
     def untold(self) -> Untold:
         """Returns what the player has not been told: asks who has written, and fetches the ends of games."""
@@ -100,13 +102,13 @@ class PlayerNews:
     def tell(self, untold: Untold) -> None:
         """Marks what the player is told now."""
         self.begin()
-        self._file.add(over=(each.position.game for each in untold.ended), messages=untold.messages)
+        self._note((each.position.game for each in untold.ended), untold.messages)
 
     def tell_end(self, game: str) -> None:
         """Marks a game as one of which the player sees now that it is over."""
         self.begin()
         if game not in self._known_over():
-            self._file.add(over=(game,))
+            self._note((game,))
 
     def messages(self) -> tuple[UnreadMessage, ...]:
         """Returns the last message of each game that the player has neither read nor been told of.
@@ -129,7 +131,10 @@ class PlayerNews:
             ended = summary["status"] in OVER and game in here and game not in over
             return [word for word, so in (("message", game in written), ("over", ended)) if so]
 
-        return [{**each, "news": news(each)} for each in summaries]
+        found = [{**each, "news": news(each)} for each in summaries]
+        if self._before:
+            self._note()
+        return found
 
     # --- the steps ------------------------------------------------------------------------------------------------
 
@@ -149,7 +154,11 @@ class PlayerNews:
 
     def _known_over(self) -> Collection[str]:
         """Returns the games of whose end nothing more is to be told."""
-        return self._file.over() or frozenset()
+        noted = self._file.over()
+        return noted if noted is not None else self._before or frozenset()
+
+    def _note(self, over: Iterable[str] = (), messages: Iterable[UnreadMessage] = ()) -> None:
+        self._file.add(over=(*(self._before or ()), *over), messages=messages)
 
     def _kept(self, games: Iterable[str]) -> Iterable[KeptGame]:
         for game in games:
@@ -176,7 +185,7 @@ class PlayerNews:
             elif self._client.server_of(game) == service.url:
                 yield from self._if_over(kept)
         if foreign:
-            self._file.add(over=foreign)
+            self._note(foreign)
 
     def _if_over(self, kept: KeptGame) -> Iterable[KeptGame]:
         game = kept.position.game

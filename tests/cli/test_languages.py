@@ -242,7 +242,7 @@ def test_a_whole_game_in_italian(alice: Shell, bob: Shell, ruleset: str) -> None
         (["regalo", "a"], "regalo (3) vuole 3 carte, non 1"),
         (["1X"], "azione"),
         (["-a"], "nessuna proposta aspetta una risposta"),
-        (["xyz"], "non comincia con un'azione"),
+        (["xyz"], "le mosse cominciano con un numero da 1 a 4"),
     ],
 )
 def test_mistakes_are_explained_in_italian(alice: Shell, bob: Shell, words: list[str], said: str) -> None:

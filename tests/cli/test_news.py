@@ -127,7 +127,7 @@ def test_an_older_home_is_not_told_of_games_that_it_has_shown(alice: TimedPlayer
     game, later = timed_game(alice, bob, "none"), timed_game(alice, bob, "none")
     assert bob("resign", game, "--yes").code == 0
     assert alice("show", game).code == 0
-    (alice.path / "told.json").unlink()
+    (alice.path / "told.json").unlink(missing_ok=True)
     assert bob("resign", later, "--yes").code == 0
     assert later[:8] in alice("next").err
     assert told(alice)["over"] == sorted([game, later])

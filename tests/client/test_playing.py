@@ -276,7 +276,7 @@ def test_moves_are_refused_here_before_anything_is_sent(
         bob.move(game, "1A")
     assert turn.value.actor == 0
     stranger = registered(service, "carol", tmp_path / "carol")
-    with pytest.raises(NotYourTurnError, match="do not play"):
+    with pytest.raises(NotYourTurnError, match="you are not a player in game"):
         stranger.move(game, "1A")
     assert not [path for method, path in service.requests if method == "POST" and path.endswith("entries")]
 

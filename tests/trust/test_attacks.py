@@ -707,7 +707,7 @@ def test_a_login_for_another_service(service: HostileService, alice: LocalPlayer
 def test_cards_that_are_not_held() -> None:
     table = new_game(next(n for n in range(50) if len(set(new_game(n).course.dealt[0][0])) < 7))
     absent = next(card for card in "ABCDEFG" if card not in table.course.dealt[0][0])
-    refused(table, table.move("1" + absent), errors.IllegalActionError)
+    refused(table, table.move("1" + absent), errors.MissingCardsError)
     table.send(table.move("1" + table.course.dealt[0][0][0]))
 
 

@@ -122,7 +122,8 @@ def player(eye: Eye, chance: random.Random) -> Request:
 
 
 def service(_: Eye, chance: random.Random) -> Request:
-    return Request("service", "GET", chance.choice(("/v1/service", "/healthz", "/readyz")))
+    proof = f"/v1/service/proof?nonce={chance.randbytes(32).hex()}"
+    return Request("service", "GET", chance.choice(("/v1/service", proof, "/healthz", "/readyz")))
 
 
 def nowhere(eye: Eye, chance: random.Random) -> Request:
@@ -167,11 +168,12 @@ def link_page(eye: Eye, chance: random.Random) -> Request:
 
 
 def talk(eye: Eye, chance: random.Random) -> Request:
-    """Asks for the messages about a game, also where the viewer does not play."""
+    """Asks for the messages about a game, also where the viewer does not play, or for the last ones about all games."""
     after = chance.choice(("", "", "?after=1", "?after=-1", "?limit=1"))
     game = chance.choice((eye.game, eye.game, eye.game, eye.game, eye.past, "0" * 32))
     token = chance.choice((eye.token, eye.token, eye.token, eye.token, None, eye.expired))
-    return Request("talk", "GET", f"/v1/games/{game}/talk{after}", token)
+    path = chance.choice(("/v1/me/talk", *[f"/v1/games/{game}/talk{after}"] * 5))
+    return Request("talk", "GET", path, token)
 
 
 def mail(eye: Eye, chance: random.Random) -> Request:
