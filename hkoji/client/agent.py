@@ -74,7 +74,9 @@ class AgentSigner:
         except TimeoutError as error:
             raise LoginError(
                 tell("ssh-agent has not answered for {seconds} seconds", seconds=int(_LONGEST)),
-                hint=tell("nothing was sent; does `ssh-add -l` answer? Else start another agent: `eval $(ssh-agent)`"),
+                hint=tell(
+                    "nothing was sent; does `ssh-add -l` answer? If not, start another agent: `eval $(ssh-agent)`"
+                ),
             ) from error
         except OSError as error:
             raise LoginError(

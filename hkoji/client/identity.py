@@ -221,12 +221,12 @@ def _kind_of_public(data: bytes) -> str | None:
 def _public(data: bytes) -> PublicKey:
     kind = _kind_of_public(data)
     if kind != KEY_TYPE:
-        hint = tell("hkoji needs a key of the kind {kind}; make one with `ssh-keygen -t ed25519`", kind=KEY_TYPE)
+        hint = tell("hkoji needs a key of type {kind}; make one with `ssh-keygen -t ed25519`", kind=KEY_TYPE)
         if kind is None:
             raise LoginError(tell("the key is not an Ed25519 key"), hint=hint)
         if kind.startswith("sk-"):
-            said = tell("the key is one of a security key (FIDO), of the kind {kind}", kind=kind)
+            said = tell("the key is that of a security key (FIDO), of type {kind}", kind=kind)
         else:
-            said = tell("the key is not an Ed25519 key, but one of the kind {kind}", kind=kind)
+            said = tell("the key is not an Ed25519 key, but one of type {kind}", kind=kind)
         raise LoginError(said, hint=hint)
     return parse_public_key(" ".join(data.decode("ascii", "replace").split()[:2]))

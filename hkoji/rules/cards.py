@@ -23,7 +23,7 @@ Cards: TypeAlias = int
 """A multiset of cards of some `Pack`, unknown ones included. 0 is the empty one."""
 
 UNKNOWN: Final = "X"
-NAME_CARDS: Final = tell("X stands for cards that are not known, and these are: name them")
+NAME_CARDS: Final = tell("X stands for cards that are not known, but these are known: name them")
 """Why unknown cards cannot be played from a known hand."""
 
 _Kept = TypeVar("_Kept")

@@ -139,7 +139,7 @@ def test_whoever_writes_in_the_players_name_without_a_signature_does_not_use_up_
     asked = [letter for letter in letters if missing in " ".join(letter.text.split())]
     assert len(asked) == 3
     # What such a mail orders is not done, so no letter says that it is.
-    assert not any("What you write is still done." in " ".join(letter.text.split()) for letter in asked)
+    assert not any("Orders are still carried out." in " ".join(letter.text.split()) for letter in asked)
     # One of them still takes what the player sends, and what the provider has signed is answered as before.
     table.bob.answer(table.letter, "resign")
     assert table.result()["why"] == "final"

@@ -559,7 +559,7 @@ def test_an_order_asked_back_has_the_line_to_send_and_says_that_the_clock_runs()
     facts = seat_of(table, table.course.actor)
     move = facts.position.legal[0]
     letter = write_letter(AskedBackFacts(move, AskedWhy.SENDER, facts, sender="eve@elsewhere.example"))
-    assert letter.text.startswith("Mail for you came from another address than yours, so nothing was done\nyet.\n")
+    assert letter.text.startswith("Mail in your name came from another address than yours, so nothing was\ndone yet.\n")
     assert "Your clock runs until your answer is here." in first_paragraph(letter)
     assert "\n  eve@elsewhere.example\n" in letter.text
     (line,) = offered(letter.text, "en")
@@ -597,7 +597,7 @@ def test_a_fault_of_form_is_told_as_one_of_the_mail_program() -> None:
             )
             assert (f"In detail: {reason}." in text) is (what != reason)
     other = write_letter(UnreadableFacts(tell("it came from another address than yours"), seat, form=False))
-    assert other.text.startswith("Mail for you could not be used, so nothing was done: it came")
+    assert other.text.startswith("Mail in your name could not be used, so nothing was done: it came")
     assert "mail program" not in other.text
 
 

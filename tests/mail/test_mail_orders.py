@@ -256,7 +256,7 @@ def test_a_mail_that_cannot_be_read_is_answered_with_what_helps(table: MailTable
         "(its characters are encoded as 'iso-2022-jp', which is not read here). Nothing that you wrote is wrong."
         in said
     )
-    assert "What helps: plain text in Unicode (UTF-8)" in said
+    assert "This helps: plain text in Unicode (UTF-8)" in said
     assert table.head() == before
 
 
@@ -366,7 +366,7 @@ def test_the_same_mail_counts_once(table: MailTable) -> None:
     assert sum("answer" in letter.id for letter in table.answers()) == 2
 
 
-ENOUGH = "This is the last answer of today here."
+ENOUGH = "This is the last answer here today."
 
 
 def test_at_most_three_answers_a_token_and_day(table: MailTable) -> None:

@@ -176,7 +176,7 @@ def test_orders_by_mail_from_on_to_off(table: Table) -> None:
     assert table.kinds[-1] == "move"
     table.bob_moves()
     letter = table.turn_letter()
-    assert "What you write here moves nothing." in " ".join(letter.lines)
+    assert "Moves that you write here are not played." in " ".join(letter.lines)
     table.holds()
     mails = table.world.run(mails_of(table.world.store, table.bob.log(table.game), "alice"))
     table.folder.joinpath("mails").write_bytes(mails)
@@ -197,7 +197,7 @@ def test_in_a_running_game_it_is_allowed_on_the_next_turn_and_not_before_the_mai
     assert table.alice("mail", "show", "--json").json["games"] == []
     table.bob_moves()
     notice = table.turn_letter()
-    assert "What you write here moves nothing." in " ".join(notice.lines)
+    assert "Moves that you write here are not played." in " ".join(notice.lines)
     before = table.course.head
     assert table.by_mail(notice, "resign") == "not done"
     assert table.course.head == before
@@ -290,7 +290,7 @@ def test_a_letter_says_that_the_program_has_to_begin_a_game(table: Table) -> Non
     table.game = table.alice.client.new(Hanamikoji()).game
     table.bob.join(table.game)
     letter = table.turn_letter()
-    assert "What you write here moves nothing." in " ".join(letter.lines)
+    assert "Moves that you write here are not played." in " ".join(letter.lines)
     before = table.bob.position(table.game).course
     assert before.seed_seat == 0
     table.phone.answer(letter, "resign")

@@ -112,7 +112,7 @@ class ChoiceContract:
         with pytest.raises(TooManyGamesError, match="old has asked for 3 games within"):
             run(store.add_game(offered(10, "old", quota)))
         with pytest.raises(
-            TooManyGamesError, match="new has asked for 1 games, which is the most in the first"
+            TooManyGamesError, match="new has asked for 1 games, which is the limit for the first"
         ) as raised:
             run(store.add_game(offered(11, "new", quota)))
         assert raised.value.hint.endswith(add_seconds(since, DAY + 1))  # when the name is a day old

@@ -73,7 +73,7 @@ class MailReport(NamedTuple):
                 found += [f"  {each.name:12} {told}", f"{'':15}{whose}"]
             else:
                 told = _(
-                    "None of the {claimed} mails was found by its commitment, which is over bytes and salt.", **place
+                    "None of the {claimed} mails was found by its commitment, a hash of its bytes and a salt.", **place
                 )
                 found.append(f"  {each.name:12} {told}")
         if self.signed:

@@ -91,7 +91,7 @@ def new(
     """Open a game for someone to join.
 
     Prints the clock, and how long the game can take at most. With --link, prints the command that a friend types to
-    join; the friend need not be registered. Whoever has the link can join, so send it to nobody else.
+    join; the friend need not be registered. Anybody who has the link can join, so send it to nobody else.
 
     With --invite and --mail, a friend who has only a mail program gets a letter, in the language of this command
     (--lang), and plays by answering it. The service holds the friend's key.

@@ -35,7 +35,7 @@ from hkoji.messages.language import Speaker
 from hkoji.messages.text import tell
 
 _ASKED: Final = {
-    AskedWhy.SENDER: tell("Mail for you came from another address than yours, so nothing was done yet."),
+    AskedWhy.SENDER: tell("Mail in your name came from another address than yours, so nothing was done yet."),
     AskedWhy.SIGNATURE: tell("Your mail provider has signed your other mails, but not this one: nothing was done yet."),
     AskedWhy.REQUIRED: tell(
         "Your mail provider has not signed your mail, which is demanded here, so nothing was done yet."
@@ -79,15 +79,15 @@ def welcome(facts: WelcomeFacts, say: Speaker) -> LetterDraft:
 
 
 def _where_commands_go(facts: WelcomeFacts, say: Speaker) -> Block:
-    """Says where to write what belongs to no game."""
+    """Says where to write orders that belong to no game."""
     new = command(say(tell("new address")))
     if facts.commands:
         return (
             *sentences(
                 say(
                     tell(
-                        "This is your command address. Write to it what belongs to no game, such as {help} or {games}. "
-                        "Keep it, and show it to nobody; with {new} you get another one:",
+                        "This is your command address. It is for orders that belong to no game, such as {help} or "
+                        "{games}. Keep it, and show it to nobody; with {new} you get another one:",
                         help=command(say(tell("help"))),
                         games=command(say(tell("games"))),
                         new=new,
@@ -98,7 +98,9 @@ def _where_commands_go(facts: WelcomeFacts, say: Speaker) -> Block:
         )
     if facts.seat is None:
         return paragraph(answer_without_game(say))
-    there = tell("To begin a game, or for what belongs to none, answer {new}: a letter for that comes.", new=new)
+    there = tell(
+        "For orders that belong to no game, such as a new game, answer {new}: a letter for them comes.", new=new
+    )
     return paragraph(say(there))
 
 
@@ -216,7 +218,7 @@ def asked_back(facts: AskedBackFacts, say: Speaker) -> LetterDraft:
         first.append(say(tell("You have until {time}.", time=moment(facts.until, facts.now, say, facts.zone))))
     blocks = []
     if facts.why is AskedWhy.SENDER and facts.sender:
-        only = say(tell("What you send counts only if it comes from the address to which this letter was sent."))
+        only = say(tell("Mail counts only if it comes from the address to which this letter was sent."))
         came = sentences(say(tell("It came from this address:")))
         blocks.append((*came, *typed(_address(facts.sender)), *paragraph(only)))
     again: Block = typed(facts.order)
@@ -273,7 +275,7 @@ def unreadable(facts: UnreadableFacts, say: Speaker) -> LetterDraft:
     """A mail could not be used."""
     reason = say(facts.reason)
     if not facts.form:
-        first = say(tell("Mail for you could not be used, so nothing was done: {reason}.", reason=reason))
+        first = say(tell("Mail in your name could not be used, so nothing was done: {reason}.", reason=reason))
         return _plain((first,), facts.seat, (), say)
     field = _FIELD.search(reason)
     told = say(
@@ -283,15 +285,15 @@ def unreadable(facts: UnreadableFacts, say: Speaker) -> LetterDraft:
             what=field[0] if field else reason,
         )
     )
-    helps = say(tell("What helps: plain text in Unicode (UTF-8), not encrypted, and your address alone as its sender."))
+    helps = say(tell("This helps: plain text in Unicode (UTF-8), not encrypted, and your address alone as its sender."))
     blocks = (paragraph(say(tell("In detail: {reason}.", reason=reason)) if field else "", helps),)
     return _plain((told, say(tell("Nothing was done, so send it once more."))), facts.seat, blocks, say)
 
 
 def last_today(facts: LastTodayFacts, say: Speaker) -> LetterDraft:
     """The reader has had as many answers as there are in a day."""
-    enough = say(tell("This is the last answer of today here. What you write is still done."))
-    only = say(tell("What changes something, such as a move, is always answered."))
+    enough = say(tell("This is the last answer here today. Orders are still carried out."))
+    only = say(tell("An order that changes something, such as a move, is always answered."))
     again = say(
         tell("Everything is answered again from {time} on.", time=moment(facts.until, facts.now, say, facts.zone))
     )

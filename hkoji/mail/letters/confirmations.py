@@ -25,8 +25,8 @@ def confirm(facts: ConfirmFacts, say: Speaker) -> LetterDraft:
             paragraph(
                 say(
                     tell(
-                        "The service makes a key for you, keeps it, and signs your moves with it. Whoever reads your "
-                        "mailbox can play for you, and your mail provider can see your cards."
+                        "The service makes a key for you, keeps it, and signs your moves with it. Anybody who reads "
+                        "your mailbox can play for you, and your mail provider can see your cards."
                     )
                 )
             )
@@ -43,13 +43,13 @@ def _asked(facts: ConfirmFacts) -> Text:
     values = {"name": facts.name, "origin": facts.origin}
     match facts.what:
         case ConfirmWhat.ON if facts.orders:
-            return tell("{name} wishes to get letters of {origin} here, and to play by mail.", **values)
+            return tell("{name} wishes to get letters from {origin} here, and to play by mail.", **values)
         case ConfirmWhat.ON:
-            return tell("{name} wishes to get letters of {origin} here.", **values)
+            return tell("{name} wishes to get letters from {origin} here.", **values)
         case ConfirmWhat.REGISTER:
             return tell("You have asked to play by mail at {origin}, under the name {name}.", **values)
         case ConfirmWhat.MOVE:
-            return tell("Letters of {origin} to {name} are to come here from now on.", **values)
+            return tell("Letters from {origin} to {name} are to come here from now on.", **values)
         case ConfirmWhat.SILENCE:
             return tell(
                 "Nothing has come from you for half a year, {name}. Before letters with cards go to you again, "
@@ -64,7 +64,7 @@ def confirmed(facts: ConfirmedFacts, say: Speaker) -> LetterDraft:
     first = [say(_done(facts))]
     blocks: list[Block] = []
     if facts.commands:
-        where = tell("This is your command address, for what belongs to no game. Show it to nobody:")
+        where = tell("This is your command address, for orders that belong to no game. Show it to nobody:")
         blocks.append((*sentences(say(where)), *typed(facts.commands)))
     if facts.salt:
         prove = tell("To prove one day that a log means this mailbox, you need this number. Keep it:")
@@ -78,10 +78,10 @@ def _done(facts: ConfirmedFacts) -> Text:
     values = {"name": facts.name, "origin": facts.origin}
     match facts.what:
         case ConfirmWhat.ON if facts.orders:
-            return tell("Letters of {origin} come here from now on, {name}, and your answers are read.", **values)
+            return tell("Letters from {origin} come here from now on, {name}, and your answers are read.", **values)
         case ConfirmWhat.SILENCE:
             return tell("Thank you, {name}. Letters with cards come to you again.", **values)
-    return tell("Letters of {origin} come here from now on, {name}.", **values)
+    return tell("Letters from {origin} come here from now on, {name}.", **values)
 
 
 def name_taken(facts: NameTakenFacts, say: Speaker) -> LetterDraft:
@@ -103,7 +103,7 @@ def name_taken(facts: NameTakenFacts, say: Speaker) -> LetterDraft:
 def left(facts: LeftFacts, say: Speaker) -> LetterDraft:
     """The player has another mailbox by now."""
     first = say(
-        tell("This was the last letter of {origin} to {name} here: they go to another mailbox now.",
+        tell("This was the last letter from {origin} to {name} here: letters go to another mailbox now.",
              name=facts.name, origin=facts.origin)
     )  # fmt: skip
     wrong = say(tell("If you are {name} and did not want that, write to the operator of the service.", name=facts.name))

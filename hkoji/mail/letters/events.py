@@ -117,7 +117,7 @@ def _clock_sentences(control: TimeControl, say: Speaker) -> Iterator[str]:
     if control.rest:
         days = rest_days(control)
         yield say(tell("These days do not count: {days} (time zone {zone}).", days=days, zone=control.zone))
-    yield say(tell("Who runs out of time loses."))
+    yield say(tell("A player who runs out of time loses."))
 
 
 def _terms(facts: InvitationFacts, say: Speaker) -> Block:
@@ -139,7 +139,7 @@ def _terms(facts: InvitationFacts, say: Speaker) -> Block:
                         "from this mailbox."
                     )
                 ),
-                say(tell("Whoever can read your mail, such as the provider of your mailbox, can read your cards.")),
+                say(tell("Anybody who can read your mail, such as the provider of your mailbox, can read your cards.")),
                 say(tell("The clock runs whatever happens to letters: also if one is late, lost, or taken for junk.")),
                 _both_held(facts, say),
             ]

@@ -280,8 +280,8 @@ class GameWords:
         if not self.seat.held:
             return say(
                 tell(
-                    "You have a key of your own in this game: play on with the program hkoji. What you write here "
-                    "moves nothing."
+                    "You have a key of your own in this game: play on with the program hkoji. Moves that you "
+                    "write here are not played."
                 )
             )
         if self.seat.own:

@@ -16,7 +16,7 @@ from hkoji.messages.text import tell
 def code(facts: CodeFacts, say: Speaker) -> LetterDraft:
     """How the reader gets a key of their own."""
     if not facts.code:
-        own = say(tell("You have a key of your own now, {name}: the service signs for you no more.", name=facts.name))
+        own = say(tell("You have a key of your own now, {name}: the service no longer signs for you.", name=facts.name))
         return LetterDraft((own, _turn(facts, say)))
     first = (
         say(tell("Below is a code with which you get a key of your own, {name}.", name=facts.name)),
@@ -43,7 +43,7 @@ def code(facts: CodeFacts, say: Speaker) -> LetterDraft:
         say(
             tell(
                 "Only the service says that the key is yours. So send your opponents its fingerprint, which the "
-                "program prints: theirs stop and ask for it."
+                "program prints: their programs stop and ask for it."
             )
         ),
     )

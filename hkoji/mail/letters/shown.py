@@ -140,8 +140,8 @@ def help_letter(facts: HelpFacts, say: Speaker) -> LetterDraft:
     first = (
         say(
             tell(
-                "Here is what you can write. It stands on the first line of your mail, and an empty line follows. What "
-                "stands below that is not read."
+                "Here is what you can write. Write it on the first line of your mail, and leave an empty line after "
+                "it. Text below that is not read."
             )
         ),
         "" if game is None else game.turn(),
@@ -160,7 +160,7 @@ def _commands(say: Speaker) -> Block:
             say(tell("rules (regole): the rules of the game")),
             say(tell("games (partite): your running games")),
             say(tell("log (registro): the signed log of the game, as a file")),
-            say(tell("evidence (prove): your mails in the game, as a file; if you need not move now")),
+            say(tell("evidence (prove): your mails in the game, as a file; not in answer to a letter about your turn")),
             say(tell("resign (abbandono): you give the game up; you are asked once more")),
             say(tell("call off (annulla): the game ends without a winner, if the other player agrees")),
             say(tell("give 2d (dai 2d): two days more for the other player, who owes the next move")),
@@ -233,8 +233,8 @@ def setting(facts: SettingFacts, say: Speaker) -> LetterDraft:
     """A setting is changed."""
     if facts.name == "commands":
         if not facts.value:
-            return LetterDraft((answer_without_game(say), say(tell("Earlier letters for that work no more."))))
-        first = say(tell("You have a new command address. The old one works no more."))
+            return LetterDraft((answer_without_game(say), say(tell("Earlier letters for that no longer work."))))
+        first = say(tell("You have a new command address. The old one no longer works."))
         return LetterDraft((first,), (typed(facts.value),))
     told: Text
     match facts.name, facts.value:

@@ -68,7 +68,7 @@ def answer_without_game(say: Speaker) -> str:
     """What the answer to a letter can be that is about no game, where such letters are in the place of an address."""
     games, help_ = (command(say(each)) for each in (tell("games"), tell("help")))
     return say(
-        tell("Answer this mail with what belongs to no game, such as {games} or {help}.", games=games, help=help_)
+        tell("Answer this mail with orders that belong to no game, such as {games} or {help}.", games=games, help=help_)
     )
 
 

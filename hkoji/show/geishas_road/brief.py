@@ -46,7 +46,8 @@ class GeishasRoadBrief(Brief):
         "Geisha's Road is a card game for two. Five geisha, A to E, walk round five teahouses; a card that is played "
         "moves its geisha forward. Each time she stops exactly at home, she collects points; when the round ends, they "
         "go to the player with more influence on her. In a round each player has four turns, and takes four "
-        "different actions; in two of them the other player chooses first. Whoever wins two rounds wins the game."
+        "different actions; in two of them the other player chooses first. The player who wins two rounds wins the "
+        "game."
     )
 
     heading: ClassVar = tell("On the table, with the influence of each side (a marker counts \u00bd):")

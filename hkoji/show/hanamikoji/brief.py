@@ -27,10 +27,10 @@ class HanamikojiBrief(Brief):
     """A position of Hanamikoji in a few lines."""
 
     about: ClassVar = tell(
-        "Hanamikoji is a short card game for two. Seven geisha, A to G, stand between the players, and whoever has "
-        "more of a geisha's cards on their side wins her favor. In a round each player has four turns, and takes four "
-        "different actions: keep one card secret, put two cards out of play, offer three cards, and offer two pairs. "
-        "Of what is offered, the other player chooses first."
+        "Hanamikoji is a short card game for two. Seven geisha, A to G, stand between the players, and the player "
+        "with more of a geisha's cards on their side wins her favor. In a round each player has four turns, and takes "
+        "four different actions: keep one card secret, put two cards out of play, offer three cards, and offer two "
+        "pairs. From each offer the other player chooses first."
     )
 
     heading: ClassVar = tell("On the table, by geisha and her charm:")

@@ -63,18 +63,15 @@ def verify_may_offer(player: str, quota: OfferQuota, counted: CountedOffers) -> 
     again = add_seconds(first, DAY)
     raise TooManyGamesError(
         tell(
-            "{name} has asked for {limit} games within 24 hours, which is the most; again after {time}",
+            "{name} has asked for {limit} games within 24 hours, which is the limit",
             name=player,
             limit=limit,
-            time=again,
         )
         if not new
         else tell(
-            "{name} has asked for {limit} games, which is the most in the first 24 hours after registering; again "
-            "after {time}",
+            "{name} has asked for {limit} games, which is the limit for the first 24 hours after registering",
             name=player,
             limit=limit,
-            time=again,
         ),
         hint=tell("nothing was created; ask again after {time}", time=again),
     )
