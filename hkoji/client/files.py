@@ -160,7 +160,7 @@ def intact(path: Path) -> Iterator[None]:
     """Raises `StorageError` if the block, which reads what `path` holds, finds that it has another form."""
     try:
         yield
-    except (InvalidError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (InvalidError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise damaged(path) from error
 
 

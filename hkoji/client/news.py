@@ -2,24 +2,25 @@
 
 Each is told once. `told.json` in the home says what was told: the last message of each game, and the games that are
 over. A message that was read counts as told. A command that prints JSON takes nothing away from the player: it marks
-nothing as told.
+nothing as told. A damaged file counts as none, and the next note takes its place: no command fails for news.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
 
 from hkoji.client.agenda import GameHolder
-from hkoji.client.files import intact, locked, read_json, write_json
+from hkoji.client.files import locked, read_json, write_json
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.kept_game import KeptGame
 from hkoji.client.talk_file import TalkFile
 from hkoji.client.talk_requests import TalkRequests, UnreadMessage
 from hkoji.client.vault import Vault
-from hkoji.errors import HkojiError
+from hkoji.errors import HkojiError, StorageError
 from hkoji.game.course import OVER, Stage
 
 _LATELY: Final = 10.0
@@ -53,25 +54,34 @@ class ToldFile:
 
     def over(self) -> frozenset[str] | None:
         """Returns the games whose end was told, or that concern nobody here; None before anything was told."""
-        with intact(self._path):
-            found = read_json(self._path).get("over")
-            return None if found is None else frozenset(map(str, found))
+        found = self._read()
+        return None if found is None else found[0]
 
     def message(self, game: str) -> int:
         """Returns the number of the last message of a game that was told; 0 for none."""
-        with intact(self._path):
-            return int(read_json(self._path).get("talk", {}).get(game, 0))
+        _, talk = self._read() or (None, {})
+        return talk.get(game, 0)
 
     def add(self, *, over: Iterable[str] = (), messages: Iterable[UnreadMessage] = ()) -> None:
-        """Marks games that are over, and messages, as told."""
-        with locked(self._home.path), intact(self._path):
-            before = read_json(self._path)
-            talk = dict(before.get("talk", {}))
+        """Marks games that are over, and messages, as told. Raises `StorageError`."""
+        with locked(self._home.path):
+            before = self._read()
+            known, talk = before or (frozenset(), {})
+            after = known.union(over), {**talk}
             for each in messages:
-                talk[each.game] = max(each.number, talk.get(each.game, 0))
-            after = {**before, "over": sorted({*before.get("over", ()), *over}), "talk": talk}
+                after[1][each.game] = max(each.number, talk.get(each.game, 0))
             if after != before:
-                write_json(self._path, after)
+                write_json(self._path, {"over": sorted(after[0]), "talk": after[1]})
+
+    def _read(self) -> tuple[frozenset[str], dict[str, int]] | None:
+        """Returns the games that are over and the last messages by game; None for a file that is damaged or missing."""
+        with suppress(StorageError):
+            found = read_json(self._path)
+            over, talk = found.get("over"), found.get("talk")
+            if isinstance(over, list) and isinstance(talk, dict):
+                numbers = {game: number for game, number in talk.items() if type(number) is int}
+                return frozenset(map(str, over)), numbers
+        return None
 
 
 class PlayerNews:
@@ -149,8 +159,13 @@ class PlayerNews:
         return self._heard
 
     def _is_new(self, last: UnreadMessage) -> bool:
+        if last.number <= self._file.message(last.game):
+            return False
         file = TalkFile(Vault(self._client.home.game_folder(last.game)))
-        return last.number > self._file.message(last.game) and last.number not in file.kept and not file.muted
+        try:
+            return last.number not in file.kept and not file.muted
+        except StorageError:  # whoever reads the messages is told that their file is damaged
+            return True
 
     def _known_over(self) -> Collection[str]:
         """Returns the games of whose end nothing more is to be told."""

@@ -17,7 +17,7 @@ from hkoji.cli.games.watch_commands import WatchCommands
 from hkoji.cli.output import CommandOutput
 from hkoji.client import watching
 from hkoji.client.transport import HttpAnswer
-from hkoji.errors import ServiceError
+from hkoji.errors import ServiceError, StorageError
 from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, alice, bob, timed_game, world
 
 __all__ = ["alice", "bob", "world"]
@@ -183,6 +183,47 @@ def test_a_command_that_is_killed_before_it_tells_leaves_the_news(
     with patch("hkoji.cli.games.news.message_line", side_effect=KeyboardInterrupt):
         alice("next")
     assert "bob has written" in alice("next").err
+
+
+@pytest.mark.parametrize(
+    "damage", ["{", "[]", '{"over": 5}', '{"over": null}', '{"over": [], "talk": [1]}', '{"talk": {"GAME": 1e999}}']
+)
+def test_no_command_fails_for_a_damaged_note_of_what_was_told(
+    alice: TimedPlayer, bob: TimedPlayer, damage: str
+) -> None:
+    game, over = timed_game(alice, bob), timed_game(alice, bob, "none")
+    assert bob("talk", game, "hello").code == 0
+    assert alice("next").code == 0
+    file = alice.path / "told.json"
+    for words in (["next"], ["games"], ["show", game], ["wait", game], ["resign", over, "--yes"], ["show", over]):
+        for more in ([], ["--json"]) if words[0] != "resign" else ([],):
+            file.write_text(damage.replace("GAME", game))
+            done = alice(*words, *more)
+            assert (done.code, "told.json" in done.err) == (0, False), words
+    assert alice("show", over).code == 0
+    assert told(alice) == {"over": [over], "talk": {}}
+
+
+def test_a_note_of_what_was_told_that_cannot_be_written_hides_nothing(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob, "none")
+    assert bob("talk", game, "hello").code == 0
+    full = StorageError("cannot write told.json: No space left on device")
+    with patch("hkoji.client.news.write_json", side_effect=full):
+        for words in (["games"], ["show", game], ["resign", game, "--yes"], ["show", game], ["next"]):
+            done = alice(*words)
+            assert (done.code, done.out != "", full.message in done.err) == (0, True, True), words
+        assert alice("games", "--json").json[0]["news"] == ["message", "over"]
+
+
+def test_a_damaged_file_of_messages_fails_no_list(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game = timed_game(alice, bob)
+    assert bob("talk", game, "hello").code == 0
+    (alice.path / "games" / game / "talk.json").write_text("{")
+    assert alice("games", "--json").json[0]["news"] == ["message"]
+    assert alice("show", game, "--json").json["unread"] == 1
+    assert "bob has written" in alice("next").err
+    assert alice("next").err == ""
+    assert "talk.json" in alice("talk", game).err
 
 
 @pytest.mark.usefixtures("without_streams")

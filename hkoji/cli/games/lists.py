@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.cli.games.news import tell_news
@@ -10,7 +11,7 @@ from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.games.time_text import clock_words, local_time, reserve_text, short_time, until_text
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.errors import UsageError
+from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import shorten, tell
 
 if TYPE_CHECKING:
@@ -114,7 +115,6 @@ def games(
             raise _not_kept()
         _listing(client, out, client.games(everybody=True, status=status), none)
         return
-    client.news.begin()
     _own(client, out, lambda: client.games(status=status), none, offline=offline, status=status)
 
 
@@ -129,7 +129,6 @@ def verify_status(status: str | None) -> None:
 
 def waiting(client: Client, out: CommandOutput, *, offline: bool = False) -> None:
     """Lists the games that wait for the player."""
-    client.news.begin()
     _own(client, out, client.waiting, tell("No game waits for you."), offline=offline, waiting=True)
 
 
@@ -144,6 +143,8 @@ def _own(
     status: str | None = None,
 ) -> None:
     """Lists the player's games: what `ask` returns, or those that are kept here."""
+    with suppress(StorageError):  # the news say it after the list
+        client.news.begin()
 
     def show_kept() -> list[KeptGame]:
         kept = client.kept_games(waiting=waiting, status=status)

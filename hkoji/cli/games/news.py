@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from hkoji.cli.language import _, _n, translate
@@ -26,13 +27,11 @@ def tell_news(client: Client, out: CommandOutput, say: Callable[[str], None] | N
     """Tells a player what is new in all their games, as remarks or by `say`, and notes that it was told."""
     if out.json or out.keep:
         return
-    try:
+    with noting(out):
         untold = client.news.untold()
         for line in news_lines(untold, client.identity.name):
             (say or out.say)(line)
         client.news.tell(untold)
-    except HkojiError as error:
-        out.say(error.message)
 
 
 def tell_game_news(client: Client, out: CommandOutput, position: Position) -> None:
@@ -41,20 +40,28 @@ def tell_game_news(client: Client, out: CommandOutput, position: Position) -> No
         return
     from hkoji.client.news import Untold
 
-    try:
+    with noting(out):
         message = client.news.unread(position.game) if position.seat is not None else None
         if message is not None:
             out.say(message_line(message))
             client.news.tell(Untold((message,)))
-    except HkojiError as error:
-        out.say(error.message)
     note_end(client, out, position)
 
 
 def note_end(client: Client, out: CommandOutput, position: Position) -> None:
     """Notes that a player sees now that a game is over."""
     if position.over and not (out.json or out.keep):
-        client.news.tell_end(position.game)
+        with noting(out):
+            client.news.tell_end(position.game)
+
+
+@contextmanager
+def noting(out: CommandOutput) -> Iterator[None]:
+    """Says what went wrong with a note of what was told. What the command has done stays done."""
+    try:
+        yield
+    except HkojiError as error:
+        out.say(error.message)
 
 
 def news_lines(untold: Untold, me: str) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.cli.games import plan_runs
-from hkoji.cli.games.news import message_line, note_end, tell_news
+from hkoji.cli.games.news import message_line, note_end, noting, tell_news
 from hkoji.cli.games.time_text import local_time, until_text
 from hkoji.cli.games.watch_commands import WatchCommands
 from hkoji.cli.language import _
@@ -97,7 +97,8 @@ def _tell_message(client: Client, out: CommandOutput, message: UnreadMessage, co
         sys.stdout.flush()
     else:
         _print(message_line(message))
-        client.news.tell(Untold((message,)))
+        with noting(out):
+            client.news.tell(Untold((message,)))
     commands.show(message_line(message), message.game, out.say)
 
 
