@@ -13,10 +13,15 @@ from pathlib import Path
 from typing import Final
 
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,6}")
+_PART: Final = re.compile(r"\..+\.([0-9]+)\.part(?:-wal|-shm|-journal)?")
+"""The name of a part, or of a file that SQLite makes beside it."""
 
 
 def new_draft(path: Path) -> Path:
-    """Returns where this process writes the next content of `path`, after removing earlier drafts of it."""
+    """Returns where this process writes the next content of `path`, after removing earlier drafts of it.
+
+    It is for folders that are the program's own: a user may have called a file of theirs so.
+    """
     start = f".{path.name}."
     for name in _names(path.parent):
         if name.startswith(start) and is_left_behind(name[len(start) :]):
@@ -25,13 +30,13 @@ def new_draft(path: Path) -> Path:
 
 
 def new_part(path: Path) -> Path:
-    """Returns where this process writes `path`, which is not there yet, after removing all parts left in its folder.
+    """Returns where this process writes `path` in a folder of the user's, after removing all parts left there.
 
     Their names say that they are parts, and the next file has another name: backups are named after their time.
     """
     for name in _names(path.parent):
-        number = name.partition(".part")[0].rpartition(".")[2]
-        if name.startswith(".") and ".part" in name and is_left_behind(number):
+        part = _PART.fullmatch(name)
+        if part is not None and is_left_behind(part[1]):
             _remove(path.parent / name)
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 

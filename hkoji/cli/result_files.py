@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hkoji.drafts import new_draft
+from hkoji.drafts import new_part
 from hkoji.errors import ExistsError, StorageError
 from hkoji.messages.text import tell
 
@@ -22,7 +22,7 @@ def write_result(file: str, data: bytes, *, force: bool, private: bool = False) 
             path.write_bytes(data)
         elif force:
             target = path.resolve()
-            draft = new_draft(target)
+            draft = new_part(target)
             _make(draft, data, mode)
             draft.replace(target)
         else:

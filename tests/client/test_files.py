@@ -293,19 +293,25 @@ def gone() -> int:
     return process.pid
 
 
-def write_by_force(path: Path) -> None:
-    write_result(str(path), b"new", force=True)
-
-
-@pytest.mark.parametrize("write", [lambda path: write_file(path, b"new"), write_by_force])
-def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path, gone: int, write: Callable[[Path], None]) -> None:
+def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path, gone: int) -> None:
     """But not what another process still writes, nor other files that happen to be called like that."""
     path = tmp_path / "talk.json"
     kept = [f".talk.json.{os.getppid()}", f".other.json.{gone}", ".talk.json.old", f"talk.json.{gone}", ".talk.json.0"]
     for name in (f".talk.json.{gone}", *kept):
         (tmp_path / name).write_text("part")
-    write(path)
+    write_file(path, b"new")
     assert {each.name for each in tmp_path.iterdir()} == {"talk.json", *kept}
+    assert path.read_bytes() == b"new"
+
+
+def test_a_result_takes_no_file_of_the_users_for_a_draft(tmp_path: Path, gone: int) -> None:
+    """A result is written into any folder, where `.notes.1999` may be somebody's notes."""
+    path = tmp_path / "notes"
+    kept = [f".notes.{gone}", f".notes.{gone}.partial", f".notes.{os.getppid()}.part"]
+    for name in (f".notes.{gone}.part", *kept):
+        (tmp_path / name).write_text("text")
+    write_result(str(path), b"new", force=True)
+    assert {each.name for each in tmp_path.iterdir()} == {"notes", *kept}
     assert path.read_bytes() == b"new"
 
 
