@@ -59,10 +59,10 @@ class TimedConnection(http.client.HTTPConnection):
         else:
             self._parts.append(data)
 
-    def getresponse(self) -> http.client.HTTPResponse:
-        """Returns the answer; its body has the same limit."""
+    def connect(self) -> None:
+        """Connects. The answers have the limit, and so has that of a proxy which is to pass TLS on."""
         self.response_class = self._response  # type: ignore[assignment] # it is only called, with a socket
-        return super().getresponse()
+        super().connect()
 
     def _response(self, sock: socket.socket, *args: Any, **options: Any) -> http.client.HTTPResponse:  # Any: passed on
         return PlainHeadResponse(_TimedSocket(sock, self.due), *args, **options)  # type: ignore[arg-type] # as it says

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -41,6 +42,8 @@ LONGEST: Final = 300.0
 """Seconds for a complete answer, in addition to the wait for its beginning."""
 LATER: Final = tell("nothing is lost; give the same command again later")
 """The hint of a `NetworkError` whose cause is not known."""
+_OWN: Final = re.compile(r"localhost|::1|127(?:\.[0-9]{1,3}){3}")
+"""The hosts that are this machine."""
 _CERTIFICATE: Final = tell(
     "nothing was sent. Is the address right, and the clock of this machine? If the service has a "
     "certificate of its own, get its file from the operator, and set SSL_CERT_FILE to its path"
@@ -107,8 +110,9 @@ class Transport:
 
     @property
     def exposed(self) -> bool:
-        """Whether what is sent can be read on the way: plain http to another machine."""
-        return not (self._secure or self._host in ("localhost", "::1") or self._host.startswith("127."))
+        """Whether what is sent can be read on the way: plain http to another machine, or to its proxy."""
+        hosts = [self._host] if self._proxy is None else [self._host, self._proxy.host]
+        return not (self._secure or all(map(_OWN.fullmatch, hosts)))
 
     def request(self, method: str, path: str, body: bytes | None = None, token: str | None = None) -> HttpAnswer:
         """Sends a request and reads the answer. Raises `NetworkError`, and `TooLargeError` without reading further."""
@@ -195,6 +199,7 @@ class Transport:
             self._connection = self._connect(kind, self.patience)
         elif self._connection.sock is not None and self._connection.sock.gettimeout() != self.patience:
             self._connection.sock.settimeout(self.patience)
+        self._connection.due = time.monotonic() + LONGEST + self.patience
         self._connection.request(method, self._target + path, body, dict(headers))
         self._connection.due = time.monotonic() + LONGEST + self.patience
         response = self._connection.getresponse()

@@ -366,9 +366,18 @@ def test_a_silent_server_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
             Transport(f"http://127.0.0.1:{listener.getsockname()[1]}").request("GET", "/x")
 
 
-@pytest.mark.parametrize("start", [b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: "])
-def test_a_server_that_sends_a_byte_now_and_then_is_left(monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
-    """No single wait is long, neither in the body nor in a header."""
+@pytest.mark.parametrize(
+    ("start", "tunnel"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n", False),
+        (b"HTTP/1.1 200 OK\r\nX: ", False),
+        (b"HTTP/1.1 200 OK\r\nX: ", True),
+    ],
+)
+def test_a_server_that_sends_a_byte_now_and_then_is_left(
+    monkeypatch: pytest.MonkeyPatch, start: bytes, tunnel: bool
+) -> None:
+    """No single wait is long, neither in the body nor in a header, nor in a proxy's answer."""
     monkeypatch.setattr(transport, "LONGEST", 0.1)
     monkeypatch.setattr(transport, "TIMEOUT", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -384,7 +393,10 @@ def test_a_server_that_sends_a_byte_now_and_then_is_left(monkeypatch: pytest.Mon
 
         thread = threading.Thread(target=drip, daemon=True)
         thread.start()
-        client = Transport(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        if tunnel:
+            monkeypatch.setenv("https_proxy", url)
+        client = Transport("https://hkoji.invalid" if tunnel else url)
         with pytest.raises(NetworkError, match="too slowly"):
             client.request("GET", "/")
         thread.join(300)
@@ -515,8 +527,24 @@ def test_anything_else_is_no_address(text: str) -> None:
     [
         ("http://127.0.0.1:1", False), ("http://localhost", False), ("http://[::1]", False),
         ("http://127.8.8.8", False), ("https://example.org", False),
-        ("http://example.org", True), ("http://192.168.0.1", True),
+        ("http://example.org", True), ("http://192.168.0.1", True), ("http://127.example.org", True),
     ],
 )  # fmt: skip
 def test_plain_http_to_another_machine_is_noticed(url: str, exposed: bool) -> None:
+    assert Transport(url).exposed is exposed
+
+
+@pytest.mark.parametrize(
+    ("url", "proxy", "exposed"),
+    [
+        ("http://localhost:8000", "http://proxy.example:3128", True),
+        ("http://localhost:8000", "http://127.0.0.1:3128", False),
+        ("http://example.org", "http://127.0.0.1:3128", True),
+        ("https://example.org", "http://proxy.example:3128", False),
+    ],
+)
+def test_a_proxy_on_another_machine_reads_plain_http(
+    monkeypatch: pytest.MonkeyPatch, url: str, proxy: str, exposed: bool
+) -> None:
+    monkeypatch.setenv("all_proxy", proxy)
     assert Transport(url).exposed is exposed
