@@ -17,7 +17,7 @@ from hkoji.game.replay import Step
 from hkoji.game.result_text import closing_body, result_text, unplayed_text
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import Text, tell
-from hkoji.rules.events import DECISIONS, Close, Event, Reveal, Seat
+from hkoji.rules.events import DECISIONS, Close, Event, Reveal, Seat, turned_up
 from hkoji.rules.protocol import Due
 from hkoji.show.deck import STANDARD, Deck, spelled, symbols
 from hkoji.show.scene import Scene
@@ -75,6 +75,7 @@ class Board(ABC):
         self.plain: Final = look.plain
         self.notes: Final = look.notes
         self.me: Final[Seat] = position.seat if position.seat is not None else 0
+        self.turned_up: Final = turned_up(position.events)
         self.you: Final = position.seat is not None and not position.studied
 
     @property
@@ -97,6 +98,7 @@ class Board(ABC):
             title=title,
             news=tuple(" · ".join(line.split("   ")) for line in self.news()),
             turn=self.turn(),
+            turned_up=self.turned_up,
             translate=self.say,
             symbol=self.deck.symbol,
         )
@@ -229,6 +231,16 @@ class Board(ABC):
             "Face down for {name}: {what} {cards}.",
             what=self.say(what),
             cards=shown,
+        )
+
+    def revealed(self, seat: Seat, what: str, card: str) -> str:
+        """A sentence on a card that was turned up in this round, and counts."""
+        return self.by(
+            seat,
+            "Revealed by you: {what} {card}.",
+            "Revealed by {name}: {what} {card}.",
+            what=self.say(what),
+            card=card,
         )
 
     def news(self) -> list[str]:

@@ -18,6 +18,8 @@ class Scene(NamedTuple):
     title: str = ""
     news: tuple[str, ...] = ()
     turn: str = ""
+    turned_up: tuple[str, str] = ("", "")
+    """The card that each seat has revealed in this round."""
     translate: Callable[[str], str] = str
     symbol: Callable[[str], str] = str
     """Returns the text on a card, which depends on the deck."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.game.replay import Replay, replay
-from hkoji.rules.events import DECISIONS
+from hkoji.rules.events import DECISIONS, turned_up
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
@@ -64,18 +64,20 @@ def find(seen: Replay, picture: Picture) -> Stop:
     return next(stop for stop in stops(seen)[picture.start :] if stop.step.course.state.due is picture.due)
 
 
-def scene(stop: Stop, eyes: Eyes, title: str) -> Scene:
+def scene(stop: Stop, eyes: Eyes, title: str, seen: Replay) -> Scene:
     """A stop, with the last decision in notation."""
     made = [f"{NAMES[event.seat]}: {format_event(event)}" for event in stop.step.events if isinstance(event, DECISIONS)]
     state = stop.step.course.state
-    return Scene(state, NAMES, eyes.seat or 0, title, tuple(made), f"due: {state.due.value}")
+    shown = turned_up(stop.until(seen).events)
+    return Scene(state, NAMES, eyes.seat or 0, title, tuple(made), f"due: {state.due.value}", shown)
 
 
 def draw(picture: Picture) -> str:
     """A picture's SVG text."""
     full = replay(whole_game(picture.seed, picture.ruleset).lines)
-    stop = find(see(full, picture.eyes), picture)
-    return draw_position(scene(stop, picture.eyes, f"entry {stop.seq}, eyes: {picture.eyes.word}"))
+    seen = see(full, picture.eyes)
+    stop = find(seen, picture)
+    return draw_position(scene(stop, picture.eyes, f"entry {stop.seq}, eyes: {picture.eyes.word}", seen))
 
 
 def chart() -> str:

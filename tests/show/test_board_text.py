@@ -10,12 +10,13 @@ import pytest
 
 from hkoji.game.position import Position
 from hkoji.messages.language import LANGUAGES
-from hkoji.rules.events import SEATS
+from hkoji.rules.events import SEATS, Reveal
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, Due, Ruleset
 from hkoji.show.board import WIDTH
 from tests.support.boards import LONG, board, position, stages
+from tests.support.table import NAMES
 
 SEEDS = range(2)
 OBSERVERS = (0, 1, None)
@@ -99,6 +100,24 @@ def test_others_are_told_whom_the_game_waits_for_and_what_they_have_to_do(rulese
             assert line.startswith(f"It is {LONG[table.course.actor][:19]}~'s turn to ")
             said[line.split(" turn to ")[1].split()[0]] += 1
     assert set(said) >= {"choose", "take"}
+
+
+@both_games
+@pytest.mark.parametrize("seat", OBSERVERS)
+def test_the_cards_that_were_turned_up_at_the_end_of_a_round_stand_by_their_actions(
+    ruleset: Ruleset, seat: int | None
+) -> None:
+    *_, table = stages(ruleset, 1, NAMES)
+    seen = position(table, seat)
+    revealed = [event for event in seen.events if isinstance(event, Reveal)][-2:]
+    assert {event.seat for event in revealed} == {*SEATS}
+    action = {"hanamikoji": "secret", "geishas-road": "intrigue"}[ruleset.name]
+    drawn, linear = board(seen), board(seen, plain=True)
+    for event in revealed:
+        name = "you" if event.seat == seat else NAMES[event.seat]
+        assert re.search(rf"^{name} .*{action} \?{event.cards}[ )]", drawn, re.MULTILINE)
+        assert f"Revealed by {name}: {action} {event.cards}." in linear
+        assert f"Face down for {name}: kept" not in linear
 
 
 @both_games

@@ -17,6 +17,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.replay import Replay, replay
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.language import LANGUAGES, Speaker
+from hkoji.rules.events import Reveal
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
@@ -40,8 +41,12 @@ def played(ruleset: Ruleset, seed: int) -> Replay:
     return replayed(seed, ruleset)
 
 
-def draw(stop: Stop, eyes: Eyes) -> str:
-    return draw_position(scene(stop, eyes, f"entry {stop.seq}"))
+def draw(seen: Replay, stop: Stop, eyes: Eyes) -> str:
+    return draw_position(scene(stop, eyes, f"entry {stop.seq}", seen))
+
+
+def draw_stops(seen: Replay, eyes: Eyes) -> list[str]:
+    return [draw(seen, stop, eyes) for stop in stops(seen)]
 
 
 class Placed(NamedTuple):
@@ -82,9 +87,9 @@ def drawn_cards(svg: str) -> list[str]:
 def test_a_game_without_a_drawing_says_so() -> None:
     assert {ruleset.name for ruleset in GAMES} == {name for name, shown in SHOWN_GAMES.items() if shown.drawing}
     other = whole_game(1, Showdown())
-    stop = stops(replay(other.lines))[-1]
+    seen = replay(other.lines)
     with pytest.raises(UsageError, match="no drawing of showdown"):
-        draw(stop, ALL)
+        draw(seen, stops(seen)[-1], ALL)
 
 
 def test_the_drawings_kept_are_those_that_are_made() -> None:
@@ -104,8 +109,9 @@ def translate(request: pytest.FixtureRequest) -> Speaker:
 def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, translate: Speaker) -> None:
     full = played(ruleset, 4)
     for eyes in EVERY:
-        for stop in stops(see(full, eyes)):
-            shown = scene(stop, eyes, f"entry {stop.seq}")._replace(translate=translate)
+        seen = see(full, eyes)
+        for stop in stops(seen):
+            shown = scene(stop, eyes, f"entry {stop.seq}", seen)._replace(translate=translate)
             root = ElementTree.fromstring(draw_position(shown))
             width, height = float(root.get("width", "")), float(root.get("height", ""))
             assert root.get("viewBox") == f"0 0 {root.get('width')} {root.get('height')}"
@@ -134,13 +140,14 @@ def test_every_position_is_well_formed_and_within_its_edges(ruleset: Ruleset, tr
 @pytest.mark.parametrize("eyes", EVERY, ids=lambda eyes: eyes.word)
 def test_every_card_of_the_pack_is_drawn_once(ruleset: Ruleset, eyes: Eyes) -> None:
     for seed in range(3):
-        found_stops = stops(see(played(ruleset, seed), eyes))
+        seen = see(played(ruleset, seed), eyes)
+        found_stops = stops(seen)
         for stop in (*found_stops[seed:-1:4], found_stops[-1]):
-            each_card_is_drawn_once(ruleset, eyes, stop)
+            each_card_is_drawn_once(ruleset, eyes, seen, stop)
 
 
-def each_card_is_drawn_once(ruleset: Ruleset, eyes: Eyes, stop: Stop) -> None:
-    found = Counter(drawn_cards(draw(stop, eyes)))
+def each_card_is_drawn_once(ruleset: Ruleset, eyes: Eyes, seen: Replay, stop: Stop) -> None:
+    found = Counter(drawn_cards(draw(seen, stop, eyes)))
     # After a round the removed card of Hanamikoji stays in the box.
     away = int(stop.step.course.state.deck == "" and ruleset.name == "hanamikoji")
     assert found.total() == ruleset.pack.size - away
@@ -155,13 +162,13 @@ def each_card_is_drawn_once(ruleset: Ruleset, eyes: Eyes, stop: Stop) -> None:
 def test_not_a_byte_depends_on_what_the_eyes_could_not_see(ruleset: Ruleset, eyes: Eyes) -> None:
     for seed in range(2):
         full = played(ruleset, seed)
-        here = [draw(stop, eyes) for stop in stops(see(full, eyes))]
-        openly = [draw(stop, ALL) for stop in stops(full)]
+        here = draw_stops(see(full, eyes), eyes)
+        openly = draw_stops(full, ALL)
         differ = 0
         for again in range(2):
             other = retold(full, eyes.seat, random.Random(again))
-            assert [draw(stop, eyes) for stop in stops(see(other, eyes))] == here
-            differ += [draw(stop, ALL) for stop in stops(other)] != openly
+            assert draw_stops(see(other, eyes), eyes) == here
+            differ += draw_stops(other, ALL) != openly
         assert differ > 1
 
 
@@ -171,22 +178,52 @@ def test_what_eyes_know_is_what_is_open(ruleset: Ruleset) -> None:
     full = played(ruleset, 6)
     pack = ruleset.pack
     for eyes in (HOST, GUEST):
-        for stop in stops(see(full, eyes)):
+        seen = see(full, eyes)
+        for stop in stops(seen):
             state = stop.step.course.state
             if state.due is not Due.ACT:
                 continue
             assert eyes.seat is not None
-            found = Counter(drawn_cards(draw(stop, eyes)))
+            found = Counter(drawn_cards(draw(seen, stop, eyes)))
             for name in pack.split(pack.decode(state.hands[eyes.seat])):
                 assert found[name] > 0
             assert found["X"] >= pack.count(state.hands[1 - eyes.seat]) + len(pack.split(state.deck))
+
+
+def marked_cards(svg: str) -> dict[str, list[str]]:
+    """The cards that carry a sign in a circle, by the sign."""
+    found: dict[str, list[str]] = {}
+    elements = list(ElementTree.fromstring(svg))
+    for card, circle, sign in zip(elements, elements[1:], elements[2:], strict=False):
+        if (card.tag, circle.tag, sign.tag) == (f"{SVG}g", f"{SVG}circle", f"{SVG}text"):
+            found.setdefault(sign.text or "", []).append(card.findtext(f"{SVG}text") or "")
+    return found
+
+
+@every_game
+@pytest.mark.parametrize("eyes", EVERY, ids=lambda eyes: eyes.word)
+def test_the_cards_that_were_turned_up_at_the_end_of_a_round_are_marked(ruleset: Ruleset, eyes: Eyes) -> None:
+    """The mark is the sign of the action that the card lay by. It is gone when the next round is dealt."""
+    sign = {"hanamikoji": "1", "geishas-road": "I"}[ruleset.name]
+    scored = 0
+    for seed in (1, 2):
+        seen = see(played(ruleset, seed), eyes)
+        for stop in stops(seen):
+            marked = marked_cards(draw(seen, stop, eyes))
+            revealed = [event.cards for event in stop.step.events if isinstance(event, Reveal)]
+            if stop.step.course.state.due not in (Due.DEAL, Due.OVER):
+                assert marked == {}
+            elif revealed:
+                assert {sign: sorted(marked[sign])} == {sign: sorted(revealed)}
+                scored += 1
+    assert scored > 2
 
 
 def test_cards_may_be_named_after_another_deck() -> None:
     full = played(GAMES[0], 6)
     everdeck = find_deck("everdeck")
     for stop in stops(full):
-        there = scene(stop, ALL, "")
+        there = scene(stop, ALL, "", full)
         named = drawn_cards(draw_position(there._replace(symbol=everdeck.symbol)))
         assert named == [everdeck.symbol(name) for name in drawn_cards(draw_position(there))]
         assert not set(named) & set("ABCDEFG")
@@ -196,7 +233,8 @@ def test_near_is_below() -> None:
     full = played(GAMES[0], 1)
     heights = {}
     for eyes in (HOST, GUEST):
-        root = ElementTree.fromstring(draw(stops(see(full, eyes))[3], eyes))
+        seen = see(full, eyes)
+        root = ElementTree.fromstring(draw(seen, stops(seen)[3], eyes))
         names = {text.text: float(text.get("y", 0)) for text in root.iter(f"{SVG}text")}
         heights[eyes] = (names["alice"], names["bob"])
     assert heights[HOST][0] > heights[HOST][1]
@@ -206,16 +244,16 @@ def test_near_is_below() -> None:
 @every_game
 def test_a_game_that_has_not_begun_or_was_given_up_is_drawn(ruleset: Ruleset) -> None:
     table = new_game(2, ruleset)
-    before = stops(replay(table.lines[:3]))[0]
-    assert drawn_cards(draw(before, SPECTATOR)) == []
+    before = replay(table.lines[:3])
+    assert drawn_cards(draw(before, stops(before)[0], SPECTATOR)) == []
     table.play(6)
     table.send(table.entry(1, entry_kinds.Resign()))
-    over = stops(replay(table.lines))[-1]
-    assert "X" not in drawn_cards(draw(over, ALL))
+    over = replay(table.lines)
+    assert "X" not in drawn_cards(draw(over, stops(over)[-1], ALL))
 
 
 def test_long_names_are_cut() -> None:
-    stop = stops(played(GAMES[0], 1))[2]
-    long = scene(stop, ALL, "")._replace(names=("x" * 32, "y" * 32))
+    seen = played(GAMES[0], 1)
+    long = scene(stops(seen)[2], ALL, "", seen)._replace(names=("x" * 32, "y" * 32))
     assert "x" * 17 not in draw_position(long)
     assert f"{'x' * 16}…" in draw_position(long)

@@ -282,7 +282,10 @@ class GeishasRoadBoard(Board):
                 yield f"{label:{SIDE}}{' '.join(cards)}"
 
     def _actions(self, seat: Seat) -> str:
-        """All four actions, those used in brackets; beside the intrigue its cards as far as they are known."""
+        """All four actions, those used in brackets; beside the intrigue its cards as far as they are known.
+
+        `?A3` is the card that an intrigue kept and that was revealed.
+        """
         words = []
         for code in CODES:
             word, width = self._action(seat, code), max(len(self._action(each, code)) for each in SEATS)
@@ -296,9 +299,11 @@ class GeishasRoadBoard(Board):
 
     def _face_down(self, seat: Seat) -> str:
         kept, discarded = (PACK.decode(cards[seat]) for cards in (self.state.intrigues, self.state.discards))
+        if self.turned_up[seat]:
+            kept = f"?{self.turned_up[seat]}"
         if discarded in ("", UNKNOWN):
-            return ""
-        return f" {self.say(tell('{kept} out {discarded}', kept=kept or '-', discarded=discarded))}"
+            return f" {kept}" if self.turned_up[seat] else ""
+        return f" {self.say(tell('{kept} out {discarded}', kept=kept, discarded=discarded))}"
 
     def decisions(self) -> Iterator[Choice]:
         """Every answer, order or choice, or an example of each action that is left.
@@ -379,9 +384,12 @@ class GeishasRoadBoard(Board):
         for seat in (other, self.me):
             left = [f"{code} {self.say(NAMES[code])}" for code in CODES if not state.used[seat] & BITS[code]]
             yield self.actions_left(seat, left)
-            for what, cards in ((tell("kept"), state.intrigues[seat]), (tell("discarded"), state.discards[seat])):
+            kept = 0 if self.turned_up[seat] else state.intrigues[seat]
+            for what, cards in ((tell("kept"), kept), (tell("discarded"), state.discards[seat])):
                 if cards:
                     yield self.face_down(seat, what, PACK.decode(cards))
+            if self.turned_up[seat]:
+                yield self.revealed(seat, NAMES[INTRIGUE], self.turned_up[seat])
         if state.proposal:
             yield self.say(tell("On offer: {cards}.", cards=_spread(state.proposal)))
         if state.left:

@@ -15,7 +15,7 @@ from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.show.scene import Scene
 from hkoji.show.svg import cards, table
 from hkoji.show.svg.canvas import SERIF
-from hkoji.show.svg.cards import FAINT, FELT, GOLD, INK, LINE, PAPER, Mat
+from hkoji.show.svg.cards import FAINT, FELT, GOLD, INK, LINE, PAPER, Mat, TurnedUp
 from hkoji.show.svg.table import HEAD, MARGIN, PANEL, ActionTile
 
 _STACK: Final = cards.HEIGHT + 3 * cards.OVERLAP + 26
@@ -45,12 +45,13 @@ def draw(scene: Scene) -> str:
     y += PANEL
     _road(mat, scene, state, MARGIN + _ROAD / 2 - 12, y + middle / 2 - 24)
     mat.rect(_LEFT, y + _STACK - 10, len(COLOURS) * _COLUMN, _BLOCK + 20, rx=10, fill=FELT)
+    intrigues = tuple(TurnedUp(card, INTRIGUE) for card in scene.turned_up)
     for number, colour in enumerate(COLOURS):
         x = _LEFT + _COLUMN * number + (_COLUMN - _CARD) / 2
         left = x + (_CARD - cards.WIDTH) / 2
-        cards.stack(mat, _of(state.tableaus[far], colour), left, y + _STACK - 18, -1)
+        cards.stack(mat, _of(state.tableaus[far], colour), left, y + _STACK - 18, -1, intrigues[far])
         _geisha(mat, state, near, number, x, y + _STACK)
-        cards.stack(mat, _of(state.tableaus[near], colour), left, y + _STACK + _BLOCK + 18, 1)
+        cards.stack(mat, _of(state.tableaus[near], colour), left, y + _STACK + _BLOCK + 18, 1, intrigues[near])
     _beside(mat, scene, state, y + 16)
     y += middle + 8
     _panel(mat, scene, state, near, y)

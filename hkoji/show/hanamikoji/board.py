@@ -191,7 +191,7 @@ class HanamikojiBoard(Board):
         return f"{self.say(tell('favor')):{SIDE}}{cells}"
 
     def _actions(self, seat: Seat) -> str:
-        """All four actions, those used in brackets; beside them what lies face down and is known."""
+        """All four actions, those used in brackets; beside them what lies face down and is known, or was revealed."""
         words = []
         for number in NUMBERS:
             word, width = self._action(seat, number), max(len(self._action(each, number)) for each in SEATS)
@@ -201,7 +201,9 @@ class HanamikojiBoard(Board):
         return f"{self.label(seat)}{' '.join(words)}"
 
     def _action(self, seat: Seat, number: int) -> str:
-        """An action's number and name, with the cards that are known to lie face down by it."""
+        """An action's number and name, with the cards known to lie face down by it; `?G` is a revealed secret."""
+        if number == SECRET and self.turned_up[seat]:
+            return f"{number} {self.say(NAMES[number])} {self.deck.write(f'?{self.turned_up[seat]}')}"
         cards = {SECRET: self.state.secrets[seat], TRADE_OFF: self.state.trade_offs[seat]}.get(number, 0)
         known = f" {self.deck.write(PACK.decode(cards))}" if 0 < cards < PACK.unknown else ""
         return f"{number} {self.say(NAMES[number])}{known}"
@@ -269,6 +271,8 @@ class HanamikojiBoard(Board):
             for number, cards in ((SECRET, state.secrets[seat]), (TRADE_OFF, state.trade_offs[seat])):
                 if cards:
                     yield self.face_down(seat, NAMES[number], self._whole(PACK.decode(cards)))
+            if self.turned_up[seat]:
+                yield self.revealed(seat, NAMES[SECRET], self.shown(self.turned_up[seat]))
         if state.proposal:
             yield self.say(tell("On offer: {cards}.", cards=self._spread(state.proposal)))
         if self.you and state.round:

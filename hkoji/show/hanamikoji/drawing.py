@@ -12,7 +12,7 @@ from hkoji.rules.hanamikoji.state import HanamikojiState
 from hkoji.show.scene import Scene
 from hkoji.show.svg import cards, table
 from hkoji.show.svg.canvas import SERIF
-from hkoji.show.svg.cards import FAINT, FELT, INK, LINE, PAPER, Mat
+from hkoji.show.svg.cards import FAINT, FELT, INK, LINE, PAPER, Mat, TurnedUp
 from hkoji.show.svg.table import HEAD, MARGIN, PANEL, WIDTH, ActionTile
 
 _COLUMN: Final = 118
@@ -37,13 +37,14 @@ def draw(scene: Scene) -> str:
     _panel(mat, scene, state, far, y)
     y += PANEL
     mat.rect(MARGIN, y + _STACK - 10, 7 * _COLUMN, _GEISHA + 20, rx=10, fill=FELT)
+    secrets = tuple(TurnedUp(card, str(SECRET)) for card in scene.turned_up)
     for number, kind in enumerate(KINDS):
         x = MARGIN + _COLUMN * number + (_COLUMN - _CARD) / 2
         left = x + (_CARD - cards.WIDTH) / 2
         far_items, near_items = ((kind,) * PACK.counts(state.rows[seat])[number] for seat in (far, near))
-        cards.stack(mat, far_items, left, y + _STACK - 18, -1)
+        cards.stack(mat, far_items, left, y + _STACK - 18, -1, secrets[far])
         _geisha(mat, state, near, number, kind, x, y + _STACK)
-        cards.stack(mat, near_items, left, y + _STACK + _GEISHA + 18, 1)
+        cards.stack(mat, near_items, left, y + _STACK + _GEISHA + 18, 1, secrets[near])
     _beside(mat, scene, state, y + 16)
     y += middle + 8
     _panel(mat, scene, state, near, y)

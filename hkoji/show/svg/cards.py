@@ -141,11 +141,31 @@ OVERLAP: Final = 27
 """How far one card of a stack lies below the other: its name can still be read."""
 
 
-def stack(mat: Mat, names: tuple[str, ...], x: float, edge: float, direction: int) -> None:
-    """Open cards one over the other, the first one at `edge`, growing down (1) or up (-1)."""
+class TurnedUp(NamedTuple):
+    """A card that lay face down until the end of the round, and the sign of the action that it lay by."""
+
+    name: str
+    sign: str
+
+
+def stack(mat: Mat, names: tuple[str, ...], x: float, edge: float, direction: int, marked: TurnedUp) -> None:
+    """Open cards one over the other, the first one at `edge`, growing down (1) or up (-1).
+
+    The last one of the name `marked` carries the sign of its action.
+    """
     count = len(names)
+    last = max((at for at, name in enumerate(names) if name == marked.name), default=None)
     for at in range(count) if direction > 0 else reversed(range(count)):
-        face(mat, names[at], x, edge + OVERLAP * at if direction > 0 else edge - HEIGHT - OVERLAP * at)
+        y = edge + OVERLAP * at if direction > 0 else edge - HEIGHT - OVERLAP * at
+        face(mat, names[at], x, y)
+        if at == last:
+            _badge(mat, marked.sign, x + WIDTH - 1, y + 5)
+
+
+def _badge(mat: Mat, words: str, x: float, y: float) -> None:
+    """A sign in a circle, its middle at (x, y)."""
+    mat.circle(x, y, 9, fill=INK, stroke=PAPER, stroke_width=1.5)
+    mat.text(x, y + 4.5, words, 13, anchor="middle", fill="#ffffff", font_weight="bold", font_family=SERIF)
 
 
 def marker(mat: Mat, x: float, y: float, radius: float = 11) -> None:
