@@ -23,7 +23,8 @@ _NARROWEST: Final = 60
 _LONGEST_REST: Final = 2
 """How many lines of a quoted line stand below a quotation without its mark."""
 _FEWEST_FIELDS: Final = 3
-_RULE = re.compile(r"[-=~#+•· ]{3,}|(?:-{3,}|={3,}|~{3,}|\+{3,}|#{2,}).*(?:-{2,}|={2,}|~{2,}|\+{2,}|#{2,})")
+# Each sign stands so often as it must: more of them are of the label, so that a line is looked at once.
+_RULE = re.compile(r"[-=~#+•· ]{3,}|(?:---|===|~~~|\+\+\+|##).*(?:--|==|~~|\+\+|##)")
 """A line between two texts, also one with a label. Moves have one dash at most."""
 _FIELD = re.compile(r"[*_]*[^\W\d_][^:<>@]{0,18}:[*_]*\s*\S")
 """A line of a header, as Outlook writes one above what it quotes, in any language."""
@@ -63,6 +64,8 @@ def order_paragraph(lines: Sequence[str]) -> tuple[str, ...]:
         if not ordered and _is_rest(cleaned, block):
             rests += block.lines
             continue
+        if all(map(_CLEARTEXT.fullmatch, block.lines)):
+            continue
         written = block.lines
         header_end = _header_end(cleaned, block)
         place = header_end or block.end
@@ -72,8 +75,6 @@ def order_paragraph(lines: Sequence[str]) -> tuple[str, ...]:
             below = _below_unmarked(cleaned, place)
             if below:
                 return _trimmed(below)
-        if all(map(_CLEARTEXT.fullmatch, written)):
-            written = ()
         if written:
             return _trimmed(written)
         top, *more = block.lines
