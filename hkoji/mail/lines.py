@@ -24,8 +24,11 @@ def clean(line: str) -> str:
 
 
 def trim(line: str) -> str:
-    """Returns a clean line without `*` and `_` around it, which stand for bold and italics, and a final full stop."""
-    return line.strip(" *_").removesuffix(".").strip(" *_")
+    """Returns a clean line without `*` and `_` around it, which stand for bold and italics, and full stops at its end.
+
+    To trim it again changes nothing.
+    """
+    return line.strip(" *_").rstrip(" *_.")
 
 
 def is_quoted(line: str) -> bool:

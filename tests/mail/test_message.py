@@ -18,7 +18,7 @@ from hkoji.mail.decoding import join_flowed
 from hkoji.mail.fields import LONGEST_MAIL
 from hkoji.mail.header import automatic_reason, read_header
 from hkoji.mail.html_text import html_to_text
-from hkoji.mail.lines import clean
+from hkoji.mail.lines import clean, trim
 from hkoji.mail.message import READER_VERSION, MailPart, read_parts, read_text, without_trace
 from hkoji.mail.paragraph import order_paragraph
 from scripts.build.mails import FOLDER, SHAPES, build
@@ -204,6 +204,7 @@ def test_lines_are_brought_to_their_form_once(line: str) -> None:
     assert once == once.strip()
     assert "\n" not in once
     assert "\u2013" not in once
+    assert trim(trim(once)) == trim(once)
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------
