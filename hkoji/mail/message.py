@@ -30,7 +30,7 @@ from hkoji.messages.text import Text, tell
 READER_VERSION: Final = 2
 READERS: Final = frozenset({1, READER_VERSION})
 """The versions by whose rules mails are read: each mail that version 1 understood means the same in version 2, but for
-what `read_texts` says. A mail that is bound to an entry of a log names its version.
+what `read_texts` and `order_paragraph` say. A mail that is bound to an entry of a log names its version.
 """
 
 MOST_PARTS: Final = 20

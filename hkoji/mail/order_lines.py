@@ -28,11 +28,11 @@ def text_order(raw: bytes, reader: int = READER_VERSION) -> tuple[str, ...]:
     """Returns the lines of the order in the text of a mail, whatever its Subject is. Raises `UnreadableMailError`."""
     texts = read_texts(raw, reader)
     text = next(texts)
-    lines = order_paragraph(text.lines)
+    lines = order_paragraph(text.lines, reader)
     if lines and not all(map(is_order, lines)):
         with suppress(UnreadableMailError):
             for other in texts:
-                order = order_paragraph(other.lines)
+                order = order_paragraph(other.lines, reader)
                 if is_stub(text.lines, order):
                     return order
     return lines

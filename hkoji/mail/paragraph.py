@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from hkoji.mail.lines import clean, is_quoted, trim
+from hkoji.mail.message import READER_VERSION
 from hkoji.mail.orders import is_order
 
 _SIGNATURE: Final = "--"
@@ -42,11 +43,12 @@ class _Block(NamedTuple):
     lines: tuple[str, ...]
 
 
-def order_paragraph(lines: Sequence[str]) -> tuple[str, ...]:
+def order_paragraph(lines: Sequence[str], reader: int = READER_VERSION) -> tuple[str, ...]:
     """Returns the lines of the order, in the form in which `read_orders` reads them; none if there is no order.
 
     It ends at an empty line, a rule, a quotation or a line `--`. What introduces a quotation is passed over, and so is
-    the rest of a quoted line that has lost its mark. A line that is an order is neither.
+    the rest of a quoted line that has lost its mark. A line that is an order is neither. Version 1 of the `reader` knew
+    no such rests.
 
     Some programs leave no empty line above an attribution. So if nothing else is left, a short line at the top of what
     was passed over is what was written, and can be answered, though it is no order.
@@ -61,7 +63,7 @@ def order_paragraph(lines: Sequence[str]) -> tuple[str, ...]:
         if ordered and rests and is_quoted(cleaned[block.start - 1]):
             # It could be a word of the letter, or the player's answer to it.
             return _trimmed((*rests, *block.lines))
-        if not ordered and _is_rest(cleaned, block):
+        if reader > 1 and not ordered and _is_rest(cleaned, block):
             rests += block.lines
             continue
         if all(map(_CLEARTEXT.fullmatch, block.lines)):

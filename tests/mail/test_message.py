@@ -82,6 +82,11 @@ def test_version_1_read_hidden_text_and_no_lines_in_pre() -> None:
     assert (describe(raw, reader=1), describe(raw, reader=2)) == ("move 2BC", "nothing: 2b")
 
 
+def test_version_1_knew_no_rest_of_a_quoted_line() -> None:
+    raw = plain(f"> > {'a ' * 34}\nhkoji wrote:\n> {'a ' * 34}\n2bc\n")
+    assert (describe(raw, reader=1), describe(raw, reader=2)) == ("move 2BC", "nothing: hkoji wrote:")
+
+
 def _html_in(part: MailPart) -> Iterator[bytes]:
     if part.kind.name == "text/html":
         with suppress(UnreadableMailError):
