@@ -143,6 +143,13 @@ def read(screen: int, *ends: str) -> str:
     return said
 
 
+def begin(screen: int) -> str:
+    """Leaves the introduction of a game against a bot. Returns the first board."""
+    assert "Press Enter" in read(screen, "to begin: ")
+    os.write(screen, b"\n")
+    return read(screen, PROMPT)
+
+
 def asleep(pid: int) -> None:
     """Waits until the process sleeps. If Ctrl-C came between the prompt and `select`, readline would go on sleeping."""
     until(lambda: process_state(pid) == "S")
@@ -161,7 +168,7 @@ def ended(pid: int, screen: int) -> int:
 def test_a_whole_game_in_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR")
     with terminal("--level", "beginner") as (pid, screen):
-        said = read(screen, PROMPT)
+        said = begin(screen)
         assert "\x1b[" in said
         passing = 0
         while not said.endswith(MORE):
@@ -178,7 +185,7 @@ def test_a_whole_game_in_a_terminal(home: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(("key", "code"), [(b"\x04", 0), (b"\x03", 130), (b"q\n", 0)])
 def test_keys_that_leave(key: bytes, code: int, home: Path) -> None:
     with terminal() as (pid, screen):
-        read(screen, PROMPT)
+        begin(screen)
         asleep(pid)
         os.write(screen, key)
         assert "The game waits for you: hkoji play" in read(screen, "hkoji play\n")

@@ -115,6 +115,12 @@ class Terminal:
             said += more
         return said.decode().replace("\r\n", "\n").replace("\r", "")
 
+    def begin(self) -> str:
+        """Leaves the introduction of a game. Returns what is printed up to the first prompt."""
+        self.until("to begin: ", "cominciare: ")
+        self.type("")
+        return self.until(*PROMPTS)
+
     def answer(self, line: str) -> str:
         """What is printed for a line. Readline shows its prompt again after a change of width."""
         self.type(line)
@@ -143,7 +149,7 @@ def terminal(*words: str, columns: int = 80, **environment: str) -> Iterator[Ter
 @every_game
 def test_the_prompt_follows_a_terminal_that_is_resized(game: str, lang: str) -> None:
     with terminal("play", "--ruleset", game, "--bot", "random", "--lang", lang, columns=100) as at:
-        at.until(*PROMPTS)
+        at.begin()
         wide = at.answer("board")
         for width in (*range(22, 101, 10), 79, 78, 77, 22):
             at.resize(width)
@@ -189,7 +195,7 @@ _PLAIN_ENCODINGS = ({"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"})
 def test_a_board_can_be_read_without_utf8(game: str, environment: dict[str, str], home: Path) -> None:
     words = ("play", "--ruleset", game, "--bot", "random", "--lang", "it")
     with terminal(*words) as at:
-        at.until(*PROMPTS)
+        at.begin()
         at.type("board")
         known = at.until(*PROMPTS)
         at.type("q")
@@ -239,7 +245,7 @@ def test_every_sign_of_the_program_has_a_plain_form() -> None:
 
 def test_suits_are_spelled_out_where_the_terminal_lacks_them(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal("play", "--deck", "everdeck", "--bot", "random", LC_ALL="C") as at:
-        said = at.until(*PROMPTS)
+        said = at.begin()
         assert said.isascii()
         assert "\\u" not in said
         assert "Geisha clubs, charm 2" in " ".join(said.split())
