@@ -33,7 +33,7 @@ def test_a_whole_game(ruleset: str, plain: tuple[str, ...], home: Path) -> None:
     assert done.err == ""
     assert "The game is over" in done.out
     assert "A new game against random-bot." in done.out
-    assert re.search(r"All \d+ entries hold; the game is finished\.", done.out)
+    assert re.search(r"The audit: all \d+ entries hold\.", done.out)
     (file,) = re.findall(r"hkoji audit (\S+)", done.out)
     assert Path(file).parent == home / "local" / "finished"
     assert run("audit", file).code == 0
