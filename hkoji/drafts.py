@@ -1,6 +1,6 @@
 """Drafts: files that are written beside their place, and get its name once they are complete.
 
-A process that is killed leaves its draft behind. So whoever makes the next one removes those of processes that are
+A process that is killed leaves its draft behind. So the next process that makes one removes those of processes that are
 gone. This stands alone, because both packages, the player's and the service's, need it.
 """
 
@@ -20,7 +20,7 @@ _PART: Final = re.compile(r"\..+\.([0-9]+)\.part(?:-wal|-shm|-journal)?")
 def new_draft(path: Path) -> Path:
     """Returns where this process writes the next content of `path`, after removing earlier drafts of it.
 
-    It is for folders that are the program's own: a user may have called a file of theirs so.
+    It is for the program's own folders: in another one, a user may have given a file of theirs such a name.
     """
     start = f".{path.name}."
     for name in _names(path.parent):
@@ -44,7 +44,8 @@ def new_part(path: Path) -> Path:
 def is_left_behind(number: str) -> bool:
     """Returns whether what is marked with the number of a process belongs to one that is gone.
 
-    That of this process does, too: it has not made it yet, and in a container each one may have the same number.
+    A file with this process's number counts too: this process has not made it yet, and in a container each process may
+    have the same number.
     """
     if not _NUMBER.fullmatch(number):
         return False

@@ -101,8 +101,8 @@ class PlayedCards:
     def _verify_opened(self, course: Course, number: int) -> None:
         """Checks face-down cards that the log opens, at entry `number`, which follows `course`.
 
-        The cards of a move must make it an action. Whether it goes with the other plays is found at the `end`, which
-        opens what was closed so long. Raises what the rules raise.
+        The cards of a move must make it an action. Whether it can stand beside the other plays is found at the `end`,
+        which opens the cards that are still closed. Raises what the rules raise.
         """
         body, entry = self._bodies[number], self._lines[number].entry
         if isinstance(body, entry_kinds.Move) and body.commit:

@@ -85,8 +85,8 @@ class Agenda:
     def known(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
         """Returns summaries of the player's games, with the clocks as they are known here.
 
-        Of games that ended before anybody joined it also says how, under `lapse`, if they are kept here. The service
-        is asked only about those of which this home does not have the end yet.
+        For games that ended before anybody joined, and that are kept here, `lapse` says how they ended. The service is
+        asked only about those whose end this home does not have yet.
         """
         return [{**with_clock(each, self._known(each)), **self._lapse(each)} for each in summaries]
 

@@ -35,7 +35,7 @@ class TimedConnection(http.client.HTTPConnection):
 
     # Any: passed on
     def request(self, method: str, url: str, body: Any = None, headers: Any = (), **options: Any) -> None:
-        """Sends a request, whose body are bytes."""
+        """Sends a request with a body of bytes, if it has one."""
         wanted = (method, url, headers, options)
         again = body is None and wanted == self._sent[0]
         self._parts = []

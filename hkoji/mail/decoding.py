@@ -34,7 +34,7 @@ _CHARSETS: Final = {
 _OPAQUE = re.compile(r"utf[-_ ]*(7|16|32|ebcdic)|ucs|10646|unicode|2022|^(x|cs)?-?(hz|jis)|scsu|bocu")
 """Parts of the names of charsets in which the bytes of ASCII can mean something else."""
 _ESCAPES: Final = (b"\0", b"\x1b")
-"""What a text in one of them has, whatever its name is."""
+"""Bytes that texts in such charsets have, also under another name."""
 _IDENTITY: Final = frozenset({"", "7bit", "8bit", "binary", "7bits", "8bits", "none"})
 _NOT_NAMING = re.compile(r"[^a-z0-9]")
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/= \t\r\n]")

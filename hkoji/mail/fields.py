@@ -1,8 +1,8 @@
 """Header fields of mails and of their parts, within limits. Every function takes time linear in what it reads.
 
-A field is `name:value`, with the value on one or more lines (RFC 5322, 2.2). What mail servers repair on the way is
-read as they write it. Nothing else is read: a reader that guesses what a broken header means could be led to another
-meaning than the one that a player's mail program shows.
+A field is `name:value`, with the value on one or more lines (RFC 5322, 2.2). Faults that mail servers repair on the way
+are read as the servers write them. Nothing else is read: a reader that guesses what a broken header means could be led
+to another meaning than the one that a player's mail program shows.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def without_mbox_line(mail: bytes) -> bytes:
 
 
 def as_read(raw: bytes) -> bytes:
-    """Returns a mail as it is read: as `with_newlines` does, and without what mail servers repair in ends of lines.
+    """Returns a mail as it is read: as `with_newlines` does, and with the ends of lines that mail servers repair.
 
-    A mail whose header ends in CR CR LF has one CR too many in each line. A byte order mark before it is none of its
-    bytes. Signatures are verified without these repairs. Raises as `with_newlines` does.
+    A mail whose header ends in CR CR LF has one CR too many in each line. A byte order mark before it is not part
+    of it. Signatures are verified without these repairs. Raises as `with_newlines` does.
     """
     mail = with_newlines(raw.removeprefix(_BYTE_ORDER_MARK))
     return mail.replace(b"\r\n", b"\n") if b"\n\r\n" in mail.partition(b"\n\n")[0] + b"\n" else mail

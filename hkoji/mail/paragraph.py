@@ -46,12 +46,12 @@ class _Block(NamedTuple):
 def order_paragraph(lines: Sequence[str], reader: int = READER_VERSION) -> tuple[str, ...]:
     """Returns the lines of the order, in the form in which `read_orders` reads them; none if there is no order.
 
-    It ends at an empty line, a rule, a quotation or a line `--`. What introduces a quotation is passed over, and so is
-    the rest of a quoted line that has lost its mark. A line that is an order is neither. Version 1 of the `reader` knew
-    no such rests.
+    It ends at an empty line, a rule, a quotation or a line `--`. Lines that introduce a quotation are passed over, and
+    so is the rest of a quoted line that has lost its mark. A line that is an order is neither. Version 1 of the
+    `reader` knew no such rests.
 
-    Some programs leave no empty line above an attribution. So if nothing else is left, a short line at the top of what
-    was passed over is what was written, and can be answered, though it is no order.
+    Some programs leave no empty line above an attribution. So if nothing else is left, a short line at the top of the
+    passed lines is taken for the player's own. It can be answered, though it is no order.
     """
     cleaned = [clean(line) for line in lines]
     slip: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def order_paragraph(lines: Sequence[str], reader: int = READER_VERSION) -> tuple
 def is_stub(lines: Sequence[str], order: Sequence[str]) -> bool:
     """Tells whether a text only says that the mail is in HTML, where its order is `order`.
 
-    Then nothing in it is an order or as short as one, and it does not have the words of that one.
+    Then no line of it is an order or as short as one, and it does not have the words of that order.
     """
     written = [line for line in map(clean, lines) if trim(line) and not is_quoted(line)]
     text = "\n".join(written).casefold()

@@ -173,7 +173,7 @@ def outage(
 def backup(target: Path, data: Path | None, database: str | None = None) -> dict[str, Any]:  # Any: JSON
     """Copies the database to a new file, or to a new name in a folder. Returns the name and the size of the copy.
 
-    A name without a suffix is a folder's: a file of that name would not be found among the copies. Raises
+    A name without a suffix names a folder: a file of that name would not be found among the copies. Raises
     `ExistsError`, `NotFoundError`, `StorageError`; then there is no copy.
     """
     _, location = _find(data, database)

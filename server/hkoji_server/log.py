@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 REFUSED: Final = "hkoji.refused"
-"""Where a connection notes in the state of a request with which status it has refused it while the body came."""
+"""The key in a request's state for the status with which a connection refused the request while its body came."""
 CLIENT_LEFT: Final = 499
 """The status that log and metrics show for a request whose client left before it was complete. Nobody receives it."""
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}

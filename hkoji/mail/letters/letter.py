@@ -17,8 +17,8 @@ class Letter(NamedTuple):
     """A letter for one reader.
 
     `subject` is one line of ASCII. `text` has lines of at most 72 columns, each ended by a newline, and an empty line
-    between paragraphs. Subject and first paragraph show no card, but for a line that the reader
-    has written and why it cannot be done.
+    between paragraphs. Subject and first paragraph show no card, but for a line that the reader has written and why it
+    cannot be done.
     """
 
     subject: str

@@ -100,7 +100,7 @@ class _AuthorCount:
         self._done = True
 
     def give_back(self) -> None:
-        """Counts the submission no more, if this process has counted it by itself."""
+        """Takes the count back, if this process has counted the submission by itself."""
         if self._taken:
             self._taken = False
             self._limits.give_back_player(self._name)
@@ -306,8 +306,8 @@ class Games:
         """Appends the decision, for which the store asks in its own thread. Raises `RevokedError` for a revoked key.
 
         The store checks the key in the transaction of every move. After any other error the key is checked here, so
-        that the author of a refused entry learns first that the key is revoked. What a revoked key has signed does not
-        count for its player.
+        that the author of a refused entry learns first that the key is revoked. An entry that a revoked key has signed
+        does not count for its player.
         """
         try:
             try:
@@ -358,9 +358,9 @@ class Games:
             verify_not_revoked(await self._store.retired(key))
 
     async def _check_beside_log(self, course: Course, entry: Entry, decision: Decision, *, current: bool) -> None:
-        """Checks what no log shows: whose a key is, and whom players and service have to do with.
+        """Checks what no log shows: whose a key is, and with whom players and the service have to do.
 
-        If `course` is `current`, a refusal is the answer, and an offer that must not be opened so is removed.
+        If `course` is `current`, a refusal is the answer, and an offer that must not be opened like this is removed.
         """
         if entry.kind in NEWCOMER_KINDS:
             await self._check_registered(course, entry, decision.key)

@@ -20,7 +20,7 @@ class MailStops:
     async def stop(self, token: str) -> bool:
         """Stops the letters to the mailbox of a token. Returns False if there is none; a second call changes nothing.
 
-        A player gets a letter that says so. Whoever has been invited only gets no more invitations.
+        A player gets a letter that says so. Somebody who has only been invited gets no more invitations.
         """
         token = token.lower()
         reply = await self._store.reply(token_digest(token)) if is_token(token) else None

@@ -2,10 +2,11 @@
 
 A notice that was sent is deleted afterwards, so after a crash between the two it is sent again, with the same id. A
 slow receiver delays only its own channel: each channel has one task at a time, and `SendingPlaces` bounds how many
-there are. Whoever holds a lease for too long stops sending, because another process may have taken the notice over.
+there are. A process that has held a lease for too long stops sending, because another one may have taken the notice
+over.
 
-What writes a notice that is due wakes the delivery, by a hint of the store. A hint may be lost, so it also looks at
-intervals.
+A process that writes a notice that is due wakes the delivery, by a hint of the store. A hint may be lost, so the
+delivery also looks at intervals.
 """
 
 from __future__ import annotations

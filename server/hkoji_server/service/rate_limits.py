@@ -74,7 +74,7 @@ class RateLimits:
         return self._take("p", name, self._player)
 
     def give_back_player(self, name: str) -> None:
-        """Counts a request no more that `take_player` has counted."""
+        """Takes back the count of a request that `take_player` has counted."""
         if self._rates is not None and self._player is not None:
             self._rates.give_back(f"p:{name}", self._player)
 

@@ -328,7 +328,7 @@ class Store(TimeStore, PlayerStore, ChoiceStore, NoticeStore, TalkStore, MailSto
         """
 
     async def withdraw_offer(self, game: str, player: str) -> None:
-        """Removes an offer of the player's, and counts it no more. An offer that is opened stays."""
+        """Removes an offer of the player's, which then no longer counts. An offer that is opened stays."""
 
     def listen(self, listener: OnHint) -> Callable[[], None]:
         """Calls `listener` with hints, in the running loop, until the returned function is called.

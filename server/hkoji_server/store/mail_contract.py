@@ -133,7 +133,7 @@ class MailStore(ArrivalStore, Protocol):
         """Replaces what is kept of a mailbox, by its channel, and the events of its channel as its state demands.
 
         With `was`, from which `mailbox` was made, only what differs is replaced, and a state that has been changed
-        since then stays. When it is locked, or gets another address, the code is void that a letter has brought to it.
+        since then stays. When it is locked, or gets another address, the code that a letter has brought to it is void.
         With `letter`, a letter of that event to it is written, without a game and with the time of its state as `seq`.
         Returns False if there is no such mailbox.
         """

@@ -145,7 +145,7 @@ class NoticeStore(Protocol):
     async def due_channels(self, kinds: Collection[str], now: str, most: int) -> tuple[DueChannel, ...]:
         """Returns at most `most` channels of each kind to which something is to be sent by now.
 
-        Those come first for which it has waited longest. What another process holds does not count.
+        Those come first for which it has waited longest. Notices that another process holds do not count.
         """
 
     async def lease_notices(
@@ -153,7 +153,8 @@ class NoticeStore(Protocol):
     ) -> tuple[LeasedNotice, ...]:
         """Leases notices that are to be sent by now, those that have waited longest first: at most `most`.
 
-        Those `of` some channels, or of all channels of these kinds. What another process holds is left out.
+        They are those `of` some channels, or of all channels of these kinds. Notices that another process holds are
+        left out.
         """
 
     async def lease_channel(self, channel: str, now: str, until: str, most: int) -> tuple[LeasedNotice, ...]:

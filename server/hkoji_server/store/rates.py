@@ -9,8 +9,9 @@ about once a minute.
 A statement for each request would cost as much as the request. So a process counts in memory, and tells the table now
 and then: of each name it admits a few requests, fewer than a fiftieth of the rate, before it adds them to the table
 together with the next one. Then it learns how much the name has requested from all processes. So in the seconds of a
-rate each process may admit these few too many, and so many are lost when a process ends. What was not told is forgotten
-if the name then requests nothing for the seconds of the rate. A rate below a hundred is told at once, and is exact.
+rate each process may admit these few too many, and as many are lost when a process ends. Requests that were not told
+are forgotten if the name then requests nothing for the seconds of the rate. A rate below a hundred is told at once, and
+is exact.
 
 If requests cannot be counted, all of them are admitted. A limit protects the service, and must not stop it.
 """
@@ -31,13 +32,13 @@ from hkoji_server.store.batch_thread import BatchThread, Job
 MICRO: Final = 1_000_000
 _MINUTE: Final = 60.0
 _FEW: Final = 1000
-"""So many names are not worth a look for some to forget."""
+"""Up to this many names, it is not worth looking for some to forget."""
 _SHARE: Final = 50
 """A process keeps fewer requests of a name to itself than this part of a rate."""
 
 TABLE: Final = "CREATE {unlogged}TABLE IF NOT EXISTS rate (name TEXT PRIMARY KEY, due BIGINT NOT NULL)"
-# What is told late may move a time further ahead than the rate allows; then the name waits longer. A time beyond twice
-# that was written before the clock was set back, and is ignored.
+# Requests that are told late may move a time further ahead than the rate allows; then the name waits longer. A time
+# beyond twice that was written before the clock was set back, and is ignored.
 TELL: Final = """
 INSERT INTO rate AS kept (name, due) VALUES (:name, :now + :cost)
 ON CONFLICT (name) DO UPDATE SET due = :cost + CASE
@@ -86,7 +87,7 @@ class Rates(Protocol):
         """Does what `admit` does if this process can tell, in any thread; else returns None, and counts nothing."""
 
     def give_back(self, name: str, rate: Rate) -> None:
-        """Counts a request no more that `take` has admitted."""
+        """Takes back the count of a request that `take` has admitted."""
 
     async def admit(self, name: str, rate: Rate) -> float:
         """Counts a request of `name` and returns 0 if it is within the rate.
@@ -203,7 +204,7 @@ class SqlRates(ABC):
         return self._counts.take(name, rate, int(self._clock() * MICRO))
 
     def give_back(self, name: str, rate: Rate) -> None:
-        """Counts a request no more: see `Rates`."""
+        """Takes back the count of a request: see `Rates`."""
         self._counts.give_back(name, rate)
 
     async def admit(self, name: str, rate: Rate) -> float:
