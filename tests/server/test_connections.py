@@ -208,8 +208,13 @@ def test_head_and_body_of_an_answer_are_sent_together() -> None:
         def __init__(self) -> None:
             super().__init__()
             self.sent: list[bytes] = []
+            self.reset = False
+
+        def is_closing(self) -> bool:
+            return self.reset
 
         def write(self, data: bytes | bytearray | memoryview) -> None:
+            assert not self.reset
             self.sent.append(bytes(data))
 
         def close(self) -> None:
@@ -232,5 +237,12 @@ def test_head_and_body_of_an_answer_are_sent_together() -> None:
         joined.close()
         await asyncio.sleep(0)
         assert transport.sent[3:] == [head, b"closed"]
+        joined.write(head)
+        transport.reset = True
+        joined.write(b"body")
+        joined.write(head)
+        joined.close()
+        await asyncio.sleep(0)
+        assert transport.sent[5:] == [b"closed"]
 
     asyncio.run(work())

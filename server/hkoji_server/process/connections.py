@@ -46,7 +46,8 @@ class JoinedWrites:
     """A transport that sends the head of an answer together with its body.
 
     uvicorn writes them one after the other: that is two system calls, and the client wakes up twice. A head waits for
-    what is written next, at most until the other callbacks of this turn of the loop have run.
+    what is written next, at most until the other callbacks of this turn of the loop have run. Nothing is written to a
+    connection that the client has reset: uvloop raises an error for it until uvicorn learns of the end.
     """
 
     __slots__ = ("_head", "_loop", "_transport")
@@ -66,6 +67,8 @@ class JoinedWrites:
     def write(self, data: bytes) -> None:
         """Sends bytes, with a head that waits."""
         head = self._head
+        if self._transport.is_closing():
+            return
         if head:
             self._head = b""
             self._transport.write(head + data)
@@ -82,7 +85,7 @@ class JoinedWrites:
 
     def _send_head(self) -> None:
         head, self._head = self._head, b""
-        if head:
+        if head and not self._transport.is_closing():
             self._transport.write(head)
 
 
