@@ -23,7 +23,7 @@ from hkoji.mail.fields import (
 )
 from hkoji.mail.lines import clean
 from hkoji.mail.mail_types import Automatic, MailHeader
-from hkoji.mail.message import without_trace
+from hkoji.mail.message import READER_VERSION, without_trace
 from hkoji.messages.text import Text, tell
 
 _ATEXT: Final = r"A-Za-z0-9!#$%&'*+/=?^_`{|}~.-"
@@ -74,12 +74,14 @@ def header_there(raw: bytes) -> MailHeader:
     return replace(_header_of(fields, raw), sender=None, sender_fault=_NO_SENDER)
 
 
-def known_by(raw: bytes) -> str:
+def known_by(raw: bytes, reader: int = READER_VERSION) -> str:
     """Returns by what a mail is known when it comes again: its Message-ID if that is one id, else a hash of 64 digits.
 
     Of a Message-ID that is none the whole field counts, of a mail without one all of it but for the trace fields.
-    Raises as `read_header` does.
+    Version 1 of the `reader` took the first id in the field, or else all of the mail. Raises as `read_header` does.
     """
+    if reader == 1:
+        return read_header(raw).message_id or sha256(raw).hexdigest()
     fields = [each for each in read_fields(split_header(as_read(raw))[0]) if each.name == "message-id"]
     if len(fields) == 1 and _ID.fullmatch(fields[0].text):
         return fields[0].text

@@ -170,7 +170,7 @@ class _MailsCheck:
     def _verify(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, signer: Party) -> bool:
         """Returns whether a mail could be judged. Raises `_FaultError` if it convicts the service."""
         try:
-            known = known_by(mail.raw)
+            known = known_by(mail.raw, mail.reader)
         except UnreadableMailError:
             known = sha256(mail.raw).hexdigest()
         self._note_opened(claim, known, signer)

@@ -268,6 +268,18 @@ def test_a_mail_is_read_by_the_version_that_it_was_read_by(reader: int) -> None:
         convicted(table, "the mail orders nothing")
 
 
+@pytest.mark.parametrize("reader", [1, 2])
+def test_mails_with_the_same_message_id_that_is_none_are_one_since_version_2(reader: int) -> None:
+    def with_name(mail: MailAtHand) -> MailAtHand:
+        return mail._replace(reader=reader, message_id="bob's program" if mail.number in (1, 2) else "")
+
+    table = proved_game(6, lie=with_name)
+    if reader == 1:
+        assert table.judged().audit.ok
+    else:
+        convicted(table, "one mail")
+
+
 def test_a_mail_of_another_version_of_the_reader_is_not_understood() -> None:
     judged = proved_game(6, lie=at_move(2, reader=READER_VERSION + 1, line="see you")).judged()
     (finding,) = judged.audit.findings

@@ -52,6 +52,8 @@ class MailAtHand(NamedTuple):
     grade: MailGrade | None = None
     sent_to: str | None = None
     """The nonce of the token to which it was sent, if that is another."""
+    message_id: str = ""
+    """Its Message-ID; an own one if it is empty."""
     unsigned_id: bool = False
     """Whether its provider signs no Message-ID."""
 
@@ -147,7 +149,7 @@ def written(mail: MailAtHand, token: str) -> bytes:
             f"To: hkoji <play+{token}@hkoji.example>",
             "Subject: Re: a game",
             "Date: Fri, 20 Nov 2026 12:00:00 +0000",
-            f"Message-ID: <{mail.number}@mail.example>",
+            f"Message-ID: {mail.message_id or f'<{mail.number}@mail.example>'}",
             "",
             mail.line,
             "",
