@@ -39,11 +39,11 @@ HTML_RESPONSE: Final[dict[str, object]] = {
 _PAGE: Final = HTML_PAGE.format(
     body="""<h1>You are invited to a game</h1>
 <p>The address of this page is an invitation to a game for two by correspondence. You play it with the program hkoji, in
-a terminal. Whoever has the whole address can join, once: do not pass it on.</p>
+a terminal. Anybody who has the whole address can join, once: do not pass it on.</p>
 <p>The part of the address after the <code>#</code> is the invitation's code. Your browser keeps it, and this service
 never sees it.</p>
 <ol>
-<li>Install hkoji, which needs Python 3.11 or later. Whoever has invited you knows where to get it.</li>
+<li>Install hkoji, which needs Python 3.11 or later. The person who invited you knows where to get it.</li>
 <li>Choose a name: <code>hkoji init NAME</code></li>
 <li>Join, with the whole address of this page, in quotes: <code>hkoji join 'ADDRESS'</code></li>
 </ol>
