@@ -7,6 +7,7 @@ mailbox that is not the certified one, say nothing about anybody. Findings name 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -27,22 +28,33 @@ from hkoji.mail.order_purposes import PURPOSES, counts, may_order
 from hkoji.mail.order_types import MailOrder
 from hkoji.mail.ordered_entries import OrderedEntries
 from hkoji.mail.token_places import token_behind
-from hkoji.messages.text import Text, quoted, tell
+from hkoji.messages.text import Text, plural, quoted, tell
 
-MailIndex = Mapping[str, Sequence[tuple[ProvedMailbox, ProvingMail]]]
-"""The lines of mails files, each with its mailbox, by the commitments that they open."""
+
+class MailIndex(NamedTuple):
+    """The lines of mails files, each with its mailbox, by the commitments that they open.
+
+    `places` has the player, the game and the head that each line names, whether or not it opens a commitment.
+    """
+
+    by_commit: Mapping[str, Sequence[tuple[ProvedMailbox, ProvingMail]]]
+    places: frozenset[tuple[str, str, str]]
 
 
 class SeatMails(NamedTuple):
     """The mails of the player `name`: of `claimed` in the log, `checked` were there and hold.
 
-    `mailboxes` are those from which mails were there, and which the log's certificates name.
+    `mailboxes` are those from which mails were there, and which the log's certificates name. `uncertified` were there
+    below another mailbox or with another salt of its hash. `unlike` have a line that names their places, and opens no
+    commitment: its salt or something else in it is another.
     """
 
     name: str
     claimed: int
     checked: int
     mailboxes: tuple[str, ...]
+    uncertified: int
+    unlike: int
 
 
 class OpenedMail(NamedTuple):
@@ -80,12 +92,14 @@ class MailsAudit(NamedTuple):
 
 
 def index_mails(mailboxes: Iterable[ProvedMailbox]) -> MailIndex:
-    """Returns the lines of mails files by their commitments."""
+    """Returns the lines of mails files by their commitments and places."""
+    places: set[tuple[str, str, str]] = set()
     found: dict[str, list[tuple[ProvedMailbox, ProvingMail]]] = {}
     for mailbox in mailboxes:
         for mail in mailbox.mails:
             found.setdefault(mail.commit, []).append((mailbox, mail))
-    return found
+            places.add((mailbox.name, mail.game, mail.head))
+    return MailIndex(found, frozenset(places))
 
 
 def audit_mails(audit: Audit, mails: MailIndex) -> MailsAudit:
@@ -118,17 +132,24 @@ class _MailsCheck:
         self._findings: list[Finding] = []
         self._opened: list[OpenedMail] = []
         self._signed: list[SignedMail] = []
-        self._checked: dict[str, int] = {}
+        self._checked: Counter[str] = Counter()
+        self._uncertified: Counter[str] = Counter()
+        self._unlike: Counter[str] = Counter()
         self._mailboxes: dict[str, dict[str, None]] = {}
 
     def run(self) -> MailsAudit:
         for claim in self._claims:
             self._look_at(claim)
-        claimed: dict[str, int] = {}
-        for claim in self._claims:
-            claimed[claim.name] = claimed.get(claim.name, 0) + 1
+        claimed = Counter(claim.name for claim in self._claims)
         seats = tuple(
-            SeatMails(name, number, self._checked.get(name, 0), tuple(self._mailboxes.get(name, ())))
+            SeatMails(
+                name,
+                number,
+                self._checked[name],
+                tuple(self._mailboxes.get(name, ())),
+                self._uncertified[name],
+                self._unlike[name],
+            )
             for name, number in claimed.items()
         )
         grades = dict(self._audit.grades)
@@ -146,13 +167,17 @@ class _MailsCheck:
     # --- one mail -------------------------------------------------------------------------------------------------
 
     def _look_at(self, claim: ClaimedMail) -> None:
-        found = self._mails.get(claim.commit, ())
+        found = self._mails.by_commit.get(claim.commit, ())
         for mailbox, mail in found:
             # Whoever made the file may have put in any mailbox: then it says nothing about the mail.
             if mailbox.name == claim.name and mailbox.address(claim.gateway.origin) == claim.gateway.address:
                 self._mailboxes.setdefault(claim.name, {})[mailbox.mailbox] = None
                 self._judge(claim, mailbox, mail)
                 return
+        if found:
+            self._uncertified[claim.name] += 1
+        elif (claim.name, self._audit.lines[0].entry.game, claim.head) in self._mails.places:
+            self._unlike[claim.name] += 1
 
     def _judge(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail) -> None:
         signer = self._signer(claim)
@@ -165,7 +190,7 @@ class _MailsCheck:
         except _FaultError as fault:
             self._findings.append(Finding(AuditStep.MAILS, claim.entry, (signer,), fault.reason))
         else:
-            self._checked[claim.name] = self._checked.get(claim.name, 0) + judged
+            self._checked[claim.name] += judged
 
     def _verify(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, signer: Party) -> bool:
         """Returns whether a mail could be judged. Raises `_FaultError` if it convicts the service."""
@@ -239,4 +264,9 @@ def _reason(error: UnreadableMailError) -> Text:
 
 def _note(seats: Sequence[SeatMails]) -> Text:
     claimed, checked = sum(each.claimed for each in seats), sum(each.checked for each in seats)
-    return tell("{checked} of {claimed} mails checked", checked=checked, claimed=claimed)
+    return plural(
+        "{checked} of {n} mail checked",
+        "{checked} of {n} mails checked",
+        claimed,
+        checked=checked,
+    )

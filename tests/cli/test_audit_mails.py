@@ -84,7 +84,30 @@ def test_another_mailbox_in_the_first_line_checks_nothing(lying: ProvedTable, fi
     mails = format_mails([lying.mailbox(mailbox="eve@example.org")])
     done = files.audit(lying, *files.mails, mails=mails)
     assert done.code == Exit.OK
-    assert f"None of the {len(lying.mails)} mails was found by its commitment" in done.out
+    assert f"  bob          {len(lying.mails)} mails are there, but the log certifies another mailbox, or" in done.out
+
+
+def test_a_mail_with_another_salt_is_told_apart_from_one_that_is_missing(honest: ProvedTable, files: Files) -> None:
+    whole, number, salt = honest.mailbox(), len(honest.mails), "0" * 64
+    first, *others = whole.mails
+    salted = tuple(mail._replace(salt=salt) for mail in whole.mails)
+    told = {
+        whole._replace(address_salt=salt): (
+            f"{number} mails are there, but the log certifies another mailbox, or this one with another salt.",
+        ),
+        whole._replace(mails=salted): (
+            f"{number} mails are there, but the log commits to other salts or to other bytes.",
+        ),
+        whole._replace(mails=()): (f"None of the {number} mails is there.",),
+        whole._replace(mails=(first._replace(salt=salt), *others)): (
+            f"{number - 1} of {number} mails hold",
+            "1 mail is there, but the log commits to another salt or to other bytes.",
+        ),
+    }
+    for mailbox, said in told.items():
+        done = files.audit(honest, *files.mails, mails=format_mails([mailbox]))
+        assert done.code == Exit.OK, done.err
+        assert all(words in done.out for words in said), done.out
 
 
 @pytest.mark.parametrize("broken", [b"", b"{}\n", b'{"about":"x"}\n', b"\xff\n", b"no json", b'{"mailbox":1}\n'])

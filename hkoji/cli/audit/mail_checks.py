@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.cli.audit.dns_again import ask_keys
 from hkoji.cli.audit.required_grade import RequiredGrade
-from hkoji.cli.language import _, translate
+from hkoji.cli.language import _, _n, translate
 from hkoji.errors import MalformedError, NetworkError, StorageError
 from hkoji.game.grade_words import BRIEF_GRADES
 from hkoji.game.held_keys import SeatGrade
@@ -64,23 +64,40 @@ class MailReport(NamedTuple):
         """Returns the report for people, as lines below step 11."""
         found = []
         for each in self.seats:
-            place = {"checked": each.checked, "claimed": each.claimed, "mailbox": ", ".join(each.mailboxes)}
-            if each.mailboxes:
-                told = _("{checked} of {claimed} mails hold, from {mailbox}.", **place)
-                whose = _(
-                    "Only you can say whether that is {name}'s, and in no domain of the service's.", name=each.name
-                )
-                found += [f"  {each.name:12} {told}", f"{'':15}{whose}"]
-            else:
-                told = _(
-                    "None of the {claimed} mails was found by its commitment, a hash of its bytes and a salt.", **place
-                )
-                found.append(f"  {each.name:12} {told}")
+            first, *more = _mails_of(each)
+            found += [f"  {each.name:12} {first}", *(f"{'':15}{line}" for line in more)]
         if self.signed:
             found.append(f"{'':15}{_('The DKIM signatures hold by DNS answers that the service kept.')}")
         for name, state in (self.keys or {}).items():
             found.append(f"{'':15}{name}: {translate(_STATES[state])}")
         return found
+
+
+def _mails_of(seat: SeatMails) -> Iterator[str]:
+    """Yields what is said of a player's mails; for those that were not found by their commitments also why."""
+    if seat.mailboxes:
+        yield _n(
+            "{checked} of {n} mail holds, from {mailbox}.",
+            "{checked} of {n} mails hold, from {mailbox}.",
+            seat.claimed,
+            checked=seat.checked,
+            mailbox=", ".join(seat.mailboxes),
+        )
+        yield _("Only you can say whether that is {name}'s, and in no domain of the service's.", name=seat.name)
+    elif not seat.uncertified and not seat.unlike:
+        yield _n("The one mail is not there.", "None of the {n} mails is there.", seat.claimed)
+    if seat.uncertified:
+        yield _n(
+            "{n} mail is there, but the log certifies another mailbox, or this one with another salt.",
+            "{n} mails are there, but the log certifies another mailbox, or this one with another salt.",
+            seat.uncertified,
+        )
+    if seat.unlike:
+        yield _n(
+            "{n} mail is there, but the log commits to another salt or to other bytes.",
+            "{n} mails are there, but the log commits to other salts or to other bytes.",
+            seat.unlike,
+        )
 
 
 _STATES: Final = {

@@ -29,7 +29,7 @@ def mails_files(data: bytes) -> None:
     with refusals():
         found = parse_mails(data)
         assert format_mails(found) == data
-        assert len(index_mails(found)) <= sum(len(each.mails) for each in found)
+        assert len(index_mails(found).by_commit) <= sum(len(each.mails) for each in found)
         assert not accused_by(_honest(), data)
 
 
