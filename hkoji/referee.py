@@ -347,7 +347,7 @@ def _keep(refereed: RefereedGame, submission: Submission, body: entry_kinds.Entr
     if places != [(entry.seq, part) for part in range(len(commit))]:
         raise MalformedError(
             tell("submission"),
-            tell("it must have exactly {count} openings, one for each commitment", count=len(commit)),
+            tell("it must have exactly one opening for each commitment"),
             hint=_OPENING_HINT,
         )
     verify_openings(entry.game, submission.opening, commit)

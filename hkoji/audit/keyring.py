@@ -18,7 +18,7 @@ from hkoji.game.setup import verify_replaced_key
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.mail_claim import MAIL
 from hkoji.log.public_key import PublicKey
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 
 ExpectedKeys: TypeAlias = Mapping[str, PublicKey | Collection[PublicKey]]
 """The keys expected from outside (pins): for each name one key, or several any of which is accepted."""
@@ -135,13 +135,19 @@ class Keyring:
 def keys_note(parties: Sequence[Party]) -> str:
     """What the third step says of the keys of a log."""
     pinned = sum(party.pinned for party in parties)
-    text = tell("{n} keys, {pinned} of them expected from outside", n=len(parties), pinned=pinned)
+    text = plural(
+        "{n} key, {pinned} as expected from outside",
+        "{n} keys, {pinned} of them expected from outside",
+        len(parties),
+        pinned=pinned,
+    )
     held = [party for party in parties if party.held]
     if held:
         players = [party for party in parties if party.name != SERVER_NAME]
-        text = tell(
+        text = plural(
+            "{n} key of a player, {expected} as expected",
             "{n} keys of players, {expected} as expected",
-            n=len(players),
+            len(players),
             expected=sum(party.pinned for party in players if not party.held),
         )
     for party in parties:

@@ -199,7 +199,7 @@ def _parse(log: str | bytes, pins: ExpectedKeys) -> tuple[_Work, int]:
     elif not work.lines:
         work.fail(AuditStep.PARSE, None, MalformedError(tell("log"), tell("it is empty")))
     else:
-        work.notes[AuditStep.PARSE] = tell("{n} entries in canonical form", n=number)
+        work.notes[AuditStep.PARSE] = plural("{n} entry in canonical form", "{n} entries in canonical form", number)
     return work, entries
 
 
@@ -257,7 +257,7 @@ def _signatures(work: _Work, signed: LogSignatures) -> None:
         assert unnamed
         work.fail(AuditStep.SIGNATURES, signed.stop, unnamed)
     else:
-        work.notes[AuditStep.SIGNATURES] = tell("{n} signatures", n=signed.verified)
+        work.notes[AuditStep.SIGNATURES] = plural("{n} signature", "{n} signatures", signed.verified)
 
 
 def _times(work: _Work, signed: LogSignatures) -> None:
@@ -286,7 +286,7 @@ def _times(work: _Work, signed: LogSignatures) -> None:
 
 def _timed(work: _Work, turns: int) -> str:
     without = not work.lines or work.lines[0].receipt is None
-    receipts = tell("no receipts") if without else tell("{n} receipts", n=len(work.lines))
+    receipts = tell("no receipts") if without else plural("{n} receipt", "{n} receipts", len(work.lines))
     return tell("{receipts}, {turns}", receipts=receipts, turns=_turns(turns)) if turns else receipts
 
 
@@ -378,9 +378,11 @@ def _replay(work: _Work, cards: PlayedCards) -> Course | None:
         work.notes[AuditStep.DEAL] = tell("not reached")
     moves = sum(isinstance(body, entry_kinds.Move) for body in work.bodies)
     if cards.seed_known:
-        work.notes[AuditStep.REPLAY] = tell("{n} moves by the rules", n=moves)
+        work.notes[AuditStep.REPLAY] = plural("{n} move by the rules", "{n} moves by the rules", moves)
     else:
-        work.notes[AuditStep.REPLAY] = tell("{n} moves by the rules, as far as cards are open", n=moves)
+        work.notes[AuditStep.REPLAY] = plural(
+            "{n} move by the rules, as far as cards are open", "{n} moves by the rules, as far as cards are open", moves
+        )
     unfinished = tell("not reached: the game is still running")
     closed = closing_body(work.bodies)
     work.notes[AuditStep.RESULT] = course_result(course, closed) if course.finished else unfinished

@@ -15,7 +15,7 @@ from hkoji.errors import LoginError, MalformedError
 from hkoji.log import sshsig
 from hkoji.log.public_key import KEY_BYTES, PublicKey
 from hkoji.log.signatures import Sign, SignatureLibrary, library
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization import SSHPrivateKeyTypes
@@ -49,7 +49,8 @@ class PrivateKey:
         """The key of a 32-byte seed (RFC 8032, section 5.1.5), which the caller drew at random."""
         if len(seed) != KEY_BYTES:
             raise MalformedError(
-                tell("key seed"), tell("it has {count} bytes, not {wanted}", count=len(seed), wanted=KEY_BYTES)
+                tell("key seed"),
+                plural("it has {n} byte, not {wanted}", "it has {n} bytes, not {wanted}", len(seed), wanted=KEY_BYTES),
             )
         return PrivateKey(seed, PublicKey(library().signer(seed)[0]))
 

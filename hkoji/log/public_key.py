@@ -19,7 +19,7 @@ from typing import Final
 from hkoji.errors import MalformedError, WeakKeyError
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.signatures import FIELD, SMALL_ORDER
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 
 KEY_TYPE: Final = "ssh-ed25519"
 KEY_BYTES: Final = 32
@@ -41,7 +41,10 @@ class PublicKey:
     def __post_init__(self) -> None:
         if len(self.raw) != KEY_BYTES:
             raise MalformedError(
-                tell("key"), tell("it has {count} bytes, not {wanted}", count=len(self.raw), wanted=KEY_BYTES)
+                tell("key"),
+                plural(
+                    "it has {n} byte, not {wanted}", "it has {n} bytes, not {wanted}", len(self.raw), wanted=KEY_BYTES
+                ),
             )
         y = int.from_bytes(self.raw, "little") % _SIGN
         if y >= FIELD:

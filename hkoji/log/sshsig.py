@@ -17,7 +17,7 @@ from hkoji.errors import InvalidError, MalformedError, SignatureError
 from hkoji.log.canonical import encode_base64
 from hkoji.log.public_key import KEY_TYPE, PublicKey, decode_public_key
 from hkoji.log.signatures import SIGNATURE_BYTES, SignatureLibrary, Verify, find_flaw, library
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 
 ENTRY: Final = "hkoji.entry.v1"
 SERVER: Final = "hkoji.server.v1"
@@ -68,7 +68,12 @@ def build(public: PublicKey, namespace: str, signature: bytes) -> bytes:
     if len(signature) != SIGNATURE_BYTES:
         raise MalformedError(
             tell("signature"),
-            tell("it has {count} bytes, not {wanted}", count=len(signature), wanted=SIGNATURE_BYTES),
+            plural(
+                "it has {n} byte, not {wanted}",
+                "it has {n} bytes, not {wanted}",
+                len(signature),
+                wanted=SIGNATURE_BYTES,
+            ),
         )
     return _blob_prefix(public, namespace) + signature
 

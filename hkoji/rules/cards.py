@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias, TypeVar
 
 from hkoji.errors import NotationError
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 
 Cards: TypeAlias = int
 """A multiset of cards of some `Pack`, unknown ones included. 0 is the empty one."""
@@ -93,7 +93,7 @@ class Pack:
         if self.count(found) != len(names):  # as in `fits`
             limits = zip(self.kinds, self.copies, strict=True)
             kind, copies = next(each for each in limits if names.count(each[0]) > each[1])
-            reason = tell("there are only {copies} cards {kind}", copies=copies, kind=kind)
+            reason = plural("there is only {n} card {kind}", "there are only {n} cards {kind}", copies, kind=kind)
             raise NotationError("".join(names), reason, what=tell("a set of cards"))
         return found
 

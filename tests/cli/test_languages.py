@@ -125,6 +125,32 @@ def test_errors_are_said_in_the_language_and_json_in_english(tmp_path: Path) -> 
 # --- the catalogues ---------------------------------------------------------------------------------------------------
 
 
+NEVER_ONE = {
+    "All {n} entries hold; the game is finished.",
+    "DNS has {n} DMARC records, of which none counts",
+    "DNS has {n} SPF records, of which none counts",
+    "The audit: all {n} entries hold. More: {command}",
+    "it said more than {n} bytes",
+    "there are more than {n} words, or one of over {m} characters",
+    "you trust the keys of {n} players, and a service takes {limit}",
+    "{n} cards in all.",
+    "{prefix} begins the digests of {n} codes",
+    "it has {count} bytes, not 1 to {most}",
+}
+"""Messages of constant numbers, and of counts that are never one where they are said."""
+
+
+def test_a_message_that_counts_has_a_form_for_one() -> None:
+    """A count has one of these names; `limit` and `most` name constants."""
+    counts = "n|count|rows|codes|entries|mails|claimed|checked|copies|wanted|deals"
+    found = {
+        message.id
+        for message in catalogues.extract()
+        if isinstance(message.id, str) and re.search(rf"{{({counts})}} ([A-Za-z]+ )?[a-z]+s\b", message.id)
+    }
+    assert found == NEVER_ONE
+
+
 def test_the_catalogues_are_whole_and_up_to_date() -> None:
     # In a separate process: here the help may name a game made up for the tests.
     command = [sys.executable, "-m", "scripts.build.catalogues", "--check"]

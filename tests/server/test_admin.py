@@ -129,10 +129,10 @@ DAMAGE = {
     ),
     "a code of nobody": (
         "INSERT INTO code (digest, name, expires, uses) VALUES ('x', 'nobody', '2027-11-20T12:00:00Z', 1)",
-        "codes belong",
+        "1 code belongs",
     ),
     "a code that allows nothing": (
-        "INSERT INTO code (digest, expires, uses) VALUES ('x', '2026-11-20T12:00:00Z', 0)", "codes belong",
+        "INSERT INTO code (digest, expires, uses) VALUES ('x', '2026-11-20T12:00:00Z', 0)", "1 code belongs",
     ),
     "rows of no game": (f"DELETE FROM game WHERE game = {OVER}", "belong to no game"),
 }  # fmt: skip

@@ -313,12 +313,18 @@ def _place(place: LogPlace) -> dict[str, Any]:  # Any: JSON
 def _remark(found: AuditedLog) -> str:
     result = found.audit
     if result.ok:
-        return _("{file}: all {n} entries hold; the game is still running.", file=found.place, n=result.entries)
+        return _n(
+            "{file}: the one entry holds; the game is still running.",
+            "{file}: all {n} entries hold; the game is still running.",
+            result.entries,
+            file=found.place,
+        )
     reason = translate(finding_text(main_finding(result)))
-    return _(
+    return _n(
+        "{file}: {n} of {total} entries holds: {reason}",
         "{file}: {n} of {total} entries hold: {reason}",
+        result.holds,
         file=found.place,
-        n=result.holds,
         total=result.entries,
         reason=reason,
     )
@@ -355,8 +361,8 @@ def _contradiction(each: FoundContradiction) -> str:
 def _text(summary: ArchiveSummary) -> Iterator[str]:
     """Yields the lines of the summary for people."""
     yield _n(
-        "{n} log, {holds} of {entries} entries hold",
-        "{n} logs, {holds} of {entries} entries hold",
+        "{n} log; entries that hold: {holds} of {entries}",
+        "{n} logs; entries that hold: {holds} of {entries}",
         summary.logs,
         n=summary.logs,
         holds=summary.holds,

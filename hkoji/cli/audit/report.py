@@ -225,11 +225,24 @@ def audit_text(result: Audit, mails: MailReport | None = None) -> str:
         elif result.finished:
             lines.append(_("All {n} entries hold; the game is finished.", n=result.entries))
         else:
-            lines.append(_("All {n} entries hold; the game is still running.", n=result.entries))
+            lines.append(
+                _n(
+                    "The one entry holds; the game is still running.",
+                    "All {n} entries hold; the game is still running.",
+                    result.entries,
+                )
+            )
         if not all(party.pinned for party in result.parties):
             lines.append(_("Compare the keys that are not pinned with what their owners say, or give them with --key."))
     else:
-        lines.append(_("{n} of {total} entries hold.", n=result.holds, total=result.entries))
+        lines.append(
+            _n(
+                "{n} of {total} entries holds.",
+                "{n} of {total} entries hold.",
+                result.holds,
+                total=result.entries,
+            )
+        )
         beside = (finding for finding in result.findings if finding.step >= AuditStep.EVIDENCE)
         lines += [translate(finding_text(finding)) for finding in beside]
         if result.not_understood:

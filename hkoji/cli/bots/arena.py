@@ -128,13 +128,14 @@ def _text(report: MatchReport, *, plain: bool) -> str:
     plan, figures = report.plan, report.figures
     one, other = plan.labels
     lines = [
-        _(
-            "{one} against {other}, {game}: {games} games on {deals} deals, seed {seed}",
+        _n(
+            "{one} against {other}, {game}: {games} games on {n} deal, seed {seed}",
+            "{one} against {other}, {game}: {games} games on {n} deals, seed {seed}",
+            figures.deals,
             one=one,
             other=other,
             game=plan.ruleset.name,
             games=figures.games,
-            deals=figures.deals,
             seed=plan.seed,
         ),
         "",

@@ -30,7 +30,7 @@ from hkoji.game.time_control import (
 from hkoji.log.canonical import name_fault
 from hkoji.log.entry import is_name
 from hkoji.messages.language import LANGUAGES
-from hkoji.messages.text import shorten, tell
+from hkoji.messages.text import plural, shorten, tell
 from hkoji.rules.protocol import Ruleset
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def read_terms(
     control = read_clock_option(DEFAULT_CLOCK if clock is None else clock, rest, zone)
     if series is not None and series not in SERIES_LENGTHS:
         raise UsageError(
-            tell("there is no series of {games} games", games=series),
+            plural("there is no series of {n} game", "there is no series of {n} games", series),
             hint=tell(
                 "nothing was sent; lengths: {lengths}; for a single game leave --series out",
                 lengths=", ".join(map(str, SERIES_LENGTHS)),

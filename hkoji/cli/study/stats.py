@@ -43,7 +43,7 @@ def show_stats(out: CommandOutput, sources: list[str], jobs: int, plot: str | No
     tally = GameTally()
     problems = _fold(tally, sources, jobs)
     if plot is not None:
-        drawn = draw_charts(_("{n} games", n=tally.games), tuple(_charts(tally)))
+        drawn = draw_charts(_n("{n} game", "{n} games", tally.games, n=tally.games), tuple(_charts(tally)))
         write_result(plot, drawn.encode(), force=force)
     value: dict[str, Any] = {  # Any: JSON
         **tally.to_json(),

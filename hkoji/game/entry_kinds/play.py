@@ -13,7 +13,7 @@ from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import Entry, read_fields, read_hex
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 from hkoji.rules.events import Event, Reveal
 from hkoji.rules.protocol import DECISION_KINDS, Due, Hidden
 
@@ -70,10 +70,11 @@ class Move(_MoveFields, EntryBody):
         if len(hidden) != len(self.commit):
             raise MalformedError(
                 tell("move"),
-                tell(
-                    "{action} takes {wanted} commitments, not {given}",
+                plural(
+                    "{action} takes {n} commitment, not {given}",
+                    "{action} takes {n} commitments, not {given}",
+                    len(hidden),
                     action=self.action,
-                    wanted=len(hidden),
                     given=len(self.commit),
                 ),
             )

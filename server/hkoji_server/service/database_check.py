@@ -23,7 +23,7 @@ from hkoji.log.canonical import decode_base64
 from hkoji.log.line import Line, format_log
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_new_key, parse_recovery, parse_registration
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 from hkoji_server.service.decision import summarise
 from hkoji_server.service.loaded_games import hold
 from hkoji_server.store.contract import GameSummary
@@ -89,9 +89,13 @@ def check_players(database: Maintenance) -> CheckTally:
     """Checks the players' statements, and runs the database's own check."""
     faults = [DatabaseFault("database", "", line) for line in database.damage()]
     if strays := database.strays():
-        faults.append(DatabaseFault("database", "", tell("{rows} rows belong to no game", rows=strays)))
+        faults.append(
+            DatabaseFault("database", "", plural("{n} row belongs to no game", "{n} rows belong to no game", strays))
+        )
     if codes := database.codes_of_nobody():
-        wrong = tell("{rows} codes belong to no player or allow nothing", rows=codes)
+        wrong = plural(
+            "{n} code belongs to no player or allows nothing", "{n} codes belong to no player or allow nothing", codes
+        )
         faults.append(DatabaseFault("database", "", wrong))
     players = 0
     for player in database.players():

@@ -13,7 +13,7 @@ from sqlalchemy import Delete, Insert, Select, bindparam, delete, func, insert, 
 from hkoji.errors import TooManyGamesError
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 from hkoji_server.store.contract import NewGame, OfferQuota
 from hkoji_server.store.tables import OFFER, PLAYER
 
@@ -62,16 +62,18 @@ def verify_may_offer(player: str, quota: OfferQuota, counted: CountedOffers) -> 
     first = min(filter(None, (counted.first, counted.registered if new else None)), default=quota.since)
     again = add_seconds(first, DAY)
     raise TooManyGamesError(
-        tell(
-            "{name} has asked for {limit} games within 24 hours, which is the limit",
+        plural(
+            "{name} has asked for {n} game within 24 hours, which is the limit",
+            "{name} has asked for {n} games within 24 hours, which is the limit",
+            limit,
             name=player,
-            limit=limit,
         )
         if not new
-        else tell(
-            "{name} has asked for {limit} games, which is the limit for the first 24 hours after registering",
+        else plural(
+            "{name} has asked for {n} game, which is the limit for the first 24 hours after registering",
+            "{name} has asked for {n} games, which is the limit for the first 24 hours after registering",
+            limit,
             name=player,
-            limit=limit,
         ),
         hint=tell("nothing was created; ask again after {time}", time=again),
     )

@@ -15,7 +15,7 @@ from typing import Final
 
 from hkoji.drafts import new_part
 from hkoji.errors import ExistsError, NotFoundError, StorageError
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 from hkoji_server.store.migrate import newest_schema
 
 _SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
@@ -71,7 +71,8 @@ def verify(path: Path, source: Path | None = None) -> None:
     except sqlite3.Error as error:
         found, schema, torn = str(error), None, 0
     if found != "ok" or torn:
-        reason = found if found != "ok" else tell("the last entry of {games} games is missing", games=torn)
+        lost = plural("the last entry of {n} game is missing", "the last entries of {n} games are missing", torn)
+        reason = found if found != "ok" else lost
         raise StorageError(
             tell("{path} is damaged: {reason}", path=source or path, reason=reason),
             hint=tell("nothing was changed, and there is no copy")
