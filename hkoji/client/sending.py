@@ -99,24 +99,24 @@ class EntrySender:
             self._deliver(pending)
 
     def _compare_clocks(self, began: str, line: Line) -> None:
-        """Warns if the time of record of a line that was sent since `began` is far off this machine's clock."""
+        """Warns if a line that was sent since `began` is recorded far off the time that the service's answers state."""
         assert line.receipt is not None
         at = parse_time(line.receipt.receipt.at)
         behind, ahead = parse_time(began) - at, at - parse_time(self._service.now())
         if ahead > HEAD_SECONDS:
             text = tell(
-                "warning: the service has recorded your entry {time} later than it is by the clock of this machine",
+                "warning: the service has recorded your entry {time} later than the time that its answers state",
                 time=format_duration(ahead),
             )
         elif behind > HEAD_SECONDS:
             text = tell(
-                "warning: the service has recorded your entry {time} earlier than it is by the clock of this machine",
+                "warning: the service has recorded your entry {time} earlier than the time that its answers state",
                 time=format_duration(behind),
             )
         else:
             return
         self._say(text)
-        self._say(tell("time is counted by the service's clock; tell its operator if yours is right"))
+        self._say(tell("the time on record counts; tell the operator"))
 
     def _deliver(self, submission: Submission) -> tuple[Line, ...]:
         """Sends the stored bytes, and returns the lines that they have added.

@@ -55,7 +55,7 @@ class FetchedHeads:
         if ahead > HEAD_SECONDS:
             self._say(
                 tell(
-                    "warning: the service's clock is {seconds} seconds ahead of the clock of this machine",
+                    "warning: the service has signed a time {seconds} seconds later than the time of its answers",
                     seconds=ahead,
                 )
             )

@@ -125,7 +125,7 @@ def test_a_clock_that_is_ahead_is_mentioned(service: HostileService, alice: Loca
     assert len(alice.said) == said
     fetch(alice, game, now=later(AT, -121))
     (warning,) = alice.said[said:]
-    assert warning == "warning: the service's clock is 121 seconds ahead of the clock of this machine"
+    assert warning == "warning: the service has signed a time 121 seconds later than the time of its answers"
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

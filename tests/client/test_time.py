@@ -293,7 +293,7 @@ def test_nobody_joins_an_offer_that_has_expired(world: TimedWorld, alice: TimedP
 
 
 @pytest.mark.parametrize(("off", "warned"), [(121, "earlier"), (120, ""), (-120, ""), (-121, "later")])
-def test_a_receipt_far_from_this_machines_clock_is_remarked_on(
+def test_a_receipt_far_from_the_time_that_counts_is_remarked_on(
     alice: TimedPlayer, bob: TimedPlayer, off: int, warned: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = timed_game(alice, bob)
@@ -301,7 +301,7 @@ def test_a_receipt_far_from_this_machines_clock_is_remarked_on(
     alice.said.clear()
     monkeypatch.setattr(chance, "NOON", chance.NOON + off)
     alice.move(game, action)
-    found = [said for said in alice.said if "by the clock of this machine" in said]
+    found = [said for said in alice.said if "than the time that its answers state" in said]
     assert [warned in said for said in found] == ([True] if warned else [])
 
 
@@ -330,6 +330,19 @@ def test_time_is_counted_by_the_services_clock(
     world.set_players_ahead(0)
     assert "warning" not in alice("next").err
     assert 'clock_ahead": 0' in (alice.path / "pins.json").read_text()
+
+
+def test_a_service_whose_answers_state_another_time_than_it_records_is_remarked_on(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    """A proxy before it may also have the wrong clock. The player's own is right, and nothing else is said of it."""
+    game = timed_game(alice, bob, "1d")
+    world.players_ahead = 7200
+    said = alice("move", game, first_move(alice, game)).err
+    assert "warning: the service has recorded your entry 2h later than the time that its answers state\n" in said
+    said = alice("show", game).err
+    assert "warning: the service has signed a time 7200 seconds later than the time of its answers\n" in said
+    assert "ahead of the clock of this machine" not in said
 
 
 def test_a_clock_that_is_a_little_wrong_is_not_remarked_on(

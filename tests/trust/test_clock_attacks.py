@@ -143,7 +143,7 @@ def test_a_move_dated_late(service: HostileService, alice: LocalPlayer, bob: Loc
         assert not warned
     else:
         (warning,) = warned
-        assert "later than it is by the clock of this machine" in warning
+        assert "later than the time that its answers state" in warning
     assert proven(service, alice, game) == set()
     assert not refused_by(alice)
 
