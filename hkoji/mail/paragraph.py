@@ -19,6 +19,7 @@ _LONGEST_NAME: Final = 2
 _LONGEST_STUB: Final = 10
 """The lines of a text that only says that its mail is in HTML."""
 _HTML: Final = "html"
+_OURS: Final = "hkoji"
 _NARROWEST: Final = 60
 """From how many characters on a quoted line may have been wrapped."""
 _LONGEST_REST: Final = 2
@@ -31,6 +32,8 @@ _FIELD = re.compile(r"[*_]*[^\W\d_][^:<>@]{0,18}:[*_]*\s*\S")
 """A line of a header, as Outlook writes one above what it quotes, in any language."""
 _NAMES_A_LETTER = re.compile(r"@|hkoji|(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d\d?[:.h/-]\d\d(?!\d)", re.IGNORECASE)
 """What most attributions have of a letter: an address, the name of its sender, a year, a time or a date."""
+_OUR_FIELD = re.compile(r":[*_\"' ]*hkoji[\"']? *(?:[<\[(].*)?$", re.IGNORECASE | re.MULTILINE)
+"""A field of a header that names the sender of our letters."""
 _CLEARTEXT = re.compile(r"Hash: \S+")
 """What stands above a text that is signed by OpenPGP."""
 
@@ -73,7 +76,7 @@ def order_paragraph(lines: Sequence[str], reader: int = READER_VERSION) -> tuple
         place = header_end or block.end
         if _quotation_follows(cleaned, place):
             written = () if header_end else _without_attribution(written)
-        elif header_end or _introduces(written):
+        elif _OUR_FIELD.search("\n".join(cleaned[block.start : header_end])) or _introduces_ours(written):
             below = _below_unmarked(cleaned, place)
             if below:
                 return _trimmed(below)
@@ -144,9 +147,13 @@ def _quotation_follows(lines: Sequence[str], place: int) -> bool:
     return is_quoted(follows)
 
 
-def _introduces(block: Sequence[str]) -> bool:
-    """Tells whether a block introduces a letter that is not marked as quoted."""
-    return block[-1].endswith(":") and not _without_attribution(block)
+def _introduces_ours(block: Sequence[str]) -> bool:
+    """Tells whether a block introduces a letter of ours that is not marked as quoted.
+
+    The order in a letter of somebody else would be theirs.
+    """
+    ours = any(_OURS in line.casefold() for line in block)
+    return ours and block[-1].endswith(":") and not _without_attribution(block)
 
 
 def _without_attribution(block: Sequence[str]) -> tuple[str, ...]:

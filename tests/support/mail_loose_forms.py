@@ -165,6 +165,15 @@ def _texts() -> Iterator[Shape]:
     )
     unmarked = f"On 25 Nov 2026, hkoji wrote:\n\n{_LETTER_WITH_END}\n2bc\n"
     yield Shape("attribution-of-an-unmarked-letter", plain(unmarked), MOVE)
+    advice = "Hi Bob,\nI would play this, for the\nnext round\n\n2bc\n\nCarol\n"
+    theirs = "From: Carol <carol@example.net>\nDate: 25 Nov 2026\nTo: Bob\nSubject: Fwd: hkoji 85c924c3: your turn\n\n"
+    yield Shape(
+        "forwarded-letter-of-somebody-else",
+        plain(f"---------- Forwarded message ---------\n{theirs}{advice}"),
+        "nothing: From: Carol <carol@example.net>",
+    )
+    wrote = "On 25 Nov 2026, Carol wrote:"
+    yield Shape("attribution-of-somebody-else", plain(f"{wrote}\n\n{advice}"), f"nothing: {wrote}")
     yield Shape(
         "next-part", plain("2bc\n-------------- next part --------------\nAn HTML attachment was scrubbed...\n"), MOVE
     )
