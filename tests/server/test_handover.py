@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
 import socket
 
 from hkoji_server.process.handover import Giver, Taker
@@ -82,6 +84,36 @@ def test_a_worker_that_takes_nothing_is_passed_over() -> None:
         assert not giver.hear()
         assert not giver.give(connection)
         for sock in (client, connection, one, *taken):
+            sock.close()
+
+    asyncio.run(run())
+
+
+def test_a_connection_for_which_a_worker_has_no_place_is_reported() -> None:
+    """Otherwise it would count for ever, and the other workers would get nearly all that come later."""
+
+    async def run() -> None:
+        one, other = socket.socketpair()
+        giver, taker = Giver(one), Taker(other)
+        taken: list[socket.socket] = []
+        taker.start(taken.append, lambda: None)
+        client, connection = socket.socketpair()
+        assert giver.hear()
+        assert giver.give(connection)
+        connection.close()
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        lowest = os.dup(0)
+        os.close(lowest)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+        try:
+            await asyncio.sleep(0.1)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        assert client.recv(1) == b""
+        assert taken == []
+        assert giver.hear()
+        assert giver.open == 0
+        for sock in (client, one, other):
             sock.close()
 
     asyncio.run(run())

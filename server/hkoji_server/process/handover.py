@@ -86,6 +86,8 @@ class Taker:
                     data, files = b"", []
                 for file in files:
                     take(socket.socket(fileno=file))
+                if data and not files:  # this process may open no more files, so the system has closed the connection
+                    self.report()
                 if not data:
                     asyncio.get_running_loop().remove_reader(self._channel)
                     orphaned()
