@@ -17,7 +17,7 @@ MOVES = {"ignore_unknown_options": True}  # a move may begin with a dash: -C, -B
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Print sentences, for screen readers.")]
-Offline = Annotated[bool, typer.Option("--offline", help="Print what is kept here, and do not ask the service.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Print your saved copy, and do not ask the service.")]
 Yes = Annotated[
     bool, typer.Option("--yes", help="Do not ask for confirmation. Needed where there is no terminal to ask at.")
 ]
