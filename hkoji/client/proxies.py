@@ -50,7 +50,7 @@ def _read(variable: str, value: str) -> HttpProxy:
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = None
-    if not host or not value.isascii():
+    if not host or not value.isascii() or not all("!" <= each <= "~" for each in host):
         raise UsageError(tell("{variable} is not the address of a proxy", variable=variable), hint=_FORM)
     if parts.scheme != "http":
         scheme = parts.scheme

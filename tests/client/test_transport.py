@@ -300,7 +300,10 @@ def test_the_environment_names_the_proxy(url: str, environ: dict[str, str], prox
     assert (f"{found.host}:{found.port}" if found else None) == proxy
 
 
-@pytest.mark.parametrize("value", ["socks5://p:1", "https://p:1", "http://", "http://p:x", "http://[", "ftp://p"])
+@pytest.mark.parametrize(
+    "value",
+    ["socks5://p:1", "https://p:1", "http://", "http://p:x", "http://[", "ftp://p", "http://a b:1", "http://a\x7fb:1"],
+)
 def test_a_proxy_that_cannot_be_used_is_not_passed_by(value: str) -> None:
     with pytest.raises(UsageError, match="all_proxy"):
         proxy_for("http", "a.example", 80, {"all_proxy": value})
