@@ -246,11 +246,17 @@ def is_name(text: str) -> bool:
     return _is_name(text) is not None
 
 
-def name_fault(text: str) -> Text:
-    """Returns why a text cannot be a player's name, with a name that is near to it."""
+def near_name(text: str) -> str:
+    """Returns a name that is near to a text; empty if there is none."""
     plain = normalize("NFKD", text.lower()).encode("ascii", "ignore").decode("ascii")
     near = re.sub(r"[^a-z0-9_-]+", "-", plain.strip()).strip("-_")[:32]
-    if is_name(near) and near != text:
+    return near if is_name(near) else ""
+
+
+def name_fault(text: str) -> Text:
+    """Returns why a text cannot be a player's name, with a name that is near to it."""
+    near = near_name(text)
+    if near not in ("", text):
         return tell(
             "{name!r} cannot be a name: use 2 to 32 of a-z, 0-9, _ and - (try: {near})", name=shorten(text), near=near
         )

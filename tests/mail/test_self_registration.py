@@ -117,15 +117,22 @@ def test_it_is_off_unless_the_operator_wants_it(door: Door) -> None:
     assert (closed.rows(), closed.world.dns.asked) == (before, [])
 
 
-@pytest.mark.parametrize("name", ["alice", "server", "Not!a!name"])
-def test_one_letter_says_that_a_name_cannot_be_had_and_another_can_be_asked_for(door: Door, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("alice", "bob"), ("server", "bob"), ("Not!a!name", "not-a-name"), ("_Dave!", "dave"), ("a", "bob")],
+)
+def test_one_letter_says_that_a_name_cannot_be_had_and_another_can_be_asked_for(
+    door: Door, name: str, other: str
+) -> None:
     world = door.world
     Player(world.service, "alice").register()
     assert door.write(f"register {name}") is Received.REGISTRATION
     assert world.deliver() == ["confirm"]
     dave = world.player(DAVE)
     (letter,) = unread(dave)
-    assert "so nothing was done" in " ".join(letter.text.split())
+    said = " ".join(letter.text.split())
+    assert "so nothing was done" in said
+    assert f"write a line such as register {other} to:" in said
     # The same again brings no second letter, and yes to it registers nobody.
     door.write(f"register {name}")
     dave.answer(letter, "yes")

@@ -201,6 +201,7 @@ def _letters_of_mailboxes(name: str, facts: SeatFacts) -> Iterator[tuple[str, Fa
     yield "confirmed-silence", ConfirmedFacts(ConfirmWhat.SILENCE, name, ORIGIN, now)
     yield "name-taken", NameTakenFacts(name, ORIGIN, "play@hkoji.example")
     yield "no-name", NameTakenFacts("", ORIGIN, "play@hkoji.example")
+    yield "near-name", NameTakenFacts("", ORIGIN, "play@hkoji.example", "not-a-name")
     yield "left", LeftFacts(name, ORIGIN)
     coded = CodeFacts(name, ORIGIN, "9d41" * 10, now, now, facts)
     yield "code", coded

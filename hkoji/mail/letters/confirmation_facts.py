@@ -62,12 +62,13 @@ class ConfirmedFacts(NamedTuple):
 class NameTakenFacts(NamedTuple):
     """The name for which the owner of a mailbox has asked is somebody else's. `address` is where to ask again.
 
-    An empty name stands for one that nobody could have.
+    An empty name stands for one that nobody could have; `near` is a name that is near to it, if there is one.
     """
 
     name: str
     origin: str
     address: str
+    near: str = ""
 
 
 class LeftFacts(NamedTuple):

@@ -94,7 +94,7 @@ def name_taken(facts: NameTakenFacts, say: Speaker) -> LetterDraft:
             else tell("That cannot be a name, so nothing was done: use 2 to 32 of a-z, 0-9, _ and -.")
         ),
     )
-    other = command("register bob")
+    other = command(f"register {facts.near or 'bob'}")
     how = tell("To ask for another name, write a line such as {register} to:", register=other)
     again = (*sentences(say(how)), *typed(facts.address))
     return LetterDraft(first, (again,))

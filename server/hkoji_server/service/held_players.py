@@ -23,7 +23,7 @@ from hkoji.game.entry_kinds.key_changes import Delegate
 from hkoji.game.held_keys import Gateway, certify, read_gateway, require_strong_gateway
 from hkoji.game.time_control import DAY, format_duration
 from hkoji.log import sshsig
-from hkoji.log.canonical import decode, encode, encode_base64, is_name, name_fault
+from hkoji.log.canonical import decode, encode, encode_base64, is_name, name_fault, near_name
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.private_key import PrivateKey, Signer
 from hkoji.log.public_key import parse_public_key
@@ -173,11 +173,12 @@ class HeldPlayers:
     async def refuse_name(self, name: str, address: str, lang: str) -> None:
         """Tells the owner of a mailbox by a letter that the name is taken that they have asked for.
 
-        An empty name stands for one that nobody could have. Raises what `ask` raises.
+        Of a name that nobody could have, only a name near to it is kept. Raises what `ask` raises.
         """
         verify_address(address, self._verify_mail())
         at, new = self._sources.at(), self._sources.entropy(8).hex()
-        told = Mailbox(new, name, address, "", lang, "asked", at, confirm=f"{TAKEN}{new}")
+        kept, near = (name, "") if is_name(name) else ("", near_name(name))
+        told = Mailbox(new, kept, address, "", lang, "asked", at, confirm=f"{TAKEN}{new}.{near}")
         await self._store.ask_mailbox(AskedMailbox(told, encode(ChannelSettings().to_json()), address))
 
     async def register(self, mailbox: Mailbox) -> None:

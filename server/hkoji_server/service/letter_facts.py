@@ -287,7 +287,8 @@ class LetterFacts:
     def _confirm(self, mailbox: Mailbox, now: str) -> _Drafted | None:
         what = what_of(mailbox.confirm or "")
         if mailbox.state == "asked" and (mailbox.confirm or "").startswith(TAKEN):
-            taken = NameTakenFacts(mailbox.name, self._origin, self._own.mailbox)
+            near = (mailbox.confirm or "").partition(".")[2].partition(".")[2]
+            taken = NameTakenFacts(mailbox.name, self._origin, self._own.mailbox, near)
             return _Drafted(taken, asked_fields(mailbox), asked_until(mailbox))
         if mailbox.state != "asked" or what is None:
             return None

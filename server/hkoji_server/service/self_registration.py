@@ -64,7 +64,7 @@ class SelfRegistration:
         address = header.sender
         try:
             if not is_name(name):
-                await self._players.refuse_name("", address, _LANGUAGE)
+                await self._players.refuse_name(name, address, _LANGUAGE)
                 return True
             try:
                 await self._players.ask(ConfirmWhat.REGISTER, name, address, _LANGUAGE, address)

@@ -39,7 +39,10 @@ TURNS_ON: Final = "on."
 REGISTERS: Final = "register."
 """How what is to be confirmed begins in a mailbox whose owner has asked for a name."""
 TAKEN: Final = "taken."
-"""How it begins in a mailbox whose owner is told that the name is somebody else's: there is nothing to confirm."""
+"""How it begins in a mailbox whose owner is told that the name is somebody else's, or cannot be a name.
+
+There is nothing to confirm. At the end, behind a dot, stands a name that is near to one that cannot be had, or nothing.
+"""
 RESERVED_SECONDS: Final = 3600
 """For how long the name of an invited mailbox is reserved before a game with the invitation is opened."""
 UNASKED_DAYS: Final = 30
