@@ -108,6 +108,15 @@ def test_an_order_that_says_that_a_program_sent_it_is_not_done_and_told_once(tab
     assert table.head() == before
 
 
+def test_a_program_whose_sender_cannot_be_read_is_told_once_too(table: MailTable) -> None:
+    before, fields = table.head(), ("Precedence: list", "From: eve@evil.example")
+    assert table.send(table.line, fields=fields) == "unreadable"
+    assert len(table.answers()) == 1
+    table.world.clock.pass_by(24 * 3600)
+    assert table.send(table.line, fields=fields) == "silent"
+    assert table.head() == before
+
+
 @pytest.mark.parametrize("field", ["Message-ID: <2@mail.example>", "X-Spam : no", "Message-ID : <3@mail.example> (x)"])
 def test_what_does_not_change_the_meaning_of_an_order_does_not_refuse_it(table: MailTable, field: str) -> None:
     seq, _ = table.head()

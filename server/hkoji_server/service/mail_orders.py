@@ -143,16 +143,16 @@ class MailOrders:
         said = json.loads(reply.answers)
         if mailbox.state == "moved":
             return MailOutcome()
-        if sender is MailSender.UNREADABLE:
-            today = now[:10]
-            if said.get(_ODD) == today or mailbox.state in SHUT:
-                return MailOutcome()
-            return MailOutcome([part(AnswerKind.UNREADABLE, reason=header.sender_fault or "")], counts={_ODD: today})
         if header.automatic is not None:
             if sender is MailSender.OTHER or not case.good or said.get(_PROGRAM) or mailbox.state in SHUT:
                 return MailOutcome()
             reason = tell("its field {name} says that a program has sent it", name=header.automatic.value)
             return MailOutcome([part(AnswerKind.UNREADABLE, reason=reason)], counts={_PROGRAM: 1})
+        if sender is MailSender.UNREADABLE:
+            today = now[:10]
+            if said.get(_ODD) == today or mailbox.state in SHUT:
+                return MailOutcome()
+            return MailOutcome([part(AnswerKind.UNREADABLE, reason=header.sender_fault or "")], counts={_ODD: today})
         if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
             return MailOutcome()
         if mailbox.state in SHUT and not _unlocks(case):
