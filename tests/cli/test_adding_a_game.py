@@ -84,7 +84,7 @@ def test_it_is_played_at_the_prompt(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "The game is over: " in done.stdout
     assert "on points" in done.stdout
-    assert re.search(r"All \d+ entries hold; the game is finished\.", done.stdout)
+    assert re.search(r"The audit: all \d+ entries hold\.", done.stdout)
 
 
 def test_only_three_tables_and_the_editions_name_a_game_outside_its_packages() -> None:

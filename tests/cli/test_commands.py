@@ -206,7 +206,7 @@ def test_the_id_of_a_new_game_is_all_that_a_script_reads(alice: Shell) -> None:
     made = alice("new")
     assert re.fullmatch(r"[0-9a-f]{32}\n", made.out)
     assert f"hkoji join {made.out[:8]}\n" in made.err
-    assert f"hkoji wait {made.out[:8]}\n" in made.err
+    assert f"hkoji play {made.out[:8]}\n" in made.err
 
 
 def test_json_says_what_was_done(alice: Shell, bob: Shell, tmp_path: Path) -> None:

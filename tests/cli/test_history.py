@@ -68,7 +68,7 @@ def test_a_rematch_prints_its_id_and_says_what_to_do(alice: TimedPlayer, bob: Ti
     asked = bob("rematch", game)
     assert (asked.code, len(asked.out.strip())) == (0, 32)
     second = asked.out.strip()
-    for text in ("Clock: 2d/5d", f"Ask alice to run: hkoji rematch {game[:8]}", f"hkoji wait {second[:8]}"):
+    for text in ("Clock: 2d/5d", f"Ask alice to run: hkoji rematch {game[:8]}", f"hkoji play {second[:8]}"):
         assert text in asked.err
     again = bob("rematch", game)
     assert again.out == asked.out
