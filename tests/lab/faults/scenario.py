@@ -21,6 +21,7 @@ from hkoji_server import app as app_module
 from hkoji_server.app import create_app
 from hkoji_server.routes.problems import Problem
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.notice_delivery import NoticeDelivery
 from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings
 
@@ -72,6 +73,10 @@ class Kept(Protocol):
         """All rows of all tables; None before there are tables."""
 
 
+async def _deliver_nothing(_: NoticeDelivery) -> None:
+    """No notices are sent: when the sender looks for them in a run depends on the machine. Nobody has a channel."""
+
+
 class Scenario:
     """The game. `complaints` are the faults found; `verdicts` are the service's decisions."""
 
@@ -101,6 +106,7 @@ class Scenario:
             stack.enter_context(patch("gc.collect"))
             stack.enter_context(self.kept.watched(self.fault))
             stack.enter_context(patch.object(app_module, "beat_at_intervals", self._beat))
+            stack.enter_context(patch.object(app_module, "deliver_at_intervals", _deliver_nothing))
             self.start()
             try:
                 self._play()
