@@ -136,7 +136,7 @@ def keys_note(parties: Sequence[Party]) -> str:
     """What the third step says of the keys of a log."""
     pinned = sum(party.pinned for party in parties)
     text = plural(
-        "{n} key, {pinned} as expected from outside",
+        "{n} key, expected from outside: {pinned}",
         "{n} keys, {pinned} of them expected from outside",
         len(parties),
         pinned=pinned,
