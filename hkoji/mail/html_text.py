@@ -1,8 +1,8 @@
 """The text of an HTML part, for mails that have no other. Linear in its length: each character is looked at once.
 
 Every tag is the end of a line, unless text stands on both sides of it and it only says how text looks: programs mark
-words and link addresses. Quotations, styles, scripts and what is not displayed are passed over; a quotation leaves one
-line `>`. In `pre` the ends of lines are kept.
+words and link addresses. Quotations, styles, scripts and what is struck out or not displayed are passed over; a
+quotation leaves one line `>`. In `pre` the ends of lines are kept.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ _KEEPING: Final = frozenset({"pre", "listing", "xmp"})
 _KEEPS = re.compile(r"(?:^|;)white-space:(?:pre|break-spaces)")
 _ZERO: Final = r":0(?:\.0*)?[a-z%]*(?=[;!]|$)"
 _HIDES = re.compile(
-    rf"(?:^|;)(?:display:none|visibility:hidden|mso-hide:all|color:transparent|(?:font-size|max-height|opacity){_ZERO})"
+    r"(?:^|;)(?:display:none|visibility:hidden|mso-hide:all|color:transparent|text-decoration(?:-line)?:[^;]*line-through|"
+    rf"(?:font-size|max-height|opacity){_ZERO})"
 )
-"""Styles, without spaces, of what is kept so or is not displayed."""
+"""Styles, without spaces, of what is kept so, or is not displayed or struck out."""
+_STRUCK_OUT: Final = frozenset({"del", "s", "strike"})
 _INLINE: Final = frozenset({"a", "b", "em", "font", "i", "o:p", "span", "strong", "sup", "u", "wbr"})
 """Elements that only say how text looks, or where it leads."""
 _QUOTED: Final = ">"
@@ -140,7 +142,8 @@ class _Reading:
         if closing or name in _VOID:
             return
         style = _SPACE.sub("", attributes.get("style", ""))
-        if name in _RAW or (self._by_style and ("hidden" in attributes or _HIDES.search(style))):
+        hidden = name in _STRUCK_OUT or "hidden" in attributes or _HIDES.search(style)
+        if name in _RAW or (self._by_style and hidden):
             self._skipped, self._depth = name, 1
         elif quotation:
             self._skipped, self._depth = name, 1

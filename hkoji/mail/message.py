@@ -90,8 +90,8 @@ def read_texts(raw: bytes, reader: int = READER_VERSION) -> Iterator[MailText]:
     """Yields the text of a mail, and then the same text in HTML if it is in a multipart/alternative with it.
 
     It is the first text/plain or text/html with any text that is no attachment. Of alternatives the plain text comes
-    first. Version 1 of the `reader` also read what HTML hides, and ended no line in `pre`. Raises `UnreadableMailError`
-    for a mail over a limit, one that is encrypted, and one whose text cannot be decoded.
+    first. Version 1 of the `reader` also read what HTML hides or strikes out, and ended no line in `pre`. Raises
+    `UnreadableMailError` for a mail over a limit, one that is encrypted, and one whose text cannot be decoded.
     """
     groups = list(_groups(read_parts(raw)))
     for group in groups:

@@ -73,6 +73,8 @@ def test_what_version_1_understood_means_the_same() -> None:
 def test_version_1_read_hidden_text_and_no_lines_in_pre() -> None:
     for html, first, second in (
         ('<div style="display:none">1a</div><p>2bc</p>', "move 1A", "move 2BC"),
+        ("<s>1a</s><br><br>2bc", "move 1A", "move 2BC"),
+        ('<p style="text-decoration: line-through">1a</p><p>2bc</p>', "move 1A", "move 2BC"),
         ("<pre>2bc\n\nBob</pre>", "nothing: 2bc Bob", "move 2BC"),
         ("<pre>trade off\nb c</pre>", "move 2BC", "nothing: trade off"),
     ):

@@ -113,7 +113,7 @@ def _outlook() -> Iterator[Shape]:
          "new hanamikoji carol carol@example.net 3d/14d", ""),
         ("ordinal", "1<sup>a</sup>", "move 1A", "turn"),
         ("spaces-between-words", "<span>take</span> <span>c</span>", "move -C", "gift"),
-        ("struck-out", "<s>1a</s>2bc", "nothing: 2bc", "turn"),
+        ("struck-out", "<s>1a</s>2bc", MOVE, "turn"),
         ("line-break-between", "<span>2bc</span><br><span>Bob</span>", MOVE, "turn"),
     ):  # fmt: skip
         styled = f"<p class=MsoNormal><span lang=EN-GB>{line}<o:p></o:p></span></p>"
