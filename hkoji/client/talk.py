@@ -17,7 +17,7 @@ from hkoji.client.service import Service, utc_now
 from hkoji.client.talk_file import KeptWord, TalkFile
 from hkoji.client.talk_requests import MessageAnswer, TalkRequests
 from hkoji.client.verified_log import VerifiedLog
-from hkoji.errors import HkojiError, NotFoundError, TooManyError, TrustError, UsageError
+from hkoji.errors import ForbiddenError, HkojiError, NotFoundError, TooManyError, TrustError, UsageError
 from hkoji.game.course import Course
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
@@ -89,7 +89,7 @@ class GameTalk:
     def read(self) -> Conversation:
         """Sends a message that waits, and returns all messages, verified. Those that hold are kept.
 
-        Raises `NotFoundError` for anybody who does not play in the game.
+        Raises `ForbiddenError` for anybody who does not play in the game.
         """
         course = self._course()
         try:
@@ -160,12 +160,11 @@ class GameTalk:
     # --- the steps ------------------------------------------------------------------------------------------------
 
     def _course(self) -> Course:
-        """Returns the game. Raises `NotFoundError` for anybody who does not play in it."""
+        """Returns the game. Raises `ForbiddenError` for anybody who does not play in it."""
         position = self._record.require().position
         if position.seat is None:
-            raise NotFoundError(
-                tell("talk of yours in game"),
-                position.short,
+            raise ForbiddenError(
+                tell("you are not a player in game {game}", game=position.short),
                 hint=tell("only the two players of a game read and write its messages"),
             )
         return position.course

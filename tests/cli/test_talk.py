@@ -106,7 +106,8 @@ def test_a_third_player_finds_nothing(world: TimedWorld, alice: TimedPlayer, gam
     assert alice("talk", game, "between us").code == 0
     for words in ((), ("hello",), ("--delete", "1"), ("--mute",)):
         done = carol("talk", game, *words)
-        assert (done.code, done.out) == (2, ""), words
+        assert (done.code, done.out) == (4, ""), words
+        assert f"you are not a player in game {game[:8]}" in done.err
         assert "between us" not in done.err
     assert not (carol.folder(game) / "talk.json").exists()
     assert carol("talk", "0" * 32).code == 2
