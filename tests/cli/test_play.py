@@ -373,6 +373,14 @@ def test_a_bot_that_fails_leaves_the_game_waiting(home: Path, tmp_path: Path) ->
     assert "The game is over" in done.out
 
 
+def test_the_commands_at_the_end_can_be_copied_from_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hkoji.cli.terminal.width", lambda: 40)
+    done = session("play", types=lines("", "resign", "y", "n"))
+    (file,) = re.findall(r" hkoji audit (\S+)\n", done.out)
+    assert f"Look back:  hkoji replay {file}\n" in done.out
+    assert run("audit", file).code == 0
+
+
 # --- by correspondence ------------------------------------------------------------------------------------------------
 
 
@@ -385,6 +393,8 @@ def test_a_game_by_correspondence(alice: Shell, bob: Shell, service: MemoryServi
         if "There are hints only" in said:
             return "?"
         if "You can play" in said:
+            assert "hint " not in said
+            assert "resign  give the game up" in said
             found = re.search(r"^  (?:1  )?([-\d]\w+)", said, re.M)
             return found[1] if found else None
         return "hint" if said.endswith(PROMPT) else None

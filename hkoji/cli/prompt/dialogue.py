@@ -33,10 +33,13 @@ class Dialogue:
         style = self._out.style
         return TextStyle(colour=style.colour, plain=style.plain, seated=True, width=style.width)
 
-    def say(self, text: str = "") -> None:
-        """Prints text, in place of a passing remark. Lines are folded to the width of a terminal."""
+    def say(self, text: str = "", *, exact: bool = False) -> None:
+        """Prints text, in place of a passing remark.
+
+        A text is folded to the width of a terminal, unless it is `exact`: to be copied from there.
+        """
         self._wipe()
-        sys.stdout.write(f"{terminal.fold(text, self.style.width)}\n")
+        sys.stdout.write(f"{text if exact else terminal.fold(text, self.style.width)}\n")
         sys.stdout.flush()
 
     def remark(self, text: str) -> None:

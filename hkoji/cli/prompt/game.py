@@ -47,6 +47,14 @@ Or type one of these:
   rules   the rules of the game      resign   give the game up
   q       leave; the game waits for you"""
 )
+_COMMANDS_WITHOUT_HINT: Final = tell(
+    """\
+Small letters, spaces and the names of actions work as well.
+Or type one of these:
+  moves   every legal move           board    the board again
+  rounds  the game so far            rules    the rules of the game
+  resign  give the game up           q        leave; the game waits for you"""
+)
 
 WaitForTurn = Callable[[], Position | None]
 """Returns the game once the player has a decision to make or it is over; None if the player leaves while waiting."""
@@ -192,7 +200,7 @@ class PromptGame:
                 listed = _n("the only one", "{n} in all: type {kind}", len(moves), kind=kind)
                 line = f"  {some:{_SOME}}  {listed}"
                 self._talk.say(line)
-        self._talk.say(translate(_COMMANDS))
+        self._talk.say(translate(_COMMANDS if self._advise else _COMMANDS_WITHOUT_HINT))
 
     def _tell_hint(self, position: Position) -> None:
         if self._advise is None:

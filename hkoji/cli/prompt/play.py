@@ -217,12 +217,12 @@ def _closing_words(talk: Dialogue, here: LocalGames, seats: LocalSeats, position
         talk.say()
     found, command = audit(data, here.player.pins(here.player.server)), f"hkoji audit {_shown(file)}"
     if found.ok:
-        talk.say(_("The audit: all {n} entries hold. More: {command}", n=found.entries, command=command))
+        talk.say(_("The audit: all {n} entries hold. More: {command}", n=found.entries, command=command), exact=True)
     else:
         from hkoji.cli.audit.report import audit_text
 
         talk.say(audit_text(found))
-    talk.say(_("Look back:  {command}", command=f"hkoji replay {_shown(file)}"))
+    talk.say(_("Look back:  {command}", command=f"hkoji replay {_shown(file)}"), exact=True)
     talk.say()
     talk.say(talk.style.paint(turn(position), "bold"))
 
