@@ -143,7 +143,8 @@ class PlayerNews:
 
         found = [{**each, "news": news(each)} for each in summaries]
         if self._before:
-            self._note()
+            with suppress(StorageError):  # a list does not fail for it
+                self._note()
         return found
 
     # --- the steps ------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.cli.games.news import tell_news
@@ -11,7 +10,7 @@ from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.games.time_text import clock_words, local_time, reserve_text, short_time, until_text
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.errors import StorageError, UsageError
+from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
 
 if TYPE_CHECKING:
@@ -143,8 +142,7 @@ def _own(
     status: str | None = None,
 ) -> None:
     """Lists the player's games: what `ask` returns, or those that are kept here."""
-    with suppress(StorageError):  # the news say it after the list
-        client.news.begin()
+    client.news.begin()
 
     def show_kept() -> list[KeptGame]:
         kept = client.kept_games(waiting=waiting, status=status)
