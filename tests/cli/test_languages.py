@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,14 @@ from tests.support.memory_service import registered
 from tests.support.shell import Shell, run
 
 Form = str | tuple[str, ...]
+
+
+@pytest.fixture(autouse=True)
+def english() -> Iterator[None]:
+    """Other tests of this process are in English again."""
+    yield
+    language.use("en")
+
 
 # --- which language ---------------------------------------------------------------------------------------------------
 
