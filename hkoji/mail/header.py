@@ -189,15 +189,16 @@ def _read_sender(values: list[bytes]) -> str | Text:
 def _could_name_another(name: list[tuple[str, str]], mailbox: str) -> bool:
     """Tells whether the tokens before an address could be understood as another sender's, by whatever program."""
     outside = []
-    for kind, text in name:
+    own = mailbox.lower()
+    for (kind, text), following in zip(name, [*name, ("other", "")][1:], strict=True):
         if kind == "angle" or (kind == "other" and text in _IN_NO_NAME):
             return True
         if kind == "quoted":
             outside.append('"')
             if not _QUOTED.fullmatch(text):
                 return True
-        elif kind != "address" or text.lower() != mailbox.lower():
-            outside.append(text)
+        elif kind != "address" or text.lower() != (f"'{own}" if following == ("atom", "'") else own):
+            outside.append(text)  # some programs write the address once more, and some of them in apostrophes
     return _OTHER_ADDRESS.search("".join(outside)) is not None
 
 
