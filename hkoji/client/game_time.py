@@ -31,6 +31,8 @@ from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul,
 from hkoji.log.line import Line
 from hkoji.messages.text import tell
 
+NEVER: Final = 2**40
+"""The slack of a game of which nobody here can know whether it is overdue."""
 _NOT_SENT: Final = tell("nothing was sent")
 
 
@@ -83,8 +85,8 @@ def listed_time(summary: dict[str, Any], now: str) -> GameTime:  # Any: JSON
     clock, agreement = summary["clock"], read_agreement(summary["agreement"])
     reserve = None if clock["reserve"] is None else (clock["reserve"][0], clock["reserve"][1])
     reading = ClockReading(agreement.clock, clock["seat"], clock["since"], clock["deadline"], reserve, clock["spent"])
-    # Whether the game is overdue was found with the slack of its service.
-    return GameTime(agreement, reading, now, SLACK_SECONDS if not clock["overdue"] else 0)
+    # Whether the game is overdue was found with the slack of its service, or cannot be known from a saved copy.
+    return GameTime(agreement, reading, now, 0 if clock["overdue"] else NEVER)
 
 
 def _waits_for_mail(course: Course) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from hkoji.client.game_time import GameTime, kept_time, with_clock
+from hkoji.client.game_time import NEVER, GameTime, kept_time, with_clock
 from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame
 from hkoji.errors import HkojiError, NetworkError, ServiceError
@@ -26,10 +26,6 @@ from hkoji.messages.text import tell
 
 _DOWN = (502, 503, 504)
 """What a proxy answers for a service that does not answer."""
-
-
-_UNKNOWN: Final = 2**40
-"""A slack of so many seconds is never over."""
 
 
 class UnsentEntry(NamedTuple):
@@ -71,7 +67,7 @@ class KeptGame(NamedTuple):
     @property
     def time(self) -> GameTime:
         """The time of the game as its log alone says it. It is never overdue: the service may have ended it since."""
-        return kept_time(self.position.course, self.lines[-1], self.now)._replace(slack=_UNKNOWN)
+        return kept_time(self.position.course, self.lines[-1], self.now)._replace(slack=NEVER)
 
     @property
     def summary(self) -> dict[str, Any]:  # Any: JSON

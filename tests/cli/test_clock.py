@@ -263,6 +263,10 @@ def test_after_the_deadline_commands_say_that_time_is_over(
     assert "alice's time was over" in offline
     assert "overdue" not in offline
     assert bob("clock", game, "--offline", "--json").json["clock"]["overdue"] is False
+    for command in ("next", "games"):
+        listed = alice(command, "--offline").out
+        assert "11-23 12:00 UTC" in listed
+        assert "overdue" not in listed
 
 
 def test_calling_off_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -> None:
