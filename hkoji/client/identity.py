@@ -215,7 +215,7 @@ def _kind_of_public(data: bytes) -> str | None:
         blob = b64decode(rest.partition(" ")[0])
     except ValueError:
         return None
-    return kind if blob[4:].startswith(kind.encode()) and len(kind) == int.from_bytes(blob[:4]) else None
+    return kind if kind and blob[4:].startswith(kind.encode()) and len(kind) == int.from_bytes(blob[:4]) else None
 
 
 def _public(data: bytes) -> PublicKey:

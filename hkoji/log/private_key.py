@@ -112,7 +112,7 @@ def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
     except (UnsupportedAlgorithm, NotImplementedError):
         raise LoginError(tell("the key in the file is of a kind that cannot be used here"), hint=_MAKE_ONE) from None
     except ValueError:
-        raise MalformedError(tell("key file"), tell("it is not an OpenSSH private key")) from None
+        raise MalformedError(tell("key file"), tell("it is not an OpenSSH private key"), hint=_MAKE_ONE) from None
     if password is None:
         raise LoginError(tell("the key file is protected by a passphrase"), hint=_USE_AGENT)
     try:

@@ -227,6 +227,15 @@ def test_a_public_key_of_another_kind_is_called_what_it_is(tmp_path: Path, kind:
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize("data", [b"", b"\n", b" AAAA x", b"hello"])
+def test_a_file_without_a_key_is_no_key_of_another_kind(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "key").write_bytes(data)
+    with pytest.raises(MalformedError, match="not an OpenSSH private key") as refused:
+        create(Home(tmp_path / "home"), "alice", tmp_path / "key", b"")
+    assert "ssh-keygen -t ed25519" in refused.value.hint
+    assert not (tmp_path / "home").exists()
+
+
 @pytest.mark.parametrize(
     "text",
     [
