@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from hkoji import errors
-from hkoji.client.transport import HttpAnswer
+from hkoji.client.transport import PROXY_LOGIN, HttpAnswer
 from hkoji.game.agreement import read_agreement
 from hkoji.game.clock import Outage, read_outage
 from hkoji.game.clock_reading import SLACK_SECONDS
@@ -148,6 +148,8 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
     hint = _quoted(value, "hint")
     if not hint and answer.status >= 500:
         hint = tell("nothing was changed here: try again later, or ask its operator")
+    if answer.status == 407:
+        hint = PROXY_LOGIN
     if 300 <= answer.status < 400:
         where = shorten(answer.location, 200) or "nowhere"
         return errors.ServiceError(

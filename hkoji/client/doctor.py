@@ -245,7 +245,10 @@ def _pin(home: Home, url: str, key: str, origin: str) -> DoctorCheck:
             tell(
                 "the service says its address is {origin}; you registered at {known}", origin=shorten(origin), known=own
             ),
-            hint,
+            tell(
+                "if its operator confirms that it has moved: hkoji register --server {url} --move-games",
+                url=shorten(origin),
+            ),
         )
     return DoctorCheck(
         "pins", "ok", tell("the service's key is the pinned {fingerprint}", fingerprint=pinned.fingerprint)

@@ -22,7 +22,7 @@ from hkoji import __version__
 from hkoji.client.proxies import proxy_for
 from hkoji.errors import NetworkError, TooLargeError
 from hkoji.log.line import MAX_LINE_BYTES
-from hkoji.messages.text import tell
+from hkoji.messages.text import shorten, tell
 from hkoji.service_url import PORTS, parse_url
 
 if TYPE_CHECKING:
@@ -48,6 +48,15 @@ _CERTIFICATE: Final = tell(
     "nothing was sent. Is the address right, and the clock of this machine? If the service has a "
     "certificate of its own, get its file from the operator, and set SSL_CERT_FILE to its path"
 )
+_CERTIFICATES: Final = {  # by what OpenSSL found (X509_V_ERR_…)
+    9: tell("nothing was sent. Is the clock of this machine right? Then ask the operator of the service"),
+    10: tell("nothing was sent. Is the clock of this machine right? Then ask the operator to renew the certificate"),
+    62: tell("nothing was sent. Use the address that the operator gives; the certificate is for another one"),
+    64: tell("nothing was sent. Use the address that the operator gives; the certificate is for another one"),
+}
+PROXY_LOGIN: Final = tell(
+    "the proxy asks for a name and a password: put them into its address, as in http://NAME:PASSWORD@proxy.example:3128"
+)
 
 
 @contextmanager
@@ -56,7 +65,9 @@ def same_bytes() -> Iterator[None]:
     try:
         yield
     except NetworkError as error:
-        if error.hint != _CERTIFICATE:
+        import ssl
+
+        if not isinstance(error.__cause__, ssl.SSLCertVerificationError) and error.hint != PROXY_LOGIN:
             error.hint = tell("nothing is lost: give the same command again, and it sends the same bytes")
         raise
 
@@ -226,7 +237,7 @@ class Transport:
         return HttpAnswer(response.status, data, response.headers.get("Location", ""), seconds)
 
     def _broken(self, error: Exception) -> NetworkError:
-        hint = LATER
+        hint: str = LATER
         import ssl
 
         from hkoji.client.connection import reason_of
@@ -234,9 +245,11 @@ class Transport:
         reason = reason_of(error)
         if isinstance(error, ssl.SSLCertVerificationError):
             reason = tell("the certificate of the service does not hold: {reason}", reason=error.verify_message)
-            hint = _CERTIFICATE
+            hint = _certificate_hint(error.verify_code)
         elif isinstance(error, ssl.SSLError):
             hint = tell("nothing is lost; does the service have https at this address? Ask its operator")
+        elif self._proxy is not None and "407" in str(error):  # of http.client: Tunnel connection failed: 407 …
+            hint = PROXY_LOGIN
         if self._proxy is not None:
             reason = tell(
                 "{reason} (by the proxy {host}:{port}, which {variable} names)",
@@ -246,6 +259,14 @@ class Transport:
                 variable=self._proxy.variable,
             )
         return NetworkError(self.url, reason, hint=hint)
+
+
+def _certificate_hint(code: int) -> str:
+    """Returns what to do about a certificate that does not hold, for the reason of this number."""
+    file = os.environ.get("SSL_CERT_FILE")
+    if file and not os.access(file, os.R_OK):
+        return tell("nothing was sent. SSL_CERT_FILE names a file that cannot be read: {file}", file=shorten(file, 200))
+    return _CERTIFICATES.get(code, _CERTIFICATE)
 
 
 def request_headers(token: str | None) -> dict[str, str]:

@@ -173,6 +173,15 @@ def test_a_service_that_is_away_or_another(player: Player) -> None:
     assert "stop here" in found["pins"].hint
 
 
+def test_a_service_with_a_new_address_is_found_there(player: Player) -> None:
+    pins = json.loads((player.home.path / "pins.json").read_text())
+    pins[URL]["origin"] = "https://earlier.example"
+    (player.home.path / "pins.json").write_text(json.dumps(pins))
+    found = player.found()
+    assert verdicts(found) == {"pins": "fail"}
+    assert f"hkoji register --server {URL} --move-games" in found["pins"].hint
+
+
 @pytest.mark.parametrize(("off", "verdict"), [(0, "ok"), (100, "ok"), (-100, "ok"), (3600, "warn"), (-3600, "warn")])
 def test_a_clock_that_is_wrong(player: Player, off: int, verdict: str) -> None:
     assert player.found(NOW + off)["clock"].verdict == verdict

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hkoji.client import connection, transport
+from hkoji.client.answers import problem
 from hkoji.client.proxies import proxy_for
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
@@ -207,8 +208,22 @@ def test_a_certificate_that_does_not_hold_is_named(tmp_path: Path, name: str, mo
         if name == "localhost":
             assert status(url) == 200
         else:
-            with pytest.raises(NetworkError, match="certificate"):
+            with pytest.raises(NetworkError, match="certificate") as other:
                 status(url)
+            assert "another one" in other.value.hint
+
+
+def test_a_file_of_certificates_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_certificate(tmp_path, "localhost")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answering, args=(listener, context, 1), daemon=True).start()
+        with pytest.raises(NetworkError, match="certificate") as refused:
+            status(f"https://localhost:{listener.getsockname()[1]}")
+    assert "cannot be read" in refused.value.hint
+    assert "missing.pem" in refused.value.hint
 
 
 def test_a_server_without_tls_is_named() -> None:
@@ -257,8 +272,12 @@ def test_tls_goes_through_a_tunnel(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_proxy_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening([b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"]) as (url, _):
         monkeypatch.setenv("https_proxy", url)
-        with pytest.raises(NetworkError, match=r"407.*by the proxy 127\.0\.0\.1:\d+, which https_proxy names"):
+        with pytest.raises(
+            NetworkError, match=r"407.*by the proxy 127\.0\.0\.1:\d+, which https_proxy names"
+        ) as refused:
             status("https://hkoji.invalid")
+    assert "NAME:PASSWORD@" in refused.value.hint
+    assert "NAME:PASSWORD@" in problem(HttpAnswer(407, b"")).hint
 
 
 @pytest.mark.parametrize(
