@@ -147,7 +147,8 @@ def _own(
     def show_kept() -> list[KeptGame]:
         kept = client.kept_games(waiting=waiting, status=status)
         summaries = [each.summary for each in kept]
-        _listing(client, out, summaries, tell("No such game is kept here."), waiting=waiting)
+        empty = tell("None of the games kept here waits for you.") if waiting else tell("No such game is kept here.")
+        _listing(client, out, summaries, empty, waiting=waiting)
         return kept
 
     def show_asked(found: list[dict[str, Any]]) -> None:  # Any: JSON
