@@ -54,6 +54,15 @@ def test_the_host_sees_why_an_invitation_was_declined(homes: Homes) -> None:
     assert homes("alice", "audit", str(homes.folder / "log")).code == 0
 
 
+def test_a_list_does_not_say_that_nobody_joined_a_declined_game(homes: Homes) -> None:
+    """The list of all games, and a home that does not keep the game, do not know how it ended."""
+    game = homes.new("alice", "--invite", "bob")
+    assert homes("bob", "decline", game[:8], "--why", "later").code == 0
+    for player in ("alice", "bob"):
+        (listed,) = (line for line in homes(player, "games", "--all").out.splitlines() if game[:8] in line)
+        assert listed.rstrip().endswith("ended before it began")
+
+
 def test_what_cannot_be_declined_says_so(homes: Homes) -> None:
     for_all, invitation = homes.new("alice"), homes.new("alice", "--invite", "bob")
     refused = homes("bob", "decline", for_all)

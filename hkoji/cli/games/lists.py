@@ -264,7 +264,7 @@ def _result(game: dict[str, Any], me: str) -> str:  # Any: JSON
         if game["guest"] is not None:
             return tell("called off by agreement")
         if "lapse" not in game:  # only the log says how, and it is not kept here
-            return tell("nobody joined")
+            return tell("ended before it began")
         return tell("cancelled by you") if game["host"] == me else tell("cancelled by {name}", name=game["host"])
     from hkoji.rules.events import Outcome
     from hkoji.rules.registry import RULESETS
