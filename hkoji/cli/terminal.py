@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final, TextIO, cast
 
+from hkoji.cli.language import _
 from hkoji.errors import OutputError
 from hkoji.messages.text import printable
 
@@ -237,9 +238,10 @@ def shown(text: str) -> str:
 
 
 def page(text: str) -> None:
-    """Shows a text in a pager."""
+    """Shows a text in a pager. `less` says how to leave it, unless the user has settings for it."""
     import pydoc
 
+    os.environ.setdefault("LESS", f"-Ps{shown(_('space goes on, q goes back'))}$")
     pydoc.pager(shown(text))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
@@ -96,8 +97,11 @@ def test_rules_that_are_not_there_are_a_usage_error(words: list[str]) -> None:
 def test_at_a_terminal_the_rules_go_through_the_pager(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     monkeypatch.setattr("pydoc.pager", shown.append)
+    monkeypatch.delenv("LESS", raising=False)
     done = run("rules", "geishas-road", terminal=True)
     assert done.out == ""
+    assert "q goes back" in os.environ["LESS"]
+    monkeypatch.delenv("LESS")
     assert shown == [rules_page("geishas-road", "en") + "\n"]
     assert run("rules", "geishas-road", "--plain", terminal=True).out == shown[0]
 
