@@ -171,7 +171,8 @@ def test_the_readmes_lines_work_with_what_they_have_installed(tmp_path: Path) ->
     here = f"http://127.0.0.1:{port}"
     local = serve.replace("0.0.0.0", "127.0.0.1").replace("--port 8000", f"--port {port}").replace(url[1], here)
     bare = clone(tmp_path / "bare", set())
-    assert "the service is not installed" in followed(bare, "service", local).stderr  # else this proves nothing
+    refused = followed(bare, "service", f"{path}; {local}")
+    assert "the service is not installed" in refused.stderr  # else this proves nothing
 
     def given(player: str, line: str, **replaced: str) -> str:
         for old, new_ in {url[1]: here, **replaced}.items():
@@ -182,7 +183,7 @@ def test_the_readmes_lines_work_with_what_they_have_installed(tmp_path: Path) ->
         return done.stdout
 
     service = subprocess.Popen(
-        ["bash", "-c", f"exec {local}"], cwd=folder, env={**os.environ, "HOME": str(folder)},
+        ["bash", "-c", f"{path}; exec {local}"], cwd=folder, env={**os.environ, "HOME": str(folder)},
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:

@@ -173,7 +173,7 @@ def test_after_yes_from_the_new_mailbox_letters_and_orders_are_there(world: List
     ]
     assert sorted(world.deliver(1)) == ["answer", "answer"]
     (left,), (here,) = unread(bob), unread(carol)
-    assert "they go to another mailbox now" in left.text.replace("\n", " ")
+    assert "letters go to another mailbox now" in left.text.replace("\n", " ")
     salts = [line.strip() for line in here.lines if len(line.strip()) == 64]
     assert salts == [world.run(world.store.certificates(key))[0].salt]
     # The old mailbox gets nothing more, and what it writes orders nothing.

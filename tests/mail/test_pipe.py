@@ -152,7 +152,7 @@ def test_a_mail_that_is_made_to_take_long_does_not(warm: None, data: Path, bomb:
     raw = bomb.read_bytes()
     began = time.process_time()
     assert pipe(data, raw, to) == 0
-    assert time.process_time() - began < 0.25
+    assert time.process_time() - began < 1  # a reader that is not linear takes many
 
 
 def test_more_than_is_ever_read_is_taken_to_its_end(data: Path) -> None:

@@ -576,7 +576,7 @@ def test_no_mail_takes_long(office: Office, make: Callable[[], bytes], null: boo
     office.take(a_mail(Message_ID="<warm@up>"))
     began = clock.process_time()
     office.take(raw, BOUNCES if null else TO, null)
-    assert clock.process_time() - began < 0.25
+    assert clock.process_time() - began < 1  # a reader that is not linear takes many
 
 
 def test_the_digest_depends_on_recipient_and_content_alone() -> None:

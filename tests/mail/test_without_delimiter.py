@@ -61,7 +61,7 @@ def test_what_belongs_to_no_game_is_written_in_answer_to_a_letter_of_its_own(wor
     bob.answer(only(bob), "new address")
     world.deliver(61)
     letter = only(bob)
-    assert "Answer this mail with what belongs to no game" in letter.text
+    assert "Answer this mail with orders that belong to no game" in letter.text
     bob.answer(letter, "new hanamikoji carol carol@example.com")
     world.deliver(61)
     assert len(world.games_of("bob")) == 2
@@ -81,7 +81,7 @@ def test_the_welcome_to_no_game_is_the_letter_for_that(world: ListWorld) -> None
     bob.answer(only(bob), "accept")
     world.deliver()
     welcome = only(bob)
-    assert "Answer this mail with what belongs to no game" in welcome.text
+    assert "Answer this mail with orders that belong to no game" in welcome.text
     bob.answer(welcome, "new hanamikoji carol carol@example.com")
     assert len(world.games_of("bob")) == 1
 

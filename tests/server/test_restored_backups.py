@@ -52,12 +52,12 @@ class FileStore:
 
     def back_up(self) -> None:
         """Copies it, as an operator does while the service runs."""
-        admin.backup(self.folder / "copy", self.folder / "data")
+        admin.backup(self.folder / "copy.db", self.folder / "data")
 
     def restore(self) -> None:
         """Moves what is there aside, and takes the copy."""
         (self.folder / "data").rename(self.folder / "lost")
-        admin.restore(self.folder / "copy", self.folder / "data")
+        admin.restore(self.folder / "copy.db", self.folder / "data")
 
 
 class CopiedFileStore(FileStore):
@@ -92,14 +92,14 @@ class DatabaseStore(FileStore):
         self.shown.show(self.clock())
 
     def back_up(self) -> None:
-        admin.backup(self.folder / "copy", None, self.url)
+        admin.backup(self.folder / "copy.dump", None, self.url)
 
     def restore(self) -> None:
         empty = self.cluster.create()
         self.made.append(empty)
         words = ["--no-owner", "--exit-on-error", f"--host={self.cluster.folder}", "--username=hkoji"]
         subprocess.run(
-            [self.cluster.programs / "pg_restore", *words, f"--dbname={empty}", self.folder / "copy"], check=True
+            [self.cluster.programs / "pg_restore", *words, f"--dbname={empty}", self.folder / "copy.dump"], check=True
         )
         self.url = self.cluster.url(empty)
         self.shown = DatabaseClock(self.url, self.clock())

@@ -112,7 +112,7 @@ class ChoiceContract:
         with pytest.raises(TooManyGamesError, match="old has asked for 3 games within"):
             run(store.add_game(offered(10, "old", quota)))
         with pytest.raises(
-            TooManyGamesError, match="new has asked for 1 games, which is the limit for the first"
+            TooManyGamesError, match="new has asked for 1 game, which is the limit for the first"
         ) as raised:
             run(store.add_game(offered(11, "new", quota)))
         assert raised.value.hint.endswith(add_seconds(since, DAY + 1))  # when the name is a day old
@@ -124,7 +124,7 @@ class ChoiceContract:
         registered(store, "new", at=add_seconds(since, 1))
         quota, asked = OfferQuota(since, 1, 1), now()
         run(store.add_game(offered(0, "new", quota, asked)))
-        with pytest.raises(TooManyGamesError, match="new has asked for 1 games within 24 hours") as raised:
+        with pytest.raises(TooManyGamesError, match="new has asked for 1 game within 24 hours") as raised:
             run(store.add_game(offered(1, "new", quota)))
         assert raised.value.hint.endswith(add_seconds(asked, DAY))  # when the first offer counts no more
 

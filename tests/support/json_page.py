@@ -15,6 +15,7 @@ from typing import Any, Final
 _TITLE: Final = re.compile(r"#+ (.+)")
 _ROW: Final = re.compile(r"\| `([^`]+)`(\??) \| (.+?) \| (.+) \|")
 _LINK: Final = re.compile(r"\[[^\]]+\]\(#([^)]+)\)")
+_ALSO = re.compile(r"also (has )?the fields of \[")
 _TOKEN: Final = re.compile(r"\[[^\]]+\]\(#([^)]+)\)|(list of|map of|or)\b|([()])|(\w+)|\s+")
 _WORDS: Final[dict[str, Callable[[Any], bool]]] = {
     "any": lambda _: True,
@@ -125,8 +126,8 @@ def read_json_page(text: str) -> JsonPage:
             shape = shapes[anchor_of(title[1])] = Shape(title[1])
         elif flat.startswith("Each line is"):
             shape.one_of = _LINK.findall(flat)
-        elif "also the fields of [" in flat:
-            shape.may_take = _LINK.findall(flat[flat.index("also the fields of [") :])
+        elif also := _ALSO.search(flat):
+            shape.may_take = _LINK.findall(flat[also.start() :])
         elif "The fields of [" in flat:
             shape.takes = _LINK.findall(flat[flat.index("The fields of [") :])
         for row in _ROW.finditer(part):
