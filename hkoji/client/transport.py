@@ -164,6 +164,7 @@ class Transport:
             response = connection.getresponse()
             if response.status != 200:
                 data = response.read(MOST_OF_A_PROBLEM)
+                response.close()
                 connection.close()
                 return HttpAnswer(response.status, data, response.headers.get("Location", "")), _nothing()
         except _failures() as error:
@@ -182,6 +183,7 @@ class Transport:
         except _failures() as error:
             raise self._broken(error) from error
         finally:
+            response.close()  # it has the socket if the answer ends with the connection
             connection.close()
 
     def _connect(self, kind: type[AnyConnection], patience: float) -> AnyConnection:
