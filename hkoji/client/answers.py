@@ -266,7 +266,7 @@ def read_description(answer: HttpAnswer) -> ServiceDescription:
 
 
 class SignedOrigin(NamedTuple):
-    """What a service says of its origin, with its SSHSIG blob."""
+    """A statement of a service about its origin, with its SSHSIG blob."""
 
     statement: OriginStatement
     sig: bytes

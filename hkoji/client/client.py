@@ -162,7 +162,7 @@ class Client:
 
     @cached_property
     def news(self) -> PlayerNews:
-        """What the player has not been told yet."""
+        """The news that the player has not been told yet."""
         from hkoji.client.news import PlayerNews
 
         return PlayerNews(self)

@@ -13,7 +13,7 @@ from hkoji.messages.text import shorten, tell
 
 AnyConnection = TypeVar("AnyConnection", bound=http.client.HTTPConnection)
 FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)
-"""What a request may raise; the last for names that no host can have."""
+"""The errors that a request may raise; the last is for names that no host can have."""
 _SLOW: Final = tell("the answer comes too slowly")
 _HEAD: Final = re.compile(rb"HTTP/1\.1 ([2-5][0-9]{2}) ([ -~]*)\r\n((?:[A-Za-z-]+: [ -~]*\r\n){0,60})\r\n")
 _LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,11}")
@@ -73,7 +73,7 @@ class TimedTlsConnection(TimedConnection, http.client.HTTPSConnection):
 
 
 class _TimedSocket:
-    """What an answer needs of `sock`: its file, which can be read until the moment `due`."""
+    """The part of `sock` that an answer needs: its file, which can be read until the moment `due`."""
 
     def __init__(self, sock: socket.socket, due: float) -> None:
         self._sock: Final = sock

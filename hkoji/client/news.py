@@ -1,4 +1,4 @@
-"""What a player has not been told yet: that an opponent has written, and that a game is over.
+"""News that a player has not been told yet: that an opponent has written, and that a game is over.
 
 Each is told once. `told.json` in the home says what was told: the last message of each game, and the games that are
 over. A message that was read counts as told. A command that prints JSON takes nothing away from the player: it marks
@@ -35,7 +35,7 @@ class Untold(NamedTuple):
 
 
 class NewsHolder(GameHolder, Protocol):
-    """What the news need of a `Client`."""
+    """The part of a `Client` that the news need."""
 
     @property
     def identity(self) -> Identity:
@@ -46,7 +46,7 @@ class NewsHolder(GameHolder, Protocol):
 
 
 class ToldFile:
-    """What the player of `home` was told."""
+    """The note of what the player of `home` was told."""
 
     def __init__(self, home: Home) -> None:
         self._home: Final = home

@@ -1,4 +1,4 @@
-"""What is kept of one game's messages: those that were verified, the one that waits, and the last one that was sent."""
+"""The messages that are kept of one game: the verified ones, the one that waits, and the last one that was sent."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class VerifiedLog:
         self._say = say
         self._memory: KnownGame | None = None
         self._clock: tuple[str, ClockAnswer] | None = None
-        """What came with the last view about the entry that is due, and the head that it is about."""
+        """The clock that came with the last view about the entry that is due, and the head that it is about."""
 
     # --- what is new ----------------------------------------------------------------------------------------------
 

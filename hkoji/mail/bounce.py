@@ -18,7 +18,7 @@ _STATUS = re.compile(rb"^Status:[ \t]*([45]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9.])",
 _FEEDBACK_TYPE = re.compile(rb"^Feedback-Type:[ \t]*([a-z-]{1,40})", re.IGNORECASE | re.MULTILINE)
 _WANTED: Final = b"not-spam"
 _SAID = re.compile(rb"(?<![0-9.])[45][0-9]{2}[ -]([45]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9.])")
-"""What a mail server has said, as a report in words quotes it: a reply code, and the status."""
+"""The words of a mail server, as a report in words quotes it: a reply code, and the status."""
 _UNKNOWN_FAILURE: Final = "5.0.0"
 _MESSAGE_ID = re.compile(rb"^Message-ID:\s{0,9}(<[!-;=?-~]{1,996}>)", re.IGNORECASE | re.MULTILINE)
 _NO_MAILBOX: Final = frozenset({"5.1.1", "5.1.10"})

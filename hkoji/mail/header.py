@@ -51,9 +51,9 @@ _GROUP: Final = tell("its From is a group of addresses")
 _SEVERAL: Final = tell("its From has several addresses")
 _NO_ADDRESS: Final = tell("its From is not one address, with nothing before it but a name")
 _IN_NO_NAME: Final = frozenset(":;<>\\()")
-"""What a name does not have outside of quotes and comments: a group, a second address, and what was not closed."""
+"""Signs that a name does not have outside of quotes and comments: of a group, of a second address, or not closed."""
 _OTHER_ADDRESS = re.compile(r"[^,]@[^,]*\.[^,.]")
-"""What another address could be, in a name without its spaces."""
+"""Another address, as far as one could be in a name without its spaces."""
 
 
 def read_header(raw: bytes) -> MailHeader:

@@ -31,11 +31,11 @@ _RULE = re.compile(r"[-=~#+•· ]{3,}|(?:---|===|~~~|\+\+\+|##).*(?:--|==|~~|\+
 _FIELD = re.compile(r"[*_]*[^\W\d_][^:<>@]{0,18}:[*_]*\s*\S")
 """A line of a header, as Outlook writes one above what it quotes, in any language."""
 _NAMES_A_LETTER = re.compile(r"@|hkoji|(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d\d?[:.h/-]\d\d(?!\d)", re.IGNORECASE)
-"""What most attributions have of a letter: an address, the name of its sender, a year, a time or a date."""
+"""Signs of a letter that most attributions have: an address, the name of its sender, a year, a time or a date."""
 _OUR_FIELD = re.compile(r":[*_\"' ]*hkoji[\"']? *(?:[<\[(].*)?$", re.IGNORECASE | re.MULTILINE)
 """A field of a header that names the sender of our letters."""
 _CLEARTEXT = re.compile(r"Hash: \S+")
-"""What stands above a text that is signed by OpenPGP."""
+"""The line above a text that is signed by OpenPGP."""
 
 
 class _Block(NamedTuple):

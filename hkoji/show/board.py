@@ -115,7 +115,7 @@ class Board(ABC):
 
     @abstractmethod
     def task(self) -> str:
-        """What the actor has to do, after a `to` or in the infinitive: `take a card from the gift B C C`."""
+        """The duty of the actor, after a `to` or in the infinitive: `take a card from the gift B C C`."""
 
     @abstractmethod
     def decision_line(self, seat: Seat, action: str) -> str:

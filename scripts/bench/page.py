@@ -95,7 +95,7 @@ ROWS: Final[dict[str, dict[str, str]]] = {
 
 
 class Figure(NamedTuple):
-    """What was measured. `limits` says whether limits of addresses and players were on; None where there are none."""
+    """A figure. `limits` says whether limits of addresses and players were on; None where there are none."""
 
     measured: float
     ratio: float | None = None

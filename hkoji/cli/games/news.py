@@ -57,7 +57,7 @@ def note_end(client: Client, out: CommandOutput, position: Position) -> None:
 
 @contextmanager
 def noting(out: CommandOutput) -> Iterator[None]:
-    """Says what went wrong with a note of what was told. What the command has done stays done."""
+    """Says what went wrong with a note of what was told. The command itself has succeeded."""
     try:
         yield
     except HkojiError as error:

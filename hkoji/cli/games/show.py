@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Beside(NamedTuple):
-    """What stands beside a board: the game's place in its series, the player's note, and the link to a friend.
+    """The lines beside a board: the game's place in its series, the player's note, and the link to a friend.
 
     `unread` is the number of the opponent's last message, if the player was not told of it and has not read it.
     """

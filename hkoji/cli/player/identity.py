@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RegisterOptions(NamedTuple):
-    """What the player says of a registration: the service's origin, the operator's code, whether games move there."""
+    """The options of a registration: the service's origin, the operator's code, whether games move there."""
 
     origin: str | None = None
     code: str | None = None

@@ -328,7 +328,7 @@ class CodeFacts(NamedTuple):
 
 
 class LastTodayFacts(NamedTuple):
-    """What stands at the end of the last answer that a letter's address gives today, unless something is changed.
+    """The end of the last answer that a letter's address gives today, unless something is changed.
 
     `until` is when it gives answers again.
     """

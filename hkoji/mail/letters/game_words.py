@@ -247,7 +247,7 @@ class GameWords:
         )
 
     def signed(self) -> Block:
-        """Who signs, and whose letters do not arrive; of a game that is over, the last entry."""
+        """The players whose keys the service holds, those without letters, and at the end the last entry."""
         return paragraph(self._signer(), self.last_entry() if self.course.finished else "", *self.silence())
 
     def signed_in_full(self) -> Block:

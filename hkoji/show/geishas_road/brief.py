@@ -126,7 +126,7 @@ class GeishasRoadBrief(Brief):
             )
 
     def offer(self) -> Iterator[str]:
-        """What the other player offers, the two cards to play in either order, or what a marker is worth."""
+        """The offer of the other player, the two cards to play in either order, or what a marker is worth."""
         offer, left, name = self.state.proposal, self.state.left, self.board.name(1 - self.me)
         if any(move[0] == "!" for move in self.position.legal):
             yield self.say(

@@ -370,7 +370,7 @@ class Games:
                 await self._check_choices(course, entry)
             except (BlockedError, NotAcceptedError, IllegalError):
                 if current and entry.kind == entry_kinds.Open.KIND:
-                    # What is refused uses up no game of the day, so it must leave nothing behind either.
+                    # A refused offer uses up no game of the day, so it must leave nothing behind either.
                     await self._store.withdraw_offer(entry.game, entry.by)
                 raise
         elif entry.kind == Delegate.KIND and self._held_players is not None:

@@ -1,4 +1,4 @@
-"""What a database no longer needs, as statements in an open transaction: offers that are not opened, and what expired.
+"""Removal of rows that a database no longer needs, in an open transaction: offers that nobody opens, and what expired.
 
 An offer is removed only while nobody opens it. On SQLite one transaction writes at a time. On PostgreSQL an append
 holds the row of its game: a game whose row is held is left out here, and an append that comes while the row is being

@@ -118,7 +118,7 @@ Execute: TypeAlias = Callable[[str, Mapping[str, str | int]], Sequence[Any] | No
 
 @dataclass(slots=True)
 class _NameCount:
-    """What a process knows of a name from `since` until `until`: its time, and how many requests are `untold`."""
+    """A name as a process knows it from `since` until `until`: its time, and how many requests are `untold`."""
 
     since: int
     until: int
