@@ -67,7 +67,7 @@ def test_another_address_is_asked_back_at_the_registered_one_at_most_twice(table
         ("your prize waits", ()),
         ("new hanamikoji prize prize@evil.example", ()),
         ("accept", ()),
-        ("2bc", ("Content-Type: text/plain; charset=prize",)),
+        ("2bc", ("Content-Type: text/plain; charset=utf-7-prize",)),
     ],
 )
 def test_words_of_another_address_that_can_be_no_order_stand_in_no_letter(
