@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from hkoji_server.service.keeper import Keeper
 
 from hkoji.audit.times import TimedLine, TimedLog
 from hkoji.cli import terminal
@@ -244,8 +245,12 @@ def test_a_gift_at_the_command_line(alice: TimedPlayer, bob: TimedPlayer) -> Non
 
 
 def test_after_the_deadline_commands_say_that_time_is_over(
-    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    async def none_ended(_: Keeper) -> int:
+        return 0
+
+    monkeypatch.setattr(Keeper, "look", none_ended)  # the keeper would end the game between two commands
     game = timed_game(alice, bob, "3d")
     action = alice.position(game).legal[0]
     world.pass_by(3 * DAY + 1)
