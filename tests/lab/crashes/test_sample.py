@@ -96,7 +96,9 @@ def _lose_gift(dump: Dump) -> None:
 
 
 def _keep_gift(dump: Dump) -> None:
-    game, seq = _last(dump, "credit")
+    """Keeps another gift for an entry that is there already, of a game that goes on."""
+    over = {game for (game, _), row in dump["entry"].items() if '"kind":"end"' in row[0]}
+    game, seq = next(key for key, row in dump["entry"].items() if '"kind":"credit"' in row[0] and key[0] not in over)
     head = json.loads(dump["entry"][game, seq][0])["body"]["gift"]["head"]
     dump["statement"][game, head, "give", "host-1"] = (60, "")
 
