@@ -169,11 +169,31 @@ def test_answers_of_a_view_and_a_log(room: Tables) -> None:
         for game, expected in ((room.game, {"alice": 200, "carol": 403}), ("0" * 32, {"alice": 404, "carol": 404})):
             answer = room.one.ask("GET", f"/v1/games/{game}/view{query}", token=token)
             assert answer.status == expected.get(who, 401)
-    log = room.one.ask("GET", f"/v1/games/{room.game}/log")
-    for known, status in ((log.headers["etag"], 304), (f'"{"0" * 64}"', 200), ("*", 200), ("x", 200)):
-        answer = room.one.ask("GET", f"/v1/games/{room.game}/log", headers={"if-none-match": known})
-        assert (answer.status, answer.body) == (status, b"" if status == 304 else log.body)
-        assert answer.headers["etag"] == log.headers["etag"]
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/v1/games/{game}/log"])
+def test_every_form_of_if_none_match_is_understood(room: Tables, path: str) -> None:
+    """RFC 9110, 13.1.2: a list, weak tags and `*`. All documents with a tag are here."""
+    path = path.format(game=room.game)
+    first = room.one.ask("GET", path)
+    tag, other = first.headers["etag"], f'"{"0" * 64}"'
+    same = (tag, f"W/{tag}", f"{other}, {tag}", f'"a,b" ,\t,W/{tag},', f" {tag}\t", "*")
+    different = (
+        other,
+        tag[1:-1],
+        f"{other}, W/{other}",
+        f"{other} {tag}",
+        f"w/{tag}",
+        f"x, {tag}",
+        f"*, {tag}",
+        "",
+        "\xe9",
+    )
+    for known, status in (*((each, 304) for each in same), *((each, 200) for each in different)):
+        answer = room.one.ask("GET", path, headers={"if-none-match": known})
+        assert (answer.status, answer.body) == (status, b"" if status == 304 else first.body), known
+        assert answer.headers["etag"] == tag
+        assert answer.headers["cache-control"] == "no-cache"
 
 
 def test_a_log_is_passed_on_to_the_byte(room: Tables) -> None:

@@ -12,7 +12,7 @@ from hkoji.game.submission import parse_submission
 from hkoji.log.line import format_stored
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.event_streams import LongPoll
-from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_header, read_login, read_query
+from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_login, read_query, tagged_answer
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.routes.problems import problem
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
@@ -72,13 +72,16 @@ class LogEndpoint(PlainEndpoint):
         """Returns the lines after entry number `after`; if there are none, waits `wait` seconds for some."""
         query = read_query(scope)
         game, after, wait = _GAME.read(scope["path_params"]), _AFTER.read(query), _WAIT.read(query)
-        known = read_header(scope, b"if-none-match")
         head, lines = await self._views.log(game, after)
-        answer = log_answer(head, "".join(f"{format_stored(each)}\n" for each in lines), known)
+        answer = tagged_answer(scope, head, "".join(f"{format_stored(each)}\n" for each in lines), JSON_LINES)
         if lines or not wait:
             return answer
         return LongPoll(
-            self._hub, game, after, wait, lambda head, text: log_answer(head, text, known) if head else answer
+            self._hub,
+            game,
+            after,
+            wait,
+            lambda head, text: tagged_answer(scope, head, text, JSON_LINES) if head else answer,
         )
 
 
@@ -120,11 +123,3 @@ def make_log_endpoints(
         LOG_PATH: LogEndpoint(views, hub),
         ENTRIES_PATH: EntriesEndpoint(games, store),
     }
-
-
-def log_answer(head: str, text: str, known: str | None) -> Response:
-    """Returns the answer with lines of a log whose head is `head`; `known` is the client's `If-None-Match`."""
-    headers = {"ETag": f'"{head}"', "Cache-Control": "no-cache"}
-    if known == headers["ETag"]:
-        return Response(status_code=304, headers=headers)
-    return Response(text, media_type=JSON_LINES, headers=headers)

@@ -29,6 +29,7 @@ from hkoji_server.routes.lists import (
     Rated,
     RulesetName,
 )
+from hkoji_server.routes.plain import tagged_answer
 from hkoji_server.routes.players import BEARER
 from hkoji_server.routes.problems import MEDIA_TYPE, Problem, problem_responses
 
@@ -58,15 +59,13 @@ def install(app: FastAPI) -> None:
         return app.openapi_schema
 
     @cache
-    def written() -> tuple[bytes, dict[str, str]]:
+    def written() -> tuple[bytes, str]:
         text = json.dumps(document(), ensure_ascii=False, separators=(",", ":")).encode()
-        return text, {"ETag": f'"{sha256(text).hexdigest()[:32]}"', "Cache-Control": "no-cache"}
+        return text, sha256(text).hexdigest()[:32]
 
     async def answer(request: Request) -> Response:
-        text, headers = written()
-        if request.headers.get("if-none-match") == headers["ETag"]:
-            return Response(status_code=304, headers=headers)
-        return Response(text, media_type="application/json", headers=headers)
+        text, tag = written()
+        return tagged_answer(request.scope, tag, text, "application/json")
 
     app.openapi = document  # type: ignore[method-assign] # FastAPI's own way of changing it
     app.add_route("/openapi.json", answer, include_in_schema=False)
@@ -138,7 +137,7 @@ def plain_routes() -> APIRouter:
         response_class=Response,
         responses={
             200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}, "description": "Lines with receipts"},
-            304: {"description": "Nothing since the head of `If-None-Match`"},
+            304: {"description": "Nothing since a head of `If-None-Match`"},
             **problem_responses(400, 404),
         },
     )

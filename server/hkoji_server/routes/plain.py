@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi.exceptions import RequestValidationError
@@ -25,6 +25,10 @@ from hkoji_server.routes.problems import http_problem, problem, validation_probl
 from hkoji_server.service.players import Players
 
 T = TypeVar("T")
+
+_TAG: Final = r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")'
+_TAGS: Final = re.compile(rf"[ \t,]*(?:{_TAG}[ \t]*(?:,[ \t,]*|$))+")
+_EACH_TAG: Final = re.compile(_TAG)
 
 
 class PlainRoutes:
@@ -105,6 +109,26 @@ class PlainEndpoint(ABC):
     @abstractmethod
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         """Returns the answer. Raises `HkojiError` and `RequestValidationError`."""
+
+
+def tagged_answer(scope: Scope, tag: str, body: str | bytes, media_type: str) -> Response:
+    """Returns the answer with `body` and the ETag `tag`, or 304 if the client has named this tag."""
+    headers = {"ETag": f'"{tag}"', "Cache-Control": "no-cache"}
+    if _is_known(scope, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=media_type, headers=headers)
+
+
+def _is_known(scope: Scope, tag: str) -> bool:
+    """Returns whether the request's `If-None-Match` names `tag`, as RFC 9110 compares it: a weak tag counts too.
+
+    A field that is not well-formed names no tag.
+    """
+    lines = [value for name, value in scope["headers"] if name == b"if-none-match"]
+    if not lines:
+        return False
+    known = b",".join(lines).decode("latin-1").strip(" \t")
+    return known == "*" or (_TAGS.fullmatch(known) is not None and tag in _EACH_TAG.findall(known))
 
 
 async def read_login(players: Players, scope: Scope) -> str:
