@@ -11,7 +11,8 @@ from statistics import median
 from typing import Final
 
 from hkoji_server.routes.answer_json import view_bytes, view_with
-from hkoji_server.routes.game_log import log_answer
+from hkoji_server.routes.game_log import JSON_LINES
+from hkoji_server.routes.plain import tagged_answer
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.decision import summarise
 from hkoji_server.service.game_views import GameViews
@@ -54,7 +55,7 @@ def measure_lengths() -> None:
 
 async def _log(views: GameViews, game: str, after: int) -> None:
     head, lines = await views.log(game, after)
-    log_answer(head, "".join(f"{format_stored(each)}\n" for each in lines), None)
+    tagged_answer({"headers": []}, head, "".join(f"{format_stored(each)}\n" for each in lines), JSON_LINES)
 
 
 async def _view(views: GameViews, game: str, player: str, after: int) -> None:

@@ -25,13 +25,12 @@ from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import any_of, shorten, tell
 from hkoji.processors import processors
 from hkoji.service_url import parse_url
+from hkoji_server.environment import DATABASE, PREFIX, no_such_setting, verify_environment
 from hkoji_server.mail_settings import MailDelimiter, read_imap, read_lmtp, read_own_address, read_smtp
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-PREFIX: Final = "HKOJI_SERVER_"
-DATABASE: Final = "HKOJI_DATABASE"
 OFF: Final = "off"
 """The rate that limits nothing."""
 _MOST_WORKERS: Final = 128
@@ -297,7 +296,7 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
     if config is not None:
         os.environ[f"{PREFIX}CONFIG"] = str(config.expanduser().absolute())
     file = os.environ.get(f"{PREFIX}CONFIG", "")
-    _check_environment()
+    verify_environment(Settings.model_fields)
     if given.get("database") is None:
         given["database"] = os.environ.get(DATABASE) or None
     try:
@@ -311,31 +310,15 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
         name = str(first["loc"][0])
         file = file or tell("a settings file")
         if first["type"] == "extra_forbidden":
-            raise _unknown(name, tell("check {file}; docs/cli.md lists all settings", file=file), "") from None
+            near = get_close_matches(name, Settings.model_fields, n=1)
+            hint = tell("check {file}; docs/cli.md lists all settings", file=file)
+            raise no_such_setting(name, near[0] if near else None, hint) from None
         raise UsageError(
             tell("the setting {name} is not valid: {reason}", name=name, reason=_reason(name, first)),
             hint=_where(name, file, by_flag=given.get(name) is not None),
         ) from None
     except ValueError as error:  # the file is not TOML
         raise UsageError(tell("{file} is not TOML: {reason}", file=file, reason=shorten(str(error), 120))) from error
-
-
-def _check_environment() -> None:
-    """Raises `UsageError` for a variable that looks like a setting and is none. Empty ones count as not set."""
-    for name, value in os.environ.items():
-        setting = name.upper().removeprefix(PREFIX).lower()
-        if value and name.upper().startswith(PREFIX) and setting not in {*Settings.model_fields, "config"}:
-            raise _unknown(setting, tell("check the environment; docs/cli.md lists all settings"), PREFIX)
-
-
-def _unknown(name: str, hint: str, prefix: str) -> UsageError:
-    """Returns the refusal of a setting that does not exist, with the name that was probably meant."""
-    forms = {each: f"{prefix}{each.upper()}" if prefix else each for each in (name, *Settings.model_fields)}
-    near = get_close_matches(name, Settings.model_fields, n=1)
-    said = tell("there is no setting {name}", name=shorten(forms[name]))
-    if near:
-        hint = tell("did you mean {name}? {hint}", name=forms[near[0]], hint=hint)
-    return UsageError(said, hint=hint)
 
 
 def _reason(name: str, fault: ErrorDetails) -> str:
