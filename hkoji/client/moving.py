@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hkoji.client.home import Home
 from hkoji.client.pins import Pins
-from hkoji.client.service import Service
 from hkoji.client.vault import Vault
-from hkoji.errors import HkojiError, NetworkError
+from hkoji.errors import HkojiError, NetworkError, TrustError
 from hkoji.log.public_key import PublicKey
-from hkoji.messages.text import tell
+from hkoji.messages.text import Text, tell
+
+if TYPE_CHECKING:
+    from hkoji.client.service import Service
 
 
 class BoundGames(NamedTuple):
@@ -70,19 +72,54 @@ def naming_new_address(home: Home, url: str) -> Iterator[None]:
     try:
         yield
     except NetworkError as error:
-        now = home.config().get("server")
-        if isinstance(now, str) and now != url and _same_key(home, url, now):
-            error.hint = tell(
-                "nothing is lost; you are registered at the same service at {now}. If it has moved there: {command}",
-                now=now,
-                command=move_command(now),
-            )
+        now = _new_address(home, url)
+        if now is not None:
+            error.hint = tell("nothing is lost; {moved}", moved=_moved_to(now))
         raise
 
 
-def _same_key(home: Home, one: str, other: str) -> bool:
-    key = Pins(home, one, _silent).server_key
-    return key is not None and key == Pins(home, other, _silent).server_key
+def another_service(home: Home, url: str, known: PublicKey, shown: PublicKey | None) -> TrustError:
+    """Returns the error for `url` where the service with the key `known` does not answer any more.
+
+    `shown` is the key of the service that does; None if it is no service of this kind.
+    """
+    now = _new_address(home, url)
+    if now is not None:
+        hint = tell("nothing was changed; {moved}", moved=_moved_to(now))
+    else:
+        hint = tell(
+            "nothing was changed; check with `hkoji doctor`. If your service has moved, ask its operator where, and "
+            "then: {command}",
+            command=move_command("URL"),
+        )
+    if shown is None:
+        return TrustError(tell("something else than your service answers at {url} now", url=url), hint=hint)
+    return TrustError(
+        tell(
+            "another service answers at {url} now: its key is {shown}, and that of yours is {known}",
+            url=url,
+            shown=shown.fingerprint,
+            known=known.fingerprint,
+        ),
+        hint=hint,
+    )
+
+
+def _moved_to(now: str) -> Text:
+    return tell(
+        "you are registered at the same service at {now}. If it has moved there: {command}",
+        now=now,
+        command=move_command(now),
+    )
+
+
+def _new_address(home: Home, url: str) -> str | None:
+    """Returns the address at which the player is registered, if it is another one of the service at `url`."""
+    now = home.config().get("server")
+    if not isinstance(now, str) or now == url:
+        return None
+    key = Pins(home, url, _silent).server_key
+    return now if key is not None and key == Pins(home, now, _silent).server_key else None
 
 
 def require_proof(home: Home, service: Service, origin: str | None = None) -> None:

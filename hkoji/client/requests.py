@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any, Final, TypeVar
 
-from hkoji.client.answers import SHORT_ANSWER, problem, read_challenge, read_token
+from hkoji.client.answers import SHORT_ANSWER, problem, read_challenge, read_description, read_token
 from hkoji.client.events import ServerSentEvent, read_events
 from hkoji.client.home import Home
 from hkoji.client.identity import Identity
+from hkoji.client.moving import another_service
 from hkoji.client.pins import Pins
 from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
-from hkoji.errors import ForbiddenError, LoginError, NotFoundError, TrustError
+from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, TrustError
 from hkoji.log.canonical import encode_base64
 from hkoji.messages.text import tell
 
@@ -104,12 +105,35 @@ class ServiceRequests:
         return read_events(lines)
 
     def check(self, answer: HttpAnswer, game: str) -> None:
-        """Raises the error that a refusal stands for."""
+        """Raises the error that a refusal stands for; `TrustError` for what is not found at another service."""
         if answer.status in (200, 201, 204):
             return
+        if answer.status == 404:
+            self._require_own_service()
         if answer.status == 404 and game:
             raise NotFoundError(tell("game"), game, hint=tell("list games with `hkoji games` or `hkoji games --open`"))
         raise problem(answer)
+
+    def _require_own_service(self) -> None:
+        """Raises `TrustError` if another service than the pinned one answers. Call it only for a refusal.
+
+        A service that does not know the player or the game may be one that has taken the place of the right one.
+        """
+        known = self._pins.server_key
+        if known is None:
+            return
+        self._transport.most = SHORT_ANSWER
+        try:
+            answer = self._transport.request("GET", "/v1/service")
+            if answer.status not in (200, 404):
+                return
+            shown = read_description(answer).key if answer.status == 200 else None
+        except NetworkError:
+            return
+        except HkojiError:
+            shown = None
+        if shown != known:
+            raise another_service(self._home, self._transport.url, known, shown)
 
     def with_login(self, call: Callable[[str], _T]) -> _T:
         """Calls with the kept token; logs in by signature when there is none or it has expired."""
@@ -133,6 +157,7 @@ class ServiceRequests:
             raise unregistered(self._transport.url)
         statement = read_challenge(self.send("POST", "/v1/login/challenge"))
         if statement.origin != origin:
+            self._require_own_service()
             raise TrustError(
                 tell(
                     "the service asks you to sign a login for {origin}, but you registered at {known}",
@@ -149,6 +174,7 @@ class ServiceRequests:
             value = {"name": identity.name, "text": statement.text, "sig": encode_base64(sig)}
             self.token = read_token(self.send("POST", "/v1/login", value))
         except ForbiddenError as error:
+            self._require_own_service()
             if identity.next is None:
                 error.hint = error.hint or REPLACED
                 raise

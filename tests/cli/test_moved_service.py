@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from hkoji.cli.exits import Exit
 from tests.cli.test_register import typed
-from tests.support.home_shell import HomeShell
+from tests.support.home_shell import HomeShell, key_file
 from tests.support.service import Service, serving
 
 
@@ -28,6 +30,7 @@ class Moved:
         self.now = now
         self.url = f"http://localhost:{now.port}"
         self.before = before
+        self.port = int(before.rpartition(":")[2])
         self.game = game
         self.alice, self.bob = HomeShell(folder / "alice"), HomeShell(folder / "bob")
 
@@ -121,6 +124,85 @@ def test_doctor_looks_at_the_address_of_each_game(moved: Moved) -> None:
     assert (found["verdict"], found["hint"]) == ("fail", f"hkoji register --server {moved.url} --move-games")
     moved.alice.run("register", "--server", moved.url, "--move-games")
     assert "games" not in checked(moved.alice, 0)
+
+
+@pytest.fixture(params=["", "https://elsewhere.example"], ids=["same origin", "other origin"])
+def stranger(moved: Moved, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address at which the games' service was before, where another service answers now."""
+    with serving(tmp_path / "other", port=moved.port, options=("--origin", request.param or moved.before)):
+        yield moved.before
+
+
+ABOUT_ONE_GAME = [
+    ("show",),
+    ("log",),
+    ("clock",),
+    ("audit",),
+    ("talk",),
+    ("wait", "--timeout", "1"),
+    ("resign", "--yes"),
+    ("move", "1A"),
+]
+
+
+def test_another_service_at_the_address_is_named(moved: Moved, stranger: str) -> None:
+    before = moved.files()
+    for command, *options in ABOUT_ONE_GAME:
+        said = moved.alice.fails(Exit.AUDIT, command, moved.game, *options)
+        assert f"another service answers at {stranger} now" in said
+        assert "nothing was changed; check with `hkoji doctor`" in said
+        assert "hkoji register --server URL --move-games" in said
+        assert moved.files() == before
+
+
+def test_another_service_is_named_with_the_new_address_of_the_right_one(moved: Moved, stranger: str) -> None:
+    moved.alice.run("register", "--server", moved.url)
+    said = moved.alice.fails(Exit.AUDIT, "show", moved.game)
+    assert f"another service answers at {stranger} now" in said
+    assert f"If it has moved there: hkoji register --server {moved.url} --move-games" in said
+    moved.alice.run("register", "--server", moved.url, "--move-games")
+    moved.alice.run("show", moved.game)
+
+
+@pytest.mark.parametrize("key", ["the same key", "another key"])
+def test_another_service_that_knows_the_name_is_named(moved: Moved, tmp_path: Path, key: str) -> None:
+    with serving(tmp_path / "other", port=moved.port, options=("--origin", moved.before)):
+        again = HomeShell(tmp_path / "again")
+        again.run("init", "alice", *(("--key", key_file(moved.alice)) if key == "the same key" else ()))
+        again.run("register", "--server", moved.before)
+        assert f"another service answers at {moved.before} now" in moved.alice.fails(Exit.AUDIT, "show", moved.game)
+
+
+class NothingFound(BaseHTTPRequestHandler):
+    """A web server that knows none of a service's addresses."""
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def do_POST(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        return
+
+
+def test_a_web_server_at_the_address_is_no_service(moved: Moved) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", moved.port), NothingFound) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            said = moved.alice.fails(Exit.AUDIT, "show", moved.game)
+        finally:
+            server.shutdown()
+            thread.join()
+    assert f"something else than your service answers at {moved.before} now" in said
+    assert "hkoji doctor" in said
+
+
+def test_a_game_that_the_right_service_does_not_have_is_not_found(moved: Moved) -> None:
+    moved.alice.run("register", "--server", moved.url, "--move-games")
+    said = moved.alice.fails(Exit.USAGE, "show", "0" * 32)
+    assert "another service" not in said
 
 
 def as_pinned(moved: Moved) -> None:
