@@ -31,6 +31,14 @@ def trim(line: str) -> str:
     return line.strip(" *_").rstrip(" *_.")
 
 
+def trim_in_version_1(line: str) -> str:
+    """Returns a clean line as version 1 of the reader trimmed it, with one full stop less at its end.
+
+    To trim it again leaves out one more, and version 1 did so where it read the order.
+    """
+    return line.strip(" *_").removesuffix(".").strip(" *_")
+
+
 def is_quoted(line: str) -> bool:
     """Tells whether a clean line belongs to a quotation."""
     return line.startswith((">", "|"))

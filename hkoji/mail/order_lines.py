@@ -29,7 +29,7 @@ def text_order(raw: bytes, reader: int = READER_VERSION) -> tuple[str, ...]:
     texts = read_texts(raw, reader)
     text = next(texts)
     lines = order_paragraph(text.lines, reader)
-    if lines and not all(map(is_order, lines)):
+    if reader > 1 and lines and not all(map(is_order, lines)):
         with suppress(UnreadableMailError):
             for other in texts:
                 order = order_paragraph(other.lines, reader)

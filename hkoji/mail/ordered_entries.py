@@ -36,7 +36,7 @@ class OrderedEntries:
     def order_of(self, raw: bytes, reader: int) -> MailOrder | Text:
         """Returns what a mail decides by that version of the rules of mails, or why it decides nothing."""
         try:
-            read = read_said(order_lines(raw, reader), self._offer.ruleset)
+            read = read_said(order_lines(raw, reader), self._offer.ruleset, reader)
         except UnreadableMailError as error:
             reason = error.reason if isinstance(error.reason, Text) else quoted(error.reason)
             return tell("the mail orders nothing: {reason}", reason=reason)

@@ -15,7 +15,8 @@ from typing import Final
 
 from hkoji.errors import InvalidError, NotationError
 from hkoji.mail.commands import read_command
-from hkoji.mail.lines import clean, trim
+from hkoji.mail.lines import clean, trim, trim_in_version_1
+from hkoji.mail.message import READER_VERSION
 from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.messages.text import Text, quoted, tell
 from hkoji.rules.cards import Pack
@@ -49,21 +50,24 @@ def read_orders(lines: Iterable[str], state: State | None = None) -> tuple[MailO
     return _read_lines(lines, lambda line, number: _read_line(line, number, state))
 
 
-def read_said(lines: Iterable[str], ruleset: Ruleset) -> tuple[MailOrder, ...] | OrderFault:
+def read_said(
+    lines: Iterable[str], ruleset: Ruleset, reader: int = READER_VERSION
+) -> tuple[MailOrder, ...] | OrderFault:
     """Returns the commands in the lines of an order, whatever was due from the player: what an audit goes by.
 
     What `read_orders` has read in a game of this ruleset, this reads too. Whether a move was legal is for the replay.
+    `reader` is the version of the rules by which the lines were found.
     """
-    return _read_lines(lines, lambda line, number: _read_said(line, number, ruleset))
+    return _read_lines(lines, lambda line, number: _read_said(line, number, ruleset), reader)
 
 
 def _read_lines(
-    lines: Iterable[str], read_line: Callable[[str, int], MailOrder | OrderFault]
+    lines: Iterable[str], read_line: Callable[[str, int], MailOrder | OrderFault], reader: int = READER_VERSION
 ) -> tuple[MailOrder, ...] | OrderFault:
     orders: list[MailOrder] = []
     fault: OrderFault | None = None
     for number, each in enumerate(lines, 1):
-        line = trim(clean(each))
+        line = _trimmed(each, reader)
         order = read_line(line, number) if number <= MOST_COMMANDS else OrderFault(number, line, _TOO_MANY, read=True)
         if isinstance(order, OrderFault):
             fault = order
@@ -80,12 +84,16 @@ def _read_lines(
     return tuple(orders)
 
 
-def is_order(line: str) -> bool:
+def is_order(line: str, reader: int = READER_VERSION) -> bool:
     """Tells whether a line is a command, or a move of any game with its sign or word, whatever is due."""
-    trimmed = trim(clean(line))
+    trimmed = _trimmed(line, reader)
     if isinstance(read_command(trimmed), MailOrder):
         return True
     return any(_parse(ruleset().initial(), trimmed) is not None for ruleset in RULESETS.values())
+
+
+def _trimmed(line: str, reader: int) -> str:
+    return trim_in_version_1(clean(line)) if reader == 1 else trim(clean(line))
 
 
 def _read_line(line: str, number: int, state: State | None) -> MailOrder | OrderFault:

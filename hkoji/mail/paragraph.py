@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from hkoji.mail.lines import clean, is_quoted, trim
+from hkoji.mail.lines import clean, is_quoted, trim, trim_in_version_1
 from hkoji.mail.message import READER_VERSION
 from hkoji.mail.orders import is_order
 
@@ -50,13 +50,15 @@ def order_paragraph(lines: Sequence[str], reader: int = READER_VERSION) -> tuple
     """Returns the lines of the order, in the form in which `read_orders` reads them; none if there is no order.
 
     It ends at an empty line, a rule, a quotation or a line `--`. Lines that introduce a quotation are passed over, and
-    so is the rest of a quoted line that has lost its mark. A line that is an order is neither. Version 1 of the
-    `reader` knew no such rests.
+    so is the rest of a quoted line that has lost its mark. A line that is an order is neither.
 
     Some programs leave no empty line above an attribution. So if nothing else is left, a short line at the top of the
-    passed lines is taken for the player's own. It can be answered, though it is no order.
+    passed lines is taken for the player's own. It can be answered, though it is no order. Version 1 of the `reader`
+    had rules of its own, by which mails that are bound to old logs are read.
     """
     cleaned = [clean(line) for line in lines]
+    if reader == 1:
+        return _in_version_1(cleaned)
     slip: tuple[str, ...] = ()
     rests: tuple[str, ...] = ()
     place = 0
@@ -66,7 +68,7 @@ def order_paragraph(lines: Sequence[str], reader: int = READER_VERSION) -> tuple
         if ordered and rests and is_quoted(cleaned[block.start - 1]):
             # It could be a word of the letter, or the player's answer to it.
             return _trimmed((*rests, *block.lines))
-        if reader > 1 and not ordered and _is_rest(cleaned, block):
+        if not ordered and _is_rest(cleaned, block):
             rests += block.lines
             continue
         if all(map(_CLEARTEXT.fullmatch, block.lines)):
@@ -210,3 +212,31 @@ def _below_unmarked(lines: Sequence[str], place: int) -> tuple[str, ...]:
     if len(below) > _LONGEST_NAME or any(len(line) > _LONGEST_SLIP or is_order(line) for line in below):
         return ()
     return blocks[orders[0]].lines
+
+
+def _in_version_1(lines: Sequence[str]) -> tuple[str, ...]:
+    """Returns the lines of the order by version 1: the first block that is left when attributions are passed over.
+
+    An attribution ends in a colon, and the next line that is not empty is quoted. Bars mark no quotation.
+    """
+    slip: tuple[str, ...] = ()
+    place = 0
+    while place < len(lines) and lines[place] != _SIGNATURE:
+        end = place
+        while end < len(lines) and _is_text_in_version_1(lines[end]):
+            end += 1
+        block = lines[place:end]
+        if block and block[-1].endswith(":") and next(filter(None, lines[end:]), "").startswith(">"):
+            top, *more = block
+            while block and len(block) > end - place - _LONGEST_WITHOUT_NAME and not is_order(block[-1], reader=1):
+                block = block[:-1]
+            if not slip and not block and more and len(top) <= _LONGEST_SLIP:
+                slip = (trim_in_version_1(top),)
+        if block:
+            return tuple(map(trim_in_version_1, block))
+        place = max(end, place + 1)
+    return slip
+
+
+def _is_text_in_version_1(line: str) -> bool:
+    return line != _SIGNATURE and not line.startswith(">") and trim_in_version_1(line) != ""

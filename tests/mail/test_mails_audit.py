@@ -268,6 +268,16 @@ def test_a_mail_is_read_by_the_version_that_it_was_read_by(reader: int) -> None:
         convicted(table, "the mail orders nothing")
 
 
+@pytest.mark.parametrize("below", ["resign..\nwrote:\n> x", "wrote..\nresign..\nhkoji wrote:\n> 1a", "Bob\n| x:\n> x"])
+def test_a_strange_mail_that_version_1_understood_convicts_no_honest_service(below: str) -> None:
+    def strange(mail: MailAtHand) -> MailAtHand:
+        return mail._replace(reader=1, line=f"{mail.line}\n{below}") if mail.number == 2 else mail
+
+    judged = proved_game(6, lie=strange).judged()
+    assert judged.audit.ok
+    assert judged.seats[0].checked == judged.seats[0].claimed
+
+
 @pytest.mark.parametrize("reader", [1, 2])
 def test_mails_with_the_same_message_id_that_is_none_are_one_since_version_2(reader: int) -> None:
     def with_name(mail: MailAtHand) -> MailAtHand:

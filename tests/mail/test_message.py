@@ -20,7 +20,9 @@ from hkoji.mail.header import automatic_reason, read_header
 from hkoji.mail.html_text import html_to_text
 from hkoji.mail.lines import clean, trim
 from hkoji.mail.message import READER_VERSION, MailPart, read_parts, read_text, without_trace
+from hkoji.mail.orders import read_said
 from hkoji.mail.paragraph import order_paragraph
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from scripts.build.mails import FOLDER, SHAPES, build
 from tests.support.mail_bombs import BOMBS, FILED
 from tests.support.mail_generated import generated_mail
@@ -87,6 +89,41 @@ def test_version_1_read_hidden_text_and_no_lines_in_pre() -> None:
 def test_version_1_knew_no_rest_of_a_quoted_line() -> None:
     raw = plain(f"> > {'a ' * 34}\nhkoji wrote:\n> {'a ' * 34}\n2bc\n")
     assert (describe(raw, reader=1), describe(raw, reader=2)) == ("move 2BC", "nothing: hkoji wrote:")
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "second"),
+    [
+        # An order with two full stops is one, and could stand in an attribution.
+        ("2bc\nresign..\nwrote:\n> x\n", "move 2BC", "nothing: resign"),
+        ("resign..\n2bc..\nwrote:\n\n> x\n\n1a\n", "move 1A", "nothing: 2bc"),
+        ("wrote:\n2bc..\nwrote:\n> x\n1a\n", "move 1A", "nothing: wrote:"),
+        ("1a\n2bc.*.\nwrote:\n> x\n", "move 1A", "nothing: 2bc"),
+        ("2bc..\n", "move 2BC", "move 2BC"),
+        # It knew no bars, rules and headers, and no attribution without a colon.
+        ("2bc\nBob\n| x:\n> 1a\n", "move 2BC", "nothing: Bob"),
+        ("2bc\n\n| 1a\n", "move 2BC", "move 2BC"),
+        ("| 1a\n\n2bc\n", "nothing: | 1a", "move 2BC"),
+        ("2bc\n---\n1a\n", "nothing: ---", "move 2BC"),
+        ("2bc\nOn 25 Nov 2026, hkoji wrote\n> 1a\n", "nothing: On 25 Nov 2026, hkoji wrote", "move 2BC"),
+    ],
+)
+def test_version_1_found_the_order_in_its_own_way(text: str, first: str, second: str) -> None:
+    """What version 1 made of each comes from its own program."""
+    raw = plain(text)
+    assert (describe(raw, reader=1), describe(raw, reader=2)) == (first, second)
+
+
+def test_version_1_left_out_two_full_stops_and_no_third() -> None:
+    for line, read in (("2bc..", {1, 2}), ("2bc...", {2})):
+        for reader in (1, 2):
+            orders = read_said(order_paragraph([line], reader), Hanamikoji(), reader)
+            assert isinstance(orders, tuple) is (reader in read), (line, reader)
+
+
+def test_version_1_read_no_html_beside_a_text() -> None:
+    raw = alternative("This message is in HTML.\n", "<p>2bc</p>")
+    assert (describe(raw, reader=1), describe(raw, reader=2)) == ("nothing: This message is in HTML", "move 2BC")
 
 
 def _html_in(part: MailPart) -> Iterator[bytes]:
