@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Final, Protocol
 
 from hkoji.client.game import ClientGame
@@ -79,8 +79,8 @@ class Agenda:
         self._client: Final = client
 
     def stated(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
-        """Returns summaries of anybody's games with the clocks that they state."""
-        return [with_clock(each, self._stated(each)) for each in summaries]
+        """Returns summaries of anybody's games with the clocks that they state, and `lapse` where it is kept here."""
+        return [{**with_clock(each, self._stated(each)), **self._kept_lapse(each)} for each in summaries]
 
     def known(self, summaries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:  # Any: JSON
         """Returns summaries of the player's games, with the clocks as they are known here.
@@ -133,19 +133,28 @@ class Agenda:
     def _lapse(self, summary: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
         """Returns how a game ended that nobody joined, as a field of its summary; nothing if it is not kept here."""
         game = summary["game"]
-        unplayed = summary["status"] == "cancelled" and summary["guest"] is None
-        if not unplayed or not (self._client.home.game_folder(game) / "log.jsonl").exists():
+        if not self._is_kept_unplayed(summary):
             return {}
         try:
-            kept = self._client.kept_game(game)
-            if not kept.position.over:
+            if not self._client.kept_game(game).position.over:
                 with self._client.game(game) as held:
                     held.current()
-                kept = self._client.kept_game(game)
         except HkojiError as error:
             self._remark(game, error)
             return {}
-        return kept.lapse
+        return self._kept_lapse(summary)
+
+    def _kept_lapse(self, summary: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
+        """Returns the same as `_lapse`, but does not ask the service: nothing if the end is not kept here."""
+        if self._is_kept_unplayed(summary):
+            with suppress(HkojiError):  # whoever asks for this game is told
+                return self._client.kept_game(summary["game"]).lapse
+        return {}
+
+    def _is_kept_unplayed(self, summary: dict[str, Any]) -> bool:  # Any: JSON
+        """Returns whether a game ended before anybody joined it, and its log is kept here."""
+        unplayed = summary["status"] == "cancelled" and summary["guest"] is None
+        return unplayed and (self._client.home.game_folder(summary["game"]) / "log.jsonl").exists()
 
     def _known(self, summary: dict[str, Any]) -> GameTime:  # Any: JSON
         stated = self._stated(summary)

@@ -54,13 +54,26 @@ def test_the_host_sees_why_an_invitation_was_declined(homes: Homes) -> None:
     assert homes("alice", "audit", str(homes.folder / "log")).code == 0
 
 
-def test_a_list_does_not_say_that_nobody_joined_a_declined_game(homes: Homes) -> None:
-    """The list of all games, and a home that does not keep the game, do not know how it ended."""
+def test_the_list_of_all_games_says_how_one_ended_if_that_is_kept_here(homes: Homes) -> None:
     game = homes.new("alice", "--invite", "bob")
     assert homes("bob", "decline", game[:8], "--why", "later").code == 0
-    for player in ("alice", "bob"):
-        (listed,) = (line for line in homes(player, "games", "--all").out.splitlines() if game[:8] in line)
-        assert listed.rstrip().endswith("ended before it began")
+
+    def listed(player: str) -> str:
+        (line,) = (line for line in homes(player, "games", "--all").out.splitlines() if game[:8] in line)
+        return line.rstrip()
+
+    assert listed("bob").endswith("declined: later")
+    assert listed("alice").endswith("ended before it began")  # she has not looked, and no list asks for its sake
+    assert homes("alice", "show", game).code == 0
+    assert listed("alice").endswith("declined: later")
+    (found,) = (each for each in homes("alice", "games", "--all", "--json").json if each["game"] == game)
+    assert found["lapse"] == {"reason": "declined", "why": "later"}
+    taken_back = homes.new("alice", "--invite", "bob")
+    assert homes("alice", "cancel", taken_back).code == 0
+    assert any(
+        taken_back[:8] in line and line.endswith("cancelled by you")
+        for line in homes("alice", "games", "--all").out.splitlines()
+    )
 
 
 def test_what_cannot_be_declined_says_so(homes: Homes) -> None:

@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
+from hkoji.cli.exits import Exit
 from hkoji.cli.games import watch
 from hkoji.cli.games.watch_commands import WatchCommands
 from hkoji.cli.output import CommandOutput
@@ -58,6 +59,21 @@ def test_a_message_is_told_once_with_the_command_that_reads_it(
     assert bob("talk", game, "more").code == 0
     assert "bob ti ha scritto" in alice(*command, "--lang", "it").err
     assert "written" not in bob(*["next" if words == "wait" else command[0], *command[1:]][:1]).err
+
+
+def test_a_wait_that_runs_out_tells_a_message_once(alice: TimedPlayer, bob: TimedPlayer) -> None:
+    game, other = timed_game(alice, bob), timed_game(alice, bob)
+    assert bob("wait", game, "--timeout", "0").err.startswith("hkoji: still waiting")
+    for each in (game, other):
+        assert alice("talk", each, "hello").code == 0
+    assert bob("wait", game, "--timeout", "0", "--json").code == Exit.CANCELLED
+    done = bob("wait", game, "--timeout", "0")
+    assert done.code == Exit.CANCELLED
+    line, error, *_ = done.err.splitlines()
+    assert line == f"alice has written to you in game {game[:8]}: hkoji talk {game[:8]}"
+    assert error == f"hkoji: still waiting in game {game[:8]}"
+    assert "written" not in bob("wait", game, "--timeout", "0").err
+    assert f"hkoji talk {other[:8]}" in bob("next").err
 
 
 def test_what_was_read_is_not_told_and_neither_is_a_muted_opponent(alice: TimedPlayer, bob: TimedPlayer) -> None:

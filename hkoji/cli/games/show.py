@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.news import tell_game_news
+from hkoji.cli.games.news import noting, tell_game_news
 from hkoji.cli.games.offline import ask_or_keep
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, EncodedResult
 from hkoji.cli.settings import deck_for
 from hkoji.client import Client, Position
+from hkoji.errors import CancelledError
 from hkoji.game.course import Stage
 from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.game.summary import time_of_record
@@ -90,7 +91,12 @@ def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -
     from hkoji.client import watching
 
     game = client.find(game)
-    watching.wait(client, game, timeout)
+    try:
+        watching.wait(client, game, timeout)
+    except CancelledError:
+        with noting(out):
+            tell_game_news(client, out, client.stored(game))
+        raise
     with client.game(game) as held:
         time = held.time.current()
         position = held.stored()
