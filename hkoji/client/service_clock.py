@@ -1,6 +1,7 @@
 """The clock of a service, as its answers tell it: time is counted by it, and not by the clock of the player's machine.
 
-Every answer has the header Date (RFC 9110). How far the two clocks are apart is kept with the pins, so that a command
+Every answer has the header `Hkoji-Time`. `Date` (RFC 9110) counts only for a service that does not send it, because a
+proxy may write that one by its own clock. How far the two clocks are apart is kept with the pins, so that a command
 that asks nobody does not count by a clock that is known to be wrong.
 """
 
@@ -11,9 +12,10 @@ from collections.abc import Callable
 from typing import Final
 
 from hkoji.client.pins import Pins
-from hkoji.client.transport import HeardDate
+from hkoji.client.transport import HeardTime
 from hkoji.game.clock import parse_time
 from hkoji.game.time_control import format_duration
+from hkoji.log.canonical import is_time
 from hkoji.messages.text import tell
 
 FAR_APART: Final = 120
@@ -32,11 +34,11 @@ class ServiceClock:
         self._pins: Final = pins
         self._say = say
         self._warned = warned
-        self._heard: HeardDate | None = None
+        self._heard: HeardTime | None = None
         self._ahead: int | None = None
 
-    def ahead(self, heard: HeardDate | None) -> int:
-        """Returns the seconds, by the date that was `heard` last; if there is none, by what is kept."""
+    def ahead(self, heard: HeardTime | None) -> int:
+        """Returns the seconds, by the time that was `heard` last; if there is none, by what is kept."""
         if self._ahead is None or heard != self._heard:
             self._heard, found = heard, None if heard is None else seconds_ahead(heard)
             kept = self._pins.clock_ahead
@@ -61,10 +63,15 @@ class ServiceClock:
         self._say(tell("time is counted by the service's clock; tell its operator if yours is right"))
 
 
-def seconds_ahead(heard: HeardDate) -> int | None:
-    """Returns by how many seconds a date is ahead of the time at which it was heard; None for what is no date."""
-    found = _DATE.fullmatch(heard.date)
+def seconds_ahead(heard: HeardTime) -> int | None:
+    """Returns by how many seconds a time is ahead of that at which it was heard; None for what is no time."""
+    stated = _time_of_date(heard.text) or heard.text
+    return parse_time(stated) - _EPOCH - int(heard.at) if is_time(stated) else None
+
+
+def _time_of_date(date: str) -> str | None:
+    """Returns the header Date in the form of the log; None for what has another form."""
+    found = _DATE.fullmatch(date)
     if found is None or found[2] not in _MONTHS:
         return None
-    day, month = found[1], _MONTHS.index(found[2]) + 1
-    return parse_time(f"{found[3]}-{month:02}-{day}T{found[4]}Z") - _EPOCH - int(heard.at)
+    return f"{found[3]}-{_MONTHS.index(found[2]) + 1:02}-{found[1]}T{found[4]}Z"

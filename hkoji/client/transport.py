@@ -89,10 +89,11 @@ class HttpAnswer(NamedTuple):
             return None
 
 
-class HeardDate(NamedTuple):
-    """The header Date of an answer, and when it came: seconds of the epoch by the clock of this machine."""
+class HeardTime(NamedTuple):
+    """The time that an answer states, and when it came: seconds of the epoch by the clock of this machine."""
 
-    date: str
+    text: str
+    """The header `Hkoji-Time`, a time of the log; of a service that does not send it, the header `Date`."""
     at: float
 
 
@@ -114,8 +115,9 @@ class Transport:
         self._connection: TimedConnection | None = None
         self.patience = TIMEOUT
         """The seconds without a byte after which a request has failed."""
-        self.heard: HeardDate | None = None
-        """The date of the last answer that had one."""
+        self.heard: HeardTime | None = None
+        """The time of the last answer that stated one."""
+        self._states_time = False
         self.most = MOST_BYTES
         """The bytes that an answer may have at most."""
 
@@ -216,8 +218,7 @@ class Transport:
         self._connection.request(method, self._target + path, body, dict(headers))
         self._connection.due = time.monotonic() + LONGEST + self.patience
         response = self._connection.getresponse()
-        if date := response.headers.get("Date"):
-            self.heard = HeardDate(date, time.time())
+        self._hear(response)
         most = self.most if response.status in (200, 201) else min(self.most, MOST_OF_A_PROBLEM)
         data = b"" if (response.length or 0) > most else response.read(most + 1)
         if len(data) > most or (response.length or 0) > most:
@@ -237,6 +238,16 @@ class Transport:
         wait = response.headers.get("Retry-After", "")
         seconds = int(wait) if wait.isdigit() and len(wait) < 7 and wait.isascii() else None
         return HttpAnswer(response.status, data, response.headers.get("Location", ""), seconds)
+
+    def _hear(self, response: HTTPResponse) -> None:
+        """Keeps the time that an answer states.
+
+        A proxy before the service may write `Date`, or a refusal of its own, by its own clock.
+        """
+        if stated := response.headers.get("Hkoji-Time"):
+            self.heard, self._states_time = HeardTime(stated, time.time()), True
+        elif not self._states_time and response.status in (200, 201) and (date := response.headers.get("Date")):
+            self.heard = HeardTime(date, time.time())
 
     def _broken(self, error: Exception) -> NetworkError:
         hint: str = LATER

@@ -258,7 +258,8 @@ class Application:
         if self._metrics is not None:
             app = RouteMetrics(app, self._metrics.request, lambda: self.api.openapi()["paths"])
         logged = settings.log_level in ("debug", "info")
-        app = RequestFrame(app, secure=(settings.origin or "").startswith("https:"), logged=logged)
+        secure = (settings.origin or "").startswith("https:")
+        app = RequestFrame(app, self._sources.at, secure=secure, logged=logged)
         app = Turns(app)
         if settings.trusted_proxy:
             app = ProxyHeadersMiddleware(app, list(settings.proxies))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types

@@ -521,6 +521,14 @@ def test_without_any_stream_a_command_still_works(prepared: Path, monkeypatch: p
     assert process("batch", "", prepared, "<&-").stdout == ""
 
 
+def test_a_proxy_with_a_wrong_clock_is_not_taken_for_the_service(liar: LyingProxy, game: str) -> None:
+    liar.change = lambda answer: answer._replace(
+        headers=(*answer.headers, ("Date", "Thu, 26 Nov 2020 12:00:07 GMT"))
+    ).bytes()
+    for words in (("show", game), ("next",), ("games",), ("clock", game)):
+        assert "clock" not in run_connected(*words).err
+
+
 def test_moves_that_were_made_are_kept(honest: Service, liar: LyingProxy, game: str) -> None:
     before = run_connected("show", game, "--json").json
     move = before["legal"][0]

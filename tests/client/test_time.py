@@ -15,7 +15,7 @@ from hkoji.client.game_time import GameTime
 from hkoji.client.head_schedule import HeadSchedule
 from hkoji.client.kept_evidence import KeptEvidence
 from hkoji.client.service_clock import seconds_ahead
-from hkoji.client.transport import HeardDate, HttpAnswer
+from hkoji.client.transport import HeardTime, HttpAnswer
 from hkoji.errors import (
     ConflictError,
     IllegalError,
@@ -335,7 +335,7 @@ def test_time_is_counted_by_the_services_clock(
 def test_a_service_whose_answers_state_another_time_than_it_records_is_remarked_on(
     world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
 ) -> None:
-    """A proxy before it may also have the wrong clock. The player's own is right, and nothing else is said of it."""
+    """The player's own clock is right, and nothing else is said of it."""
     game = timed_game(alice, bob, "1d")
     world.players_ahead = 7200
     said = alice("move", game, first_move(alice, game)).err
@@ -363,13 +363,24 @@ def test_an_offer_expires_by_the_services_clock(world: TimedWorld, alice: TimedP
     assert abs(expires - 3600 - parse_time(world.service.ask("GET", "/v1/service").json["time"])) < 60
 
 
-@pytest.mark.parametrize("date", ["", "yesterday", "Fri, 27 Foo 2026 12:00:00 GMT", "Fri, 27 Nov 2026 12:00:00 +0000"])
+@pytest.mark.parametrize(
+    "date",
+    [
+        "",
+        "yesterday",
+        "Fri, 27 Foo 2026 12:00:00 GMT",
+        "Fri, 27 Nov 2026 12:00:00 +0000",
+        "2026-11-27 12:00:00Z",
+        "2026-13-27T12:00:00Z",
+    ],
+)
 def test_what_is_no_date_changes_nothing(date: str) -> None:
-    assert seconds_ahead(HeardDate(date, 0.0)) is None
+    assert seconds_ahead(HeardTime(date, 0.0)) is None
 
 
-def test_a_date_is_read_to_the_second() -> None:
-    assert seconds_ahead(HeardDate("Thu, 26 Nov 2026 12:00:07 GMT", 1795694400.9)) == 7
+@pytest.mark.parametrize("stated", ["Thu, 26 Nov 2026 12:00:07 GMT", "2026-11-26T12:00:07Z"])
+def test_a_time_is_read_to_the_second(stated: str) -> None:
+    assert seconds_ahead(HeardTime(stated, 1795694400.9)) == 7
 
 
 # --- heads ------------------------------------------------------------------------------------------------------------

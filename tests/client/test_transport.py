@@ -20,10 +20,13 @@ import pytest
 from hkoji.client import connection, transport
 from hkoji.client.answers import problem
 from hkoji.client.proxies import proxy_for
+from hkoji.client.service_clock import seconds_ahead
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
 from hkoji.service_url import parse_url
 from tests.support.commands import without_player
+from tests.support.lying_proxy import RawAnswer, lying_proxy
+from tests.support.service import serving
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -463,6 +466,33 @@ def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     with pytest.raises(NetworkError, match="not known"):
         Transport("http://no.such.host.invalid").request("GET", "/x")
+
+
+def test_the_time_is_the_services_and_not_that_of_a_proxy(tmp_path: Path) -> None:
+    def dated(answer: RawAnswer) -> bytes:
+        return answer._replace(headers=(*answer.headers, ("Date", "Thu, 26 Nov 2020 12:00:07 GMT"))).bytes()
+
+    def without_time(answer: RawAnswer) -> bytes:
+        return dated(answer._replace(headers=tuple(pair for pair in answer.headers if pair[0].lower() != "hkoji-time")))
+
+    def refused(answer: RawAnswer) -> bytes:
+        return without_time(answer._replace(line=b"HTTP/1.1 502 Bad Gateway"))
+
+    with serving(tmp_path / "data") as service, lying_proxy(service.port) as proxy:
+        proxy.change = refused
+        client = Transport(proxy.url)
+        assert client.request("GET", "/v1/service").status == 502
+        assert client.heard is None
+        proxy.change = without_time  # a service that does not state its time
+        client.request("GET", "/v1/service")
+        assert client.heard is not None
+        assert client.heard.text == "Thu, 26 Nov 2020 12:00:07 GMT"
+        for change in (dated, refused, without_time):
+            proxy.change = change
+            client.request("GET", "/v1/service")
+            assert client.heard is not None
+            assert abs(seconds_ahead(client.heard) or 0) < 60
+        client.close()
 
 
 def test_redirects_are_not_followed() -> None:

@@ -20,6 +20,7 @@ import structlog
 from hkoji_server.process.server import tell_systemd
 from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.routes import health
+from hkoji_server.service.clock_and_entropy import log_time
 from hkoji_server.store.migrate import newest_schema
 
 from tests.support.service import Answer, serving
@@ -155,6 +156,14 @@ def test_every_answer_is_safe_to_show(service: Inside, path: str) -> None:
     assert headers.items() >= SAFE.items()
     assert "strict-transport-security" not in headers
     assert len({service.ask("GET", path).headers["x-request-id"] for _ in range(3)}) == 3
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/v1/service", "/nothing", "/openapi.json"])
+def test_every_answer_states_the_time_of_the_services_clock(service: Inside, path: str) -> None:
+    for _ in range(2):
+        expected = log_time(service.clock())
+        assert service.ask("GET", path).headers["hkoji-time"] == expected
+        service.clock.pass_by(3600)
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/oauth2-redirect", "/redoc"])

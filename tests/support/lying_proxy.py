@@ -24,6 +24,8 @@ class RawAnswer(NamedTuple):
         return self.line + b"\r\n" + head + f"Content-Length: {len(self.body)}\r\n\r\n".encode() + self.body
 
 
+_KEPT = ("content-type", "hkoji-time", "location")
+
 Change = Callable[[RawAnswer], bytes]
 """Returns what is sent in place of an honest answer."""
 
@@ -56,7 +58,7 @@ class LyingProxy:
                 told = answer.read()
                 connection.close()
                 line = f"HTTP/1.1 {answer.status} {answer.reason}".encode()
-                kept = tuple(pair for pair in answer.getheaders() if pair[0].lower() in ("content-type", "location"))
+                kept = tuple(pair for pair in answer.getheaders() if pair[0].lower() in _KEPT)
                 self.wfile.write(proxy.change(RawAnswer(line, kept, told)))
                 self.close_connection = True
 

@@ -15,7 +15,7 @@ import pytest
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
-from hkoji.client.transport import HeardDate, HttpAnswer, Transport
+from hkoji.client.transport import HeardTime, HttpAnswer, Transport
 from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import parse_time_control
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -47,7 +47,7 @@ class InsideTransport(Transport):
         if self._world.players_ahead is not None:
             now = time.time()
             date = formatdate(int(now) - self._world.players_ahead, usegmt=True)
-            self.heard = HeardDate(date, now)
+            self.heard = HeardTime(date, now)
         wait = answer.headers.get("retry-after")
         made = HttpAnswer(answer.status, answer.body, retry_after=int(wait) if wait else None)
         return self._world.tamper(path, made)

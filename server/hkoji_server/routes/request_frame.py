@@ -6,6 +6,7 @@ of a letter.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from time import perf_counter
 from typing import Final
@@ -19,6 +20,8 @@ from hkoji_server.routes.mail_stop import STOP_PREFIX
 from hkoji_server.routes.problems import answer
 
 NUMBER: Final = b"x-request-id"
+TIME: Final = b"hkoji-time"
+"""The header with the time by the clock of the service. Servers before it may write `Date` by theirs."""
 _HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -34,12 +37,13 @@ _UNSTORED: Final = (b"cache-control", b"no-store")
 class RequestFrame:
     """ASGI middleware around everything except `ProxyHeadersMiddleware`.
 
-    `secure` means that players use https; the answers then instruct browsers to use nothing else. `logged` means that
-    each request has a line in the log.
+    `time` returns the time of an answer, in the form of the log. `secure` means that players use https; the answers
+    then instruct browsers to use nothing else. `logged` means that each request has a line in the log.
     """
 
-    def __init__(self, app: ASGIApp, *, secure: bool, logged: bool) -> None:
+    def __init__(self, app: ASGIApp, time: Callable[[], str], *, secure: bool, logged: bool) -> None:
         self._app = app
+        self._time = time
         self._logged = logged
         self._headers = (*_HEADERS, _HTTPS_ONLY) if secure else _HEADERS
         # Request numbers must differ but need not be secret, so the system is not asked for randomness each time. They
@@ -61,7 +65,8 @@ class RequestFrame:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = [*message["headers"], *self._headers, (NUMBER, number.encode())]
+                own = (NUMBER, number.encode()), (TIME, self._time().encode())
+                headers = [*message["headers"], *self._headers, *own]
                 for name, _ in message["headers"]:
                     if name == b"cache-control":
                         break
