@@ -6,6 +6,7 @@ never shows its key. The caller stores keys and draws the randomness for a new o
 
 from __future__ import annotations
 
+import warnings
 from binascii import a2b_base64
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -103,10 +104,9 @@ def _decoded(data: bytes) -> bytes:
 
 def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
     from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
     try:
-        return load_ssh_private_key(data, None)
+        return _read(data, None)
     except TypeError:  # it has a passphrase
         pass
     except (UnsupportedAlgorithm, NotImplementedError):
@@ -116,8 +116,16 @@ def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
     if password is None:
         raise LoginError(tell("the key file is protected by a passphrase"), hint=_USE_AGENT)
     try:
-        return load_ssh_private_key(data, password)
+        return _read(data, password)
     except (UnsupportedAlgorithm, NotImplementedError):  # a cipher, or bcrypt, that is not installed
         raise LoginError(tell("a key file protected like this cannot be opened here"), hint=_USE_AGENT) from None
     except ValueError:
         raise LoginError(tell("the passphrase does not open the key file"), hint=tell("check the passphrase")) from None
+
+
+def _read(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
+    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of kinds of keys that are refused here anyway, such as DSA
+        return load_ssh_private_key(data, password)

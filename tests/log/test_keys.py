@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import importlib.util
 import subprocess
+import warnings
 from collections import Counter
 from contextlib import suppress
 from functools import partial
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import dsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
@@ -205,6 +207,18 @@ def test_key_files_of_another_kind(tmp_path: Path, kind: tuple[str, ...]) -> Non
         PrivateKey.from_openssh(data)
     assert "not an Ed25519 key" in error.value.message
     assert "ssh-keygen -t ed25519" in error.value.hint
+
+
+def test_a_dsa_key_file_is_refused_without_a_warning() -> None:
+    """A warning would be an error in these tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = dsa.generate_private_key(1024).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+        )
+    with pytest.raises(LoginError) as error:
+        PrivateKey.from_openssh(data)
+    assert "not an Ed25519 key" in error.value.message
 
 
 def test_what_is_no_key_file(tmp_path: Path) -> None:
