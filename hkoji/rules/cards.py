@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias, TypeVar
 
 from hkoji.errors import NotationError
-from hkoji.messages.text import plural, tell
+from hkoji.messages.text import Text, tell
 
 Cards: TypeAlias = int
 """A multiset of cards of some `Pack`, unknown ones included. 0 is the empty one."""
@@ -25,10 +25,19 @@ Cards: TypeAlias = int
 UNKNOWN: Final = "X"
 NAME_CARDS: Final = tell("X stands for cards that are not known, but these are known: name them")
 """Why unknown cards cannot be played from a known hand."""
+NUMBERS: Final = {2: tell("two"), 3: tell("three"), 4: tell("four"), 5: tell("five")}
+"""The numbers of cards of one kind that the games have, in words."""
 
 _Kept = TypeVar("_Kept")
 _MOST_KEPT: Final = 65_536
 """The most results of one kind that a pack memoises; when it is full, all of them are dropped."""
+
+
+def no_more(number: int, kind: str) -> Text:
+    """Returns that the game has only so many cards of a kind."""
+    if number == 1:
+        return tell("there is only one {kind} card", kind=kind)
+    return tell("there are only {number} {kind} cards", number=NUMBERS.get(number, number), kind=kind)
 
 
 class Pack:
@@ -93,8 +102,7 @@ class Pack:
         if self.count(found) != len(names):  # as in `fits`
             limits = zip(self.kinds, self.copies, strict=True)
             kind, copies = next(each for each in limits if names.count(each[0]) > each[1])
-            reason = plural("there is only {n} card {kind}", "there are only {n} cards {kind}", copies, kind=kind)
-            raise NotationError("".join(names), reason, what=tell("a set of cards"))
+            raise NotationError("".join(names), no_more(copies, kind), what=tell("a set of cards"))
         return found
 
     def weight(self, name: str) -> Cards:

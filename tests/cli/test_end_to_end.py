@@ -113,7 +113,7 @@ def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[HomeShell, Hom
     assert mover.json("show", game)["legal"] == ["!A", "!B", "!C", "!D", "!E"]
     assert "hkoji move" in mover.run("show", game).stdout
     assert "cards" in mover.fails(5, "move", game, "RF9")
-    assert "only one card A1" in mover.fails(5, "move", game, "order", "a1", "a1")
+    assert "only one A1 card" in mover.fails(5, "move", game, "order", "a1", "a1")
     assert "the choice is a marker in the middle" in mover.fails(5, "move", game, "start", "host")
     finish(host, guest, game, seeks_orders)
     last = guest.json("show", game)

@@ -104,7 +104,7 @@ def test_what_is_written_is_read_again(game: Game, data: st.DataObject) -> None:
         (HANAMIKOJI, "#" * (MAX_PLAN_BYTES + 1), 1, 1, "a plan has at most 16384 bytes"),
         (ROAD, "IB2C1 : only", 1, 1, "you see it as IXX"),
         (ROAD, "** : RA5", 1, 6, "not colours"),
-        (ROAD, "** : GA1A1B2", 1, 6, "only one card A1"),
+        (ROAD, "** : GA1A1B2", 1, 6, "only one A1 card"),
         (ROAD, "3* : only", 1, 1, "nothing that you see"),
     ],
 )

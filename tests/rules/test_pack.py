@@ -15,6 +15,13 @@ from hkoji.rules.events import hide_text
 
 COPIES = Pack("ABCDEFG", (2, 2, 2, 3, 3, 4, 5))
 SINGLES = Pack([f"{colour}{number}" for colour in "ABCDE" for number in "1234"], (1,) * 20)
+LIMITS = {
+    1: "there is only one {} card",
+    2: "there are only two {} cards",
+    3: "there are only three {} cards",
+    4: "there are only four {} cards",
+    5: "there are only five {} cards",
+}
 PACKS = st.sampled_from((COPIES, SINGLES))
 
 
@@ -90,8 +97,7 @@ def test_more_copies_than_there_are_and_other_cards_are_refused(pack: Pack) -> N
     assert pack.size == pack.count(pack.total) == len(pack.deck())
     for kind, copies in zip(pack.kinds, pack.copies, strict=True):
         assert pack.encode([kind] * copies) == copies * pack.weight(kind)
-        limit = f"there is only 1 card {kind}" if copies == 1 else f"there are only {copies} cards {kind}"
-        with pytest.raises(NotationError, match=limit) as error:
+        with pytest.raises(NotationError, match=LIMITS[copies].format(kind)) as error:
             pack.encode(kind * (copies + 1))
         assert error.value.text == kind * (copies + 1)
     for text in ("?", "A?", "H1", "a", " A", "A ", "AB1", "1A", "\u0391", "Z"):

@@ -12,7 +12,7 @@ from typing import Final
 
 from hkoji.errors import NotationError
 from hkoji.messages.text import plural, tell
-from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.cards import UNKNOWN, no_more
 from hkoji.rules.geishas_road.actions import COLOURS, COMPETITION, GIFT, INTRIGUE, NAMES, REVEAL, SIZES, write
 from hkoji.rules.protocol import Due
 
@@ -147,7 +147,7 @@ def _action(text: str, given: str) -> str:
 def _check_single(text: str, cards: tuple[str, ...]) -> None:
     for card in cards:
         if cards.count(card) > 1:
-            raise NotationError(text, tell("there is only one card {card}", card=card), hint=EXAMPLES)
+            raise NotationError(text, no_more(1, card), hint=EXAMPLES)
 
 
 def _is_cards(given: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from hkoji.errors import IllegalActionError, IllegalEventError, MissingCardsError, NotYourTurnError
 from hkoji.messages.text import any_of, tell
-from hkoji.rules.cards import NAME_CARDS, UNKNOWN, Cards, Pair, put
+from hkoji.rules.cards import NAME_CARDS, NUMBERS, UNKNOWN, Cards, Pair, put
 from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Event, Reveal, Seat
 from hkoji.rules.hanamikoji import scoring
 from hkoji.rules.hanamikoji.actions import (
@@ -31,7 +31,6 @@ from hkoji.rules.protocol import Due, close
 HAND, DRAWS, ASIDE = 6, 8, 1
 _X: Final = PACK.unknown
 _BOTH: Final = 0b11
-_NUMBERS: Final = {2: tell("two"), 3: tell("three"), 4: tell("four")}
 
 
 class HanamikojiState(HanamikojiPosition):
@@ -212,7 +211,7 @@ def _number_of(kind: str, number: int) -> str:
     """So many cards of a kind, in words."""
     if number == 1:
         return tell("any {kind} card", kind=kind)
-    return tell("{number} {kind} cards", number=_NUMBERS[number], kind=kind)
+    return tell("{number} {kind} cards", number=NUMBERS[number], kind=kind)
 
 
 def _next(used: Pair, acted: Seat) -> tuple[Due, Seat | None]:

@@ -144,11 +144,11 @@ def test_what_is_due_makes_no_sense_of_everything(due: Due, typed: str, words: s
         ("-B2>C4A1", "not colours A to E with numbers 1 to 4"),
         ("RA\u0663", "plain letters"),  # `int()` accepts this digit, we do not
         ("R\u0410\u0033", "plain letters"),  # a Cyrillic letter that looks like A
-        ("IB2B2", "only one card B2"),
-        ("gift a1 a1 b2", "only one card A1"),
-        ("c a1a1/b2b2", "only one card A1"),
-        ("-A1A1", "only one card A1"),
-        (">A1A1", "only one card A1"),
+        ("IB2B2", "only one B2 card"),
+        ("gift a1 a1 b2", "only one A1 card"),
+        ("c a1a1/b2b2", "only one A1 card"),
+        ("-A1A1", "only one A1 card"),
+        (">A1A1", "only one A1 card"),
         ("RX", "only for the cards of an intrigue"),
         ("GXXX", "only for the cards of an intrigue"),
         ("CA1XXX", "only for the cards of an intrigue"),

@@ -29,7 +29,7 @@ def after(*events: Event) -> State:
         (Deal(("AACDFG", "XXXXXX"), "XXXXXXX", "XX"), IllegalEventError, "8 cards to draw and 1 removed"),
         (Deal(("AACDFG", "XXXXXX"), "XXXXXXXXX", ""), IllegalEventError, "8 cards to draw and 1 removed"),
         (Deal(("", ""), "", ""), IllegalEventError, "two hands of 6"),
-        (Deal(("AAACDF", "XXXXXX"), "XXXXXXXX", "X"), NotationError, "only 2 cards A"),
+        (Deal(("AAACDF", "XXXXXX"), "XXXXXXXX", "X"), NotationError, "only two A cards"),
         (Deal(("AACDFG", "AXXXXX"), "XXXXXXXX", "X"), IllegalEventError, "more copies"),
         (Deal(("AACDFG", "XXXXXX"), "XXXXAXXX", "X"), IllegalEventError, "more copies"),
         (Deal(("AACDFG", "XXXXXX"), "XXXXXXXX", "A"), IllegalEventError, "more copies"),
