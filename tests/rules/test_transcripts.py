@@ -144,7 +144,7 @@ BEGUN = "1. =ABCDEF/ABCDEF/GGDEFFGG/G +G"
         (HEAD + "1. =ABCDEF/ABCDEF/GGDEFFGG", "two hands"),
         (HEAD + "1. =ABCDEF/ABCDEF/GGDEFFGG/G/A", "two hands"),
         (HEAD + "1. =ABCDEF/ABCDE", "two hands of 6"),
-        (HEAD + "1. =AAACCC/XXXXXX", "only 2 cards A"),
+        (HEAD + "1. =AAACCC/XXXXXX", "only two A cards"),
         (HEAD + "1. =ABCDEH/XXXXXX", "no card 'H'"),
         (HEAD + "*0", "a chance cannot happen now"),
         (HEAD.replace("first=host", "first=random") + "*", "seat 0 or 1"),

@@ -36,7 +36,7 @@ UNKNOWN = "X" * 8
         (Deal(("A1A2B3C4D1E2", "XXXXXX"), UNKNOWN, "X"), IllegalEventError, "8 cards to draw"),
         (Deal(("A1A2B3C4D1E2", "XXXXXX"), "X" * 7, "X"), IllegalEventError, "8 cards to draw"),
         (Deal(("", ""), ""), IllegalEventError, "two hands of 6"),
-        (Deal(("A1A1B3C4D1E2", "XXXXXX"), UNKNOWN), NotationError, "only 1 card A1"),
+        (Deal(("A1A1B3C4D1E2", "XXXXXX"), UNKNOWN), NotationError, "only one A1 card"),
         (Deal(("A1A2B3C4D1E2", "A1XXXXX"), UNKNOWN), IllegalEventError, "a card twice"),
         (Deal(("A1A2B3C4D1E2", "XXXXXX"), "XXXE2XXXX"), IllegalEventError, "a card twice"),
         (Deal(("XXXXXX", "XXXXXE4"), "E4XXXXXXX"), IllegalEventError, "a card twice"),
