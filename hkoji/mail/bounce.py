@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from hkoji.errors import UnreadableMailError
+from hkoji.mail.fields import SplitMail
 from hkoji.mail.mail_types import Bounce, BounceClass
 from hkoji.mail.message import MailPart, read_parts
 
@@ -24,7 +25,7 @@ _MESSAGE_ID = re.compile(rb"^Message-ID:\s{0,9}(<[!-;=?-~]{1,996}>)", re.IGNOREC
 _NO_MAILBOX: Final = frozenset({"5.1.1", "5.1.10"})
 
 
-def read_bounce(raw: bytes) -> Bounce | None:
+def read_bounce(mail: SplitMail) -> Bounce | None:
     """Returns what a report about a letter says; None for every other mail, and for a success.
 
     A report is known by its parts, whatever the multipart around them is called, or by `X-Failed-Recipients`, of which
@@ -32,7 +33,7 @@ def read_bounce(raw: bytes) -> Bounce | None:
     sender in its envelope, and the token of the letter in its recipient or in the Message-ID that it quotes. If it is
     about several recipients, a failure counts before a delay. Raises `UnreadableMailError` as `read_parts` does.
     """
-    report = read_parts(raw)
+    report = read_parts(mail)
     complaints = [_FEEDBACK_TYPE.search(_content(part)) for part in report.parts if part.kind.name == _COMPLAINT_PART]
     if any(each is not None and each[1].lower() != _WANTED for each in complaints):
         return Bounce(BounceClass.COMPLAINT, "", _quoted_id(report))

@@ -47,6 +47,14 @@ class MailField(NamedTuple):
         return self.value.decode("utf-8", "replace")
 
 
+class SplitMail(NamedTuple):
+    """A mail whose header has been read: its bytes as they came, its fields, and its body with newlines in it."""
+
+    raw: bytes
+    fields: tuple[MailField, ...]
+    body: bytes
+
+
 class MediaType(NamedTuple):
     """A Content-Type: `text/plain`, and the parameters that are well formed, with names in lower case."""
 
@@ -86,6 +94,15 @@ def as_read(raw: bytes) -> bytes:
     """
     mail = with_newlines(raw.removeprefix(_BYTE_ORDER_MARK))
     return mail.replace(b"\r\n", b"\n") if b"\n\r\n" in mail.partition(b"\n\n")[0] + b"\n" else mail
+
+
+def split_mail(raw: bytes) -> SplitMail:
+    """Returns a mail with the fields of its header, which is read nowhere else.
+
+    Raises `UnreadableMailError` for a mail or a header over a limit, or with a line that is no field.
+    """
+    header, body = split_header(as_read(raw))
+    return SplitMail(raw, read_fields(header), body)
 
 
 def split_header(entity: bytes) -> tuple[bytes, bytes]:

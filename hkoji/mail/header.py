@@ -14,11 +14,12 @@ from hkoji.mail.decoding import decode_words
 from hkoji.mail.fields import (
     LONGEST_HEADER,
     MailField,
+    SplitMail,
     as_read,
     fields_there,
     first_value,
-    read_fields,
     split_header,
+    split_mail,
     unfold,
 )
 from hkoji.mail.lines import clean
@@ -57,12 +58,16 @@ _OTHER_ADDRESS = re.compile(r"[^,]@[^,]*\.[^,.]")
 
 
 def read_header(raw: bytes) -> MailHeader:
+    """Returns the fields of a mail that count. Raises `UnreadableMailError` as `split_mail` does."""
+    return header_of(split_mail(raw))
+
+
+def header_of(mail: SplitMail) -> MailHeader:
     """Returns the fields of a mail that count.
 
-    Raises `UnreadableMailError` for a mail or a header over a limit, or with a line that is no field.
-    `automatic_reason` knows also of such mails whether a program wrote them.
+    `automatic_reason` knows also of mails that are unreadable whether a program wrote them.
     """
-    return _header_of(read_fields(split_header(as_read(raw))[0]), raw)
+    return _header_of(mail.fields, mail.raw)
 
 
 def header_there(raw: bytes) -> MailHeader:
@@ -74,18 +79,19 @@ def header_there(raw: bytes) -> MailHeader:
     return replace(_header_of(fields, raw), sender=None, sender_fault=_NO_SENDER)
 
 
-def known_by(raw: bytes, reader: int = READER_VERSION) -> str:
+def known_by(mail: SplitMail, reader: int = READER_VERSION) -> str:
     """Returns by what a mail is known when it comes again: its Message-ID if that is one id, else a hash of 64 digits.
 
     Of a Message-ID that is none the whole field counts, of a mail without one all of it but for the trace fields.
-    Version 1 of the `reader` took the first id in the field, or else all of the mail. Raises as `read_header` does.
+    Version 1 of the `reader` took the first id in the field, or else all of the mail.
     """
+    fields = [each for each in mail.fields if each.name == "message-id"]
     if reader == 1:
-        return read_header(raw).message_id or sha256(raw).hexdigest()
-    fields = [each for each in read_fields(split_header(as_read(raw))[0]) if each.name == "message-id"]
+        first = next(iter(_ID.findall(first_value(fields, "message-id") or "")), None)
+        return first or sha256(mail.raw).hexdigest()
     if len(fields) == 1 and _ID.fullmatch(fields[0].text):
         return fields[0].text
-    text = b"".join(each.value + b"\n" for each in fields) or without_trace(raw)
+    text = b"".join(each.value + b"\n" for each in fields) or without_trace(mail.raw)
     return sha256(text).hexdigest()
 
 

@@ -20,6 +20,7 @@ from hkoji.game.held_keys import SeatGrade
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.claimed_mails import ClaimedMail, claimed_mails
 from hkoji.mail.dkim_rules import decode_answers, judge_dkim, signed_id
+from hkoji.mail.fields import split_mail
 from hkoji.mail.header import known_by, read_header
 from hkoji.mail.mail_commitment import TokenFields, make_token
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail
@@ -195,7 +196,7 @@ class _MailsCheck:
     def _verify(self, claim: ClaimedMail, mailbox: ProvedMailbox, mail: ProvingMail, signer: Party) -> bool:
         """Returns whether a mail could be judged. Raises `_FaultError` if it convicts the service."""
         try:
-            known = known_by(mail.raw, mail.reader)
+            known = known_by(split_mail(mail.raw), mail.reader)
         except UnreadableMailError:
             known = sha256(mail.raw).hexdigest()
         self._note_opened(claim, known, signer)

@@ -15,11 +15,12 @@ from hkoji.mail.decoding import decode_charset, decode_transfer, join_flowed, sp
 from hkoji.mail.fields import (
     MailField,
     MediaType,
-    as_read,
+    SplitMail,
     only_field,
     read_fields,
     read_media_type,
     split_header,
+    split_mail,
     without_mbox_line,
 )
 from hkoji.mail.html_text import html_to_text
@@ -73,27 +74,28 @@ class MailPart(NamedTuple):
         return disposition is not None and disposition.text.partition(";")[0].strip().lower() not in ("", "inline")
 
 
-def read_parts(raw: bytes) -> MailPart:
+def read_parts(mail: SplitMail) -> MailPart:
     """Returns a mail with all its parts.
 
     Raises `UnreadableMailError` for one over a limit, and for fields about the whole mail that have no clear meaning.
     """
-    return _read_part(as_read(raw), _Count(), 1)
+    kind, boundary = _kind_of(mail.fields, whole=True)
+    return _with_parts(MailPart(mail.fields, kind, mail.body), boundary, _Count(), 1)
 
 
 def read_text(raw: bytes, reader: int = READER_VERSION) -> MailText:
     """Returns the text of a mail: the first of `read_texts`; without any text it has no lines."""
-    return next(read_texts(raw, reader))
+    return next(read_texts(split_mail(raw), reader))
 
 
-def read_texts(raw: bytes, reader: int = READER_VERSION) -> Iterator[MailText]:
+def read_texts(mail: SplitMail, reader: int = READER_VERSION) -> Iterator[MailText]:
     """Yields the text of a mail, and then the same text in HTML if it is in a multipart/alternative with it.
 
     It is the first text/plain or text/html with any text that is no attachment. Of alternatives the plain text comes
     first. Version 1 of the `reader` also read what HTML hides or strikes out, and ended no line in `pre`. Raises
     `UnreadableMailError` for a mail over a limit, one that is encrypted, and one whose text cannot be decoded.
     """
-    groups = list(_groups(read_parts(raw)))
+    groups = list(_groups(read_parts(mail)))
     for group in groups:
         found = _texts(group, reader)
         first = next(found, None)
@@ -136,29 +138,41 @@ def _read_part(entity: bytes, count: _Count, depth: int) -> MailPart:
     header, body = split_header(entity)
     try:
         fields = read_fields(header)
-        kind = _kind_of(fields, whole=depth == 1)
-        boundary = _boundary_of(kind)
-        for name in ("content-disposition", "content-transfer-encoding"):
-            only_field(fields, name)
+        kind, boundary = _kind_of(fields, whole=False)
     except UnreadableMailError as error:
-        if depth == 1:
-            raise
         return MailPart((), _UNKNOWN, b"", fault=error.reason)
+    return _with_parts(MailPart(fields, kind, body), boundary, count, depth)
+
+
+def _with_parts(whole: MailPart, boundary: str | None, count: _Count, depth: int) -> MailPart:
+    """Returns a mail or a part `depth` deep with the parts in its body, if there is a boundary between them."""
     if boundary is None:
-        return MailPart(fields, kind, body)
+        return whole
     if depth > MOST_DEPTH:
         raise UnreadableMailError(tell("its parts are nested more than {limit} deep", limit=MOST_DEPTH))
     parts = []
-    for each in _split_parts(body, boundary):
+    for each in _split_parts(whole.body, boundary):
         count.parts += 1
         if count.parts > MOST_PARTS:
             raise UnreadableMailError(tell("it has more than {limit} parts", limit=MOST_PARTS))
         parts.append(_read_part(each, count, depth + 1))
-    return MailPart(fields, kind, b"", tuple(parts))
+    return whole._replace(body=b"", parts=tuple(parts))
 
 
-def _kind_of(fields: tuple[MailField, ...], *, whole: bool) -> MediaType:
-    """Returns the type of a mail, if it is the `whole` mail, or of a part.
+def _kind_of(fields: tuple[MailField, ...], *, whole: bool) -> tuple[MediaType, str | None]:
+    """Returns the type of a mail, if it is the `whole` mail, or of a part, and what stands between the parts of it.
+
+    Raises `UnreadableMailError` for fields that have no clear meaning.
+    """
+    kind = _declared_kind(fields, whole=whole)
+    boundary = _boundary_of(kind)
+    for name in ("content-disposition", "content-transfer-encoding"):
+        only_field(fields, name)
+    return kind, boundary
+
+
+def _declared_kind(fields: tuple[MailField, ...], *, whole: bool) -> MediaType:
+    """Returns the type of a mail or a part.
 
     A mail whose type is none is plain text (RFC 2045, 5.2). A part of it could be anything, unless it says `text`.
     """

@@ -15,6 +15,7 @@ from hkoji.game.entry_kinds import parse_body
 from hkoji.game.time_control import parse_duration, parse_time_control
 from hkoji.log.line import Line
 from hkoji.mail.claimed_mails import ClaimedMail, opened_cards
+from hkoji.mail.fields import split_mail
 from hkoji.mail.order_lines import order_lines
 from hkoji.mail.order_types import DEFAULT_CLOCK, MailOrder, OrderFault, OrderKind
 from hkoji.mail.orders import read_said
@@ -36,7 +37,7 @@ class OrderedEntries:
     def order_of(self, raw: bytes, reader: int) -> MailOrder | Text:
         """Returns what a mail decides by that version of the rules of mails, or why it decides nothing."""
         try:
-            read = read_said(order_lines(raw, reader), self._offer.ruleset, reader)
+            read = read_said(order_lines(split_mail(raw), reader), self._offer.ruleset, reader)
         except UnreadableMailError as error:
             reason = error.reason if isinstance(error.reason, Text) else quoted(error.reason)
             return tell("the mail orders nothing: {reason}", reason=reason)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress, is_mailbox
 from hkoji.mail.bounce import read_bounce
+from hkoji.mail.fields import split_mail
 from hkoji.mail.header import automatic_reason, find_token, header_there, known_by, read_header, zone_of
 from hkoji.mail.mail_types import Automatic, Bounce, BounceClass
 from tests.support.mail_shape import BOB, OUR_ID, OWN, TOKEN, head, made, multipart, part, plain
@@ -102,7 +103,7 @@ def test_lists_of_addresses(field: str, value: str, addresses: tuple[str, ...]) 
 def test_a_mail_is_known_by_its_message_id_whatever_that_is() -> None:
     def known(*ids: str, rest: str = "") -> str:
         lines = (each for each in head(f"X: y{rest}").splitlines() if not each.startswith("Message-ID"))
-        return known_by(made("\n".join((*(f"Message-ID: {each}" for each in ids), *lines)) + "\n", "2bc\n"))
+        return known_by(split_mail(made("\n".join((*(f"Message-ID: {each}" for each in ids), *lines)) + "\n", "2bc\n")))
 
     assert known("<a@b>") == "<a@b>" == known("<a@b>", rest="z")
     odd = ("a@b", "<a@b> (x)", "<a@b> (y)", "<a@b> <c@d>", "", "<a b@c>", "<é@b>")
@@ -116,7 +117,7 @@ def test_a_mail_is_known_by_its_message_id_whatever_that_is() -> None:
     assert all(re.fullmatch("[0-9a-f]{64}", each) for each in hashes)
     assert [known(each, rest="z") for each in odd] == hashes[: len(odd)]
     raw = made(head().replace("Message-ID", "X-Old-ID"), "2bc\n")
-    assert known_by(b"Received: from a\r\n\tby b\r\n" + raw) == known_by(raw)
+    assert known_by(split_mail(b"Received: from a\r\n\tby b\r\n" + raw)) == known_by(split_mail(raw))
 
 
 def test_a_broken_header_still_says_which_letter_is_answered() -> None:
@@ -256,14 +257,14 @@ def _report(status: str, kind: str = "delivery-status", quoted: str = f"Message-
     ],
 )
 def test_reports_say_what_became_of_a_letter(status: str, kind: BounceClass) -> None:
-    assert read_bounce(_report(f"Status: {status}")) == Bounce(kind, status, OUR_ID)
-    assert read_bounce(_report(f"status:\t{status} (gone)")) == Bounce(kind, status, OUR_ID)
+    assert read_bounce(split_mail(_report(f"Status: {status}"))) == Bounce(kind, status, OUR_ID)
+    assert read_bounce(split_mail(_report(f"status:\t{status} (gone)"))) == Bounce(kind, status, OUR_ID)
 
 
 def test_of_several_recipients_a_failure_counts() -> None:
     for statuses in itertools.permutations(("4.4.9", "5.2.1", "2.0.0")):
         lines = "\n\nFinal-Recipient: rfc822; a@b\n".join(f"Status: {each}" for each in statuses)
-        assert read_bounce(_report(lines)) == Bounce(BounceClass.FAILED, "5.2.1", OUR_ID)
+        assert read_bounce(split_mail(_report(lines))) == Bounce(BounceClass.FAILED, "5.2.1", OUR_ID)
 
 
 def test_what_is_no_bounce() -> None:
@@ -275,16 +276,16 @@ def test_what_is_no_bounce() -> None:
         "Status: 5.1.1.1",
         "X-Status: 5.1.1",
     ):
-        assert read_bounce(_report(status)) is None
-    assert read_bounce(_report("Status: 5.1.1", kind="disposition-notification")) is None
-    assert read_bounce(plain("Status: 5.1.1\n")) is None
+        assert read_bounce(split_mail(_report(status))) is None
+    assert read_bounce(split_mail(_report("Status: 5.1.1", kind="disposition-notification"))) is None
+    assert read_bounce(split_mail(plain("Status: 5.1.1\n"))) is None
 
 
 def test_a_report_may_quote_no_letter_or_another() -> None:
-    bounce = read_bounce(_report("Status: 5.1.1", quoted=f"Subject: x\n\nMessage-ID: {OUR_ID}\n"))
+    bounce = read_bounce(split_mail(_report("Status: 5.1.1", quoted=f"Subject: x\n\nMessage-ID: {OUR_ID}\n")))
     assert bounce is not None
     assert bounce.message_id is None
-    bounce = read_bounce(_report("Status: 5.1.1", quoted="Message-ID: <a@b>\n\nx\n"))
+    bounce = read_bounce(split_mail(_report("Status: 5.1.1", quoted="Message-ID: <a@b>\n\nx\n")))
     assert bounce is not None
     assert bounce.message_id == "<a@b>"
 

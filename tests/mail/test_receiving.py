@@ -20,7 +20,9 @@ from hkoji_server.store.mail_values import MOST_WAITING, IncomingMail, ReplyToke
 
 from hkoji.errors import StorageError
 from hkoji.game.way import Way
+from hkoji.mail import fields as mail_fields
 from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.fields import unfold
 from hkoji.mail.mail_commitment import token_digest
 from tests.support.loops import run
 from tests.support.mail_contract import with_mailbox
@@ -552,6 +554,21 @@ def test_a_report_about_a_mail_to_itself_is_kept_for_the_operator_and_pauses_not
 
 
 LONG = 256 * 1024
+SECONDS = 0.25
+"""The longest that one mail may take, in time of the processor."""
+
+
+def seconds_for(work: Callable[[], object]) -> float:
+    """Returns how long some work takes the processor, the shortest of three times, or the first that is short enough.
+
+    One time alone can be long because of what else the machine does.
+    """
+    took: list[float] = []
+    while len(took) < 3 and min(took, default=SECONDS) >= SECONDS:
+        began = clock.process_time()
+        work()
+        took.append(clock.process_time() - began)
+    return min(took)
 
 
 @pytest.mark.parametrize(
@@ -574,9 +591,34 @@ LONG = 256 * 1024
 def test_no_mail_takes_long(office: Office, make: Callable[[], bytes], null: bool) -> None:
     raw = make()[:LONG]
     office.take(a_mail(Message_ID="<warm@up>"))
-    began = clock.process_time()
-    office.take(raw, BOUNCES if null else TO, null)
-    assert clock.process_time() - began < 1  # a reader that is not linear takes many
+    assert seconds_for(lambda: office.take(raw, BOUNCES if null else TO, null)) < SECONDS
+
+
+@pytest.mark.parametrize(
+    ("fields", "to", "null"),
+    [
+        ({}, TO, False),
+        ({}, "play@hkoji.example", False),
+        ({}, BOUNCES, True),
+        ({"Precedence": "bulk"}, TO, False),
+        ({"Content_Type": 'multipart/report; boundary="x"'}, TO, None),
+    ],
+    ids=["token", "no token", "bounce", "list", "report"],
+)
+def test_a_header_is_read_once(
+    office: Office, monkeypatch: pytest.MonkeyPatch, fields: dict[str, str], to: str, null: bool | None
+) -> None:
+    raw = a_mail(**fields)
+    header = raw.partition(b"\r\n\r\n")[0].replace(b"\r\n", b"\n")
+    read: list[bytes] = []
+
+    def counted(each: bytes) -> list[bytes]:
+        read.append(each)
+        return unfold(each)
+
+    monkeypatch.setattr(mail_fields, "unfold", counted)  # each header that becomes fields is unfolded there
+    office.take(raw, to, null)
+    assert read.count(header) == 1
 
 
 def test_the_digest_depends_on_recipient_and_content_alone() -> None:

@@ -14,6 +14,7 @@ from hkoji_server.mail.receiving import Received, Receiving
 from hkoji_server.service.self_registration import SelfRegistration
 
 from hkoji.game.time_control import DAY
+from hkoji.mail.fields import split_mail
 from hkoji.mail.header import read_header
 from tests.support.mail.dkim_signer import Signer
 from tests.support.mail.list_world import OWN, ListWorld, list_world, unread
@@ -188,7 +189,7 @@ def test_strangers_with_a_slow_dns_hold_other_mails_up_for_a_short_time_only(doo
     now = door.world.run(door.world.time.now())
 
     def take() -> None:
-        assert not door.world.run(registration.take(raw, read_header(raw), now))
+        assert not door.world.run(registration.take(split_mail(raw), read_header(raw), now))
 
     for _ in range(200):
         take()

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.bounce import read_bounce
-from hkoji.mail.header import automatic_reason, find_token, read_header
+from hkoji.mail.fields import split_mail
+from hkoji.mail.header import automatic_reason, find_token, header_of
 from hkoji.mail.message import READER_VERSION
 from hkoji.mail.order_lines import text_order
 from hkoji.mail.order_types import OrderFault
@@ -57,8 +58,9 @@ def describe(raw: bytes, due: str = "turn", reader: int = READER_VERSION) -> str
     """Reads a mail from end to end by a version of the rules, and says what came of it in one line."""
     program = automatic_reason(raw)
     try:
-        bounce = read_bounce(raw)
-        header = read_header(raw)
+        mail = split_mail(raw)
+        bounce = read_bounce(mail)
+        header = header_of(mail)
         found = find_token(header, None, OWN)
         if bounce is not None:
             ours = bounce.message_id is not None and OWN.find_in_id(bounce.message_id) is not None
@@ -68,7 +70,7 @@ def describe(raw: bytes, due: str = "turn", reader: int = READER_VERSION) -> str
         if header.sender is None:
             return f"refused: {header.sender_fault}"
         who = f"{'' if header.sender == BOB else f'from {header.sender}, '}{'' if found else 'no token, '}"
-        lines = text_order(raw, reader)
+        lines = text_order(mail, reader)
     except UnreadableMailError as error:
         return f"dropped: {program}" if program else f"refused: {error.reason}"
     orders = read_orders(lines, position(due))

@@ -14,6 +14,7 @@ from typing import Final
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import TOKEN_LETTERS, OwnAddress
 from hkoji.mail.bounce import read_bounce
+from hkoji.mail.fields import split_mail
 from hkoji.mail.header import read_header
 from hkoji.mail.letters import compose
 from hkoji.mail.letters.headers import LetterHeaders
@@ -52,7 +53,7 @@ class Probe:
         if self.came is None:
             return None
         try:
-            bounce = read_bounce(self.came.raw)
+            bounce = read_bounce(split_mail(self.came.raw))
         except UnreadableMailError:
             return None
         return None if bounce is None else bounce.status

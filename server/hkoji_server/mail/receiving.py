@@ -16,7 +16,8 @@ from typing import Final, Protocol
 from hkoji.errors import ClockError, UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import read_bounce
-from hkoji.mail.header import automatic_reason, automatic_reasons, find_token, header_there, known_by, read_header
+from hkoji.mail.fields import SplitMail, split_mail
+from hkoji.mail.header import automatic_reason, automatic_reasons, find_token, header_of, header_there, known_by
 from hkoji.mail.mail_commitment import token_digest
 from hkoji.mail.mail_types import Automatic, Bounce, BounceClass, MailHeader
 from hkoji.mail.message import without_trace
@@ -81,7 +82,7 @@ Count = Callable[[MailVia, Received], None]
 class TakesNames(Protocol):
     """Who takes mails that ask for a name (`hkoji_server.service.self_registration`)."""
 
-    async def take(self, raw: bytes, header: MailHeader, received: str) -> bool:
+    async def take(self, mail: SplitMail, header: MailHeader, received: str) -> bool:
         """Asks the sender of a mail that counts to confirm the name. Returns False if it is dropped."""
 
 
@@ -91,12 +92,18 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A mail as it has come: `null_sender` is None where the sender of the envelope is not known."""
+    """A mail as it has come: `null_sender` is None where the sender of the envelope is not known.
+
+    Its header is read once: `mail` and `header` are None if it cannot be read.
+    """
 
     recipient: str
     null_sender: bool | None
     raw: bytes
     via: MailVia
+    mail: SplitMail | None
+    header: MailHeader | None
+    automatic: Automatic | None
 
 
 class Receiving:
@@ -126,31 +133,28 @@ class Receiving:
 
         Raises `StorageError` or `ClockError` if it must come again.
         """
-        result = await self._receive(_Sent(recipient.strip(), null_sender, raw, via))
+        recipient = recipient.strip()
+        result = Received.NOT_OURS
+        if self._own.is_ours(recipient):
+            result = await self._receive(_read(recipient, raw, via, null_sender=null_sender))
         self._count(via, result)
         log.info("a mail has come", via=via, result=result.value)
         return result
 
     async def _receive(self, sent: _Sent) -> Received:
-        if not self._own.is_ours(sent.recipient):
-            return Received.NOT_OURS
-        header = _header_of(sent.raw)
-        found = self._token(sent, header)
-        reason = automatic_reason(sent.raw)
-        bounce = _bounce_in(sent, reason)
+        header = sent.header
+        found = find_token(header or header_there(sent.raw), sent.recipient, self._own)
+        bounce = _bounce_in(sent)
         if sent.null_sender or bounce is not None or self._is_bounce_address(sent.recipient):
             return await self._take_bounce(sent, bounce)
         own = header is not None and header.sender is not None and self._own.is_ours(header.sender)
         if own and found is not None and await self._take_probe(found, sent):
             return Received.PROBE
-        if reason is not None and (own or found is None or not _is_ordered(sent.raw)):
+        if sent.automatic is not None and (own or found is None or not _is_ordered(sent)):
             return Received.AUTOMATIC
         if own:
             return Received.OWN
-        return await self._keep(sent, header, found)
-
-    def _token(self, sent: _Sent, header: MailHeader | None) -> Found | None:
-        return find_token(header or header_there(sent.raw), sent.recipient, self._own)
+        return await self._keep(sent, found)
 
     def _is_bounce_address(self, recipient: str) -> bool:
         found = self._own.find_in_address(recipient)
@@ -182,27 +186,29 @@ class Receiving:
     async def _take_probe(self, found: Found, sent: _Sent) -> bool:
         return await self._store.take_probe(token_digest(found.token), ProbeMail(sent.recipient, sent.raw))
 
-    async def _registers(self, sent: _Sent, header: MailHeader | None, mailbox: Mailbox | None) -> bool:
+    async def _registers(self, sent: _Sent, mailbox: Mailbox | None) -> bool:
         """Tells whether a mail without a token asks for a name, and counts."""
-        if self._registration is None or header is None or (mailbox is not None and mailbox.plays):
+        if self._registration is None or sent.mail is None or sent.header is None:
             return False
-        return await self._registration.take(sent.raw, header, await self._time.time_of_arrival())
+        if mailbox is not None and mailbox.plays:
+            return False
+        return await self._registration.take(sent.mail, sent.header, await self._time.time_of_arrival())
 
-    async def _keep(self, sent: _Sent, header: MailHeader | None, found: Found | None) -> Received:
+    async def _keep(self, sent: _Sent, found: Found | None) -> Received:
         reply = None if found is None else await self._store.reply(token_digest(found.token))
         if reply is not None:
             name, channel, game = reply.name, reply.channel, reply.game
         else:
-            if header is not None and header.automatic is not None:
+            if sent.automatic is not None:
                 return Received.AUTOMATIC
-            sender = None if header is None else header.sender
+            sender = None if sent.header is None else sent.header.sender
             mailbox = None if sender is None else await self._store.mailbox_at(sender)
-            if await self._registers(sent, header, mailbox):
+            if await self._registers(sent, mailbox):
                 return Received.REGISTRATION
             if mailbox is None or mailbox.state == "asked":
                 return Received.NO_LETTER
             name, channel, game = mailbox.name, mailbox.channel, NO_GAME
-        message_id = "" if header is None else known_by(sent.raw)
+        message_id = "" if sent.mail is None else known_by(sent.mail)
         # Who answers to all of our addresses in a letter sends the same mail twice, and has written one.
         recipient = sent.recipient if found is None else self._own.with_token(found.token)
         for _ in range(_TRIES):
@@ -243,11 +249,13 @@ def digest_of(recipient: str, raw: bytes) -> str:
     return sha256(recipient.lower().encode() + b"\n" + without_trace(raw)).hexdigest()
 
 
-def _header_of(raw: bytes) -> MailHeader | None:
+def _read(recipient: str, raw: bytes, via: MailVia, *, null_sender: bool | None) -> _Sent:
     try:
-        return read_header(raw)
+        mail = split_mail(raw)
     except UnreadableMailError:
-        return None
+        return _Sent(recipient, null_sender, raw, via, None, None, automatic_reason(raw))
+    header = header_of(mail)
+    return _Sent(recipient, null_sender, raw, via, mail, header, header.automatic)
 
 
 _OF_PERSONS_TOO: Final = frozenset(
@@ -256,30 +264,32 @@ _OF_PERSONS_TOO: Final = frozenset(
 """Marks of a program that the mail of a person may have got on its way."""
 
 
-def _is_ordered(raw: bytes) -> bool:
+def _is_ordered(sent: _Sent) -> bool:
     """Tells whether a mail that counts as a program's orders something, as no program does: its writer is told once.
 
     An answer to what says itself that it was sent automatically, or is a letter of ours, could begin a loop.
     """
-    if not _OF_PERSONS_TOO.issuperset(automatic_reasons(raw)):
+    if sent.mail is None or not _OF_PERSONS_TOO.issuperset(automatic_reasons(sent.raw)):
         return False
     try:
-        lines = order_lines(raw)
+        lines = order_lines(sent.mail)
     except UnreadableMailError:
         return False
     return bool(lines) and all(map(is_order, lines))
 
 
-def _bounce_in(sent: _Sent, reason: Automatic | None) -> Bounce | None:
+def _bounce_in(sent: _Sent) -> Bounce | None:
     """Returns the report about a letter that a mail is; None for others, and if somebody has sent it.
 
     If nobody knows whether its sender is null, as in some mailboxes, only a mail of a program can be one. A complaint
     has a sender.
     """
+    if sent.mail is None:
+        return None
     try:
-        found = read_bounce(sent.raw)
+        found = read_bounce(sent.mail)
     except UnreadableMailError:
         return None
     if found is None or found.kind is BounceClass.COMPLAINT:
         return found
-    return None if sent.null_sender is False or (sent.null_sender is None and reason is None) else found
+    return None if sent.null_sender is False or (sent.null_sender is None and sent.automatic is None) else found

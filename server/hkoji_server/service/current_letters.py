@@ -8,6 +8,7 @@ from typing import Final
 
 from hkoji.errors import UnreadableMailError
 from hkoji.game.clock import add_seconds
+from hkoji.mail.fields import split_mail
 from hkoji.mail.letters.facts import AskedWhy
 from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.mail.mail_types import MailHeader
@@ -73,7 +74,7 @@ class CurrentLetters:
 def _stop_in(mail: IncomingMail) -> str:
     """Returns the line that orders no more letters, if a mail orders nothing else."""
     try:
-        read = read_orders(order_lines(mail.raw), None)
+        read = read_orders(order_lines(split_mail(mail.raw)), None)
     except UnreadableMailError:
         return ""
     return read[0].line if isinstance(read, tuple) and [each.kind for each in read] == [OrderKind.STOP] else ""

@@ -16,6 +16,7 @@ from typing import Final
 from hkoji.errors import NotFoundError, UnreadableMailError
 from hkoji.game.clock import add_seconds
 from hkoji.log.mail_claim import MailGrade
+from hkoji.mail.fields import split_mail
 from hkoji.mail.header import header_there, read_header, zone_of
 from hkoji.mail.letters.facts import AskedWhy
 from hkoji.mail.mail_commitment import Purpose, TokenFields
@@ -363,7 +364,7 @@ def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
     """Reads the orders of a mail. Raises `UnreadableMailError`."""
     game = case.game
     state = game.position.course.state if game is not None and game.owes_move and case.good else None
-    return read_orders(order_lines(case.mail.raw), state)
+    return read_orders(order_lines(split_mail(case.mail.raw)), state)
 
 
 def _refused(order: MailOrder, reason: Text) -> MailOutcome:

@@ -14,6 +14,7 @@ from typing import Final
 from hkoji.errors import ExistsError, ForbiddenError, IllegalError, MalformedError, TooManyError, UnreadableMailError
 from hkoji.log.canonical import is_name
 from hkoji.mail.dkim_rules import judge_dkim, key_names
+from hkoji.mail.fields import SplitMail
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
@@ -45,12 +46,12 @@ class SelfRegistration:
         self._asking = asyncio.Semaphore(_AT_ONCE)
         self._waits, self._since = _MOST_WAITED, elapsed()
 
-    async def take(self, raw: bytes, header: MailHeader, received: str) -> bool:
+    async def take(self, mail: SplitMail, header: MailHeader, received: str) -> bool:
         """Asks the sender of a mail that counts to confirm the name. Returns False if it is dropped.
 
         At most one letter leads to another: one that asks for `yes`, or one that says that the name is taken.
         """
-        name, names = asked_name(raw), key_names(raw)
+        name, names = asked_name(mail), key_names(mail.raw)
         if name is None or header.sender is None or not names or self._asking.locked() or not self._may_wait():
             return False
         async with self._asking:
@@ -59,7 +60,7 @@ class SelfRegistration:
                 answers = await self._look_up(names)
             finally:
                 self._waits -= self._elapsed() - began
-        if not judge_dkim(raw, answers, at=received, token=None).holds:
+        if not judge_dkim(mail.raw, answers, at=received, token=None).holds:
             return False
         address = header.sender
         try:
@@ -81,10 +82,10 @@ class SelfRegistration:
         return self._waits > 0
 
 
-def asked_name(raw: bytes) -> str | None:
+def asked_name(mail: SplitMail) -> str | None:
     """Returns the name that a mail asks for with its one command; None for any other mail."""
     try:
-        orders = read_orders(order_lines(raw))
+        orders = read_orders(order_lines(mail))
     except UnreadableMailError:
         return None
     if isinstance(orders, OrderFault) or [each.kind for each in orders] != [OrderKind.REGISTER]:

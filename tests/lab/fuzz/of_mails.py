@@ -9,6 +9,7 @@ from typing import Final
 from hkoji.errors import HkojiError
 from hkoji.mail.bounce import read_bounce
 from hkoji.mail.envelope import envelope_of
+from hkoji.mail.fields import split_mail
 from hkoji.mail.header import automatic_reason, find_token, known_by, read_header
 from hkoji.mail.message import read_text, without_trace
 from hkoji.mail.order_types import OrderFault, OrderKind
@@ -63,10 +64,10 @@ def mails(data: bytes) -> None:
         header = read_header(data)
         assert header.automatic is automatic
         assert (header.sender is None) is not (header.sender_fault is None)
-        assert known_by(data)  # it is known by something
+        assert known_by(split_mail(data))  # it is known by something
         find_token(header, None, OWN)
     with refusals():
-        read_bounce(data)
+        read_bounce(split_mail(data))
     try:
         lines = order_paragraph(read_text(data).lines)
     except HkojiError:

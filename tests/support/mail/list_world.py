@@ -42,6 +42,7 @@ from hkoji.game.way import Way
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.public_key import parse_public_key
 from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.fields import split_mail
 from hkoji.mail.header import find_token, header_there, known_by, read_header
 from hkoji.mail.letters import compose, write_letter
 from hkoji.mail.mail_commitment import token_digest
@@ -212,7 +213,7 @@ class ListWorld:
             header = header_there(raw)
             message_id = ""
             with suppress(UnreadableMailError):
-                header, message_id = read_header(raw), known_by(raw)
+                header, message_id = read_header(raw), known_by(split_mail(raw))
             found = find_token(header, recipient, OWN)
             reply = None if found is None else await self.store.reply(token_digest(found.token))
             digest = sha256(recipient.encode() + b"\n" + without_trace(raw)).hexdigest()
