@@ -68,7 +68,23 @@ class TimedConnection(http.client.HTTPConnection):
         return PlainHeadResponse(_TimedSocket(sock, self.due), *args, **options)  # type: ignore[arg-type] # as it says
 
 
-class TimedTlsConnection(TimedConnection, http.client.HTTPSConnection):
+class TlsConnection(http.client.HTTPSConnection):
+    """A connection through TLS. It gives a proxy the address of a host in the brackets that IPv6 needs."""
+
+    _tunnel_host: str | None
+
+    def _tunnel(self) -> None:
+        # Older versions of the library leave the brackets out. It compares the certificate with the address afterwards.
+        address = self._tunnel_host
+        if address is not None and ":" in address:
+            self._tunnel_host = f"[{address}]"
+        try:
+            super()._tunnel()  # type: ignore[misc] # it has no public name
+        finally:
+            self._tunnel_host = address
+
+
+class TimedTlsConnection(TimedConnection, TlsConnection):
     """A `TimedConnection` through TLS."""
 
 

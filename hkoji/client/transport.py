@@ -157,9 +157,11 @@ class Transport:
         headers = {**self._headers(token), "Accept": "text/event-stream", "Cache-Control": "no-store"}
         if place is not None:
             headers["Last-Event-ID"] = place
-        from http.client import HTTPConnection, HTTPSConnection
+        from http.client import HTTPConnection
 
-        kind = HTTPSConnection if self._secure else HTTPConnection
+        from hkoji.client.connection import TlsConnection
+
+        kind = TlsConnection if self._secure else HTTPConnection
         connection = self._connect(kind, patience)
         try:
             connection.request("GET", self._target + path, None, headers)
@@ -193,7 +195,9 @@ class Transport:
             return kind(self._host, self._port, timeout=patience)
         connection = kind(self._proxy.host, self._proxy.port, timeout=patience)
         if self._secure:
-            connection.set_tunnel(self._host, self._port or PORTS["https"], self._proxy.headers)
+            port = self._port or PORTS["https"]
+            authority = f"[{self._host}]:{port}" if ":" in self._host else f"{self._host}:{port}"
+            connection.set_tunnel(self._host, port, {"Host": authority, **self._proxy.headers})
         return connection
 
     def _headers(self, token: str | None) -> dict[str, str]:

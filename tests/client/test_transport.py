@@ -183,7 +183,7 @@ def own_certificate(folder: Path, name: str) -> None:
         "-out",
         "cert.pem",
     ]
-    names = ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"]
+    names = ["-subj", f"/CN={name}", "-addext", f"subjectAltName={'IP' if ':' in name else 'DNS'}:{name}"]
     subprocess.run([*command, *names], cwd=folder, check=True, capture_output=True)
 
 
@@ -243,8 +243,13 @@ def test_a_proxy_gets_the_whole_url_and_its_login(monkeypatch: pytest.MonkeyPatc
     assert f"Proxy-Authorization: Basic {b64encode(b'user:p@ss').decode()}\r\n".encode() in got[0]
 
 
-def test_tls_goes_through_a_tunnel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own_certificate(tmp_path, "hkoji.invalid")
+@pytest.mark.parametrize(
+    ("name", "host", "port"), [("hkoji.invalid", "hkoji.invalid", 443), ("2001:db8::1", "[2001:db8::1]", 8443)]
+)
+def test_tls_goes_through_a_tunnel(
+    tmp_path: Path, name: str, host: str, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_certificate(tmp_path, name)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     got: list[bytes] = []
@@ -259,17 +264,26 @@ def test_tls_goes_through_a_tunnel(tmp_path: Path, monkeypatch: pytest.MonkeyPat
                     for _ in range(2):
                         got.append(_request(secure))
                         secure.sendall(OK)
+            connection, _ = listener.accept()
+            with connection:
+                got.append(_request(connection))
+                connection.sendall(b"HTTP/1.1 502 No\r\n\r\n")
 
         threading.Thread(target=proxy, daemon=True).start()
         monkeypatch.setenv("https_proxy", f"http://me:secret@127.0.0.1:{listener.getsockname()[1]}")
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
-        with closing(Transport("https://hkoji.invalid")) as client:
+        with closing(Transport(f"https://{host}:{port}")) as client:
             assert [client.request("GET", path, token="t").status for path in ("/x", "/y")] == [200, 200]
-    assert got[0].startswith(b"CONNECT hkoji.invalid:443 HTTP/1.")
-    assert b"Proxy-Authorization: Basic" in got[0]
-    assert b"Bearer" not in got[0]
-    assert [each.split(b"\r\n")[0] for each in got[1:]] == [b"GET /x HTTP/1.1", b"GET /y HTTP/1.1"]
-    assert not [each for each in got[1:] if b"Proxy-Authorization" in each]
+            with pytest.raises(NetworkError):
+                client.follow("/z", "t", None, 60)
+    authority = f"{host}:{port}".encode()
+    for asked in (got[0], got[-1]):
+        assert asked.startswith(b"CONNECT %b HTTP/1." % authority)
+        assert asked.count(b"\r\nHost: %b\r\n" % authority) == 1
+        assert b"Proxy-Authorization: Basic" in asked
+        assert b"Bearer" not in asked
+    assert [each.split(b"\r\n")[0] for each in got[1:-1]] == [b"GET /x HTTP/1.1", b"GET /y HTTP/1.1"]
+    assert not [each for each in got[1:-1] if b"Proxy-Authorization" in each]
 
 
 def test_a_proxy_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
