@@ -98,11 +98,12 @@ def _origin(text: str) -> str:
     if not is_own_address(text):
         raise ValueError(
             tell(
-                "an origin is http:// or https://, a host and perhaps a port, as in https://hanamikoji.example; "
-                "at most 256 ASCII characters"
+                "an origin is http:// or https://, a host and perhaps a colon with a port from 1 to 65535, as in "
+                "https://hanamikoji.example; at most 256 ASCII characters"
             )
         )
-    return text
+    scheme, host = text.split("://")
+    return f"{scheme.lower()}://{host}"
 
 
 def is_own_address(text: str) -> bool:

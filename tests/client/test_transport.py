@@ -578,6 +578,7 @@ def test_addresses_have_one_form(text: str, url: str) -> None:
     "text",
     [
         "", "example.org", "ftp://example.org", "file:///etc/passwd", "http://", "http://a:99999", "http://a:b",
+        "http://a:", "https://a:/", "http://[::1]:", "http://a:0", "https://a:00/x",
         "http://user:secret@a", "http://a?b", "http://a#b", "http://a b", "http://a\n", "http://[::1", "http://é",
         "//a", "javascript:alert(1)", "http://a/\x1b[2J",
     ],
@@ -586,6 +587,7 @@ def test_anything_else_is_no_address(text: str) -> None:
     with pytest.raises(UsageError) as wrong:
         parse_url(text)
     assert str(wrong.value).isprintable()
+    assert "a port from 1 to 65535" in wrong.value.hint
 
 
 @pytest.mark.parametrize(

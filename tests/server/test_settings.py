@@ -88,6 +88,9 @@ def test_auto_is_a_process_for_each_processor_that_this_one_may_use(
         ({"origin": "ftp://x"}, "origin: an origin is"),
         ({"origin": "http://:8000"}, "origin: an origin is"),
         ({"origin": "http://x:99999"}, "origin: an origin is"),
+        ({"origin": "http://x:"}, "origin: an origin is"),
+        ({"origin": "http://x:0"}, "origin: an origin is"),
+        ({"origin": "http://[::1]:"}, "origin: an origin is"),
         ({"origin": "http://me@x"}, "origin: an origin is"),
         ({"origin": "http://x?"}, "origin: an origin is"),
         ({"origin": "https://hanamikoji.example/games"}, "origin: an origin is"),
@@ -203,6 +206,7 @@ def test_an_origin_is_what_players_take_as_an_address(monkeypatch: pytest.Monkey
     for origin in ("http://alices-machine:8000", "https://[2001:db8::1]:8443", "https://Hanamikoji.example"):
         assert load(origin=origin).origin == origin
         assert parse_url(origin) == origin.lower()
+    assert load(origin="HTTP://Hanamikoji.example:8000").origin == "http://Hanamikoji.example:8000"
     monkeypatch.setenv("HKOJI_SERVER_ORIGIN", "alices-machine:8000")
     with pytest.raises(UsageError, match="origin is not valid"):
         load()
