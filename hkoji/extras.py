@@ -24,9 +24,21 @@ def install_command(extra: str) -> str:
     place = Path(sys.prefix)
     if (place / "pipx_metadata.json").exists():
         return f"pipx inject {shlex.quote(place.name)} {_requirement(extra)}"
-    if (place / "uv-receipt.toml").exists():
-        return f"uv tool install {_requirement(extra)}"
+    if (receipt := place / "uv-receipt.toml").exists():
+        # uv makes the environment anew, and keeps no extra that is not named again.
+        return f"uv tool install {_requirement(','.join(sorted({extra, *_extras_in(receipt)})))}"
     return f"pip install {_requirement(extra)}"
+
+
+def _extras_in(receipt: Path) -> set[str]:
+    """Returns the extras that uv has installed, by its record of the program; none if it has another form."""
+    import tomllib
+
+    try:
+        requirements = tomllib.loads(receipt.read_text(encoding="utf-8"))["tool"]["requirements"]
+        return {str(extra) for each in requirements if each["name"] == PACKAGE for extra in each.get("extras", ())}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return set()
 
 
 def _requirement(extra: str) -> str:

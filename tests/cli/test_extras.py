@@ -69,6 +69,30 @@ def test_the_command_fits_the_installer(
     assert install_command("server") == command
 
 
+@pytest.mark.parametrize(
+    ("receipt", "wanted"),
+    [
+        (
+            '[tool]\nrequirements = [{ name = "hkoji", extras = ["server", "png"] }, { name = "x", extras = ["y"] }]',
+            "mail,png,server",
+        ),
+        ('[tool]\nrequirements = [{ name = "hkoji", extras = ["mail"], editable = "/opt/hkoji" }]', "mail"),
+        ('[tool]\nrequirements = [{ name = "hkoji" }]', "mail"),
+        ('[tool]\nrequirements = [{ name = "hkoji", extras = 1 }]', "mail"),
+        ('[tool]\nrequirements = ["hkoji"]', "mail"),
+        ("tool = 1", "mail"),
+        ("]", "mail"),
+    ],
+)
+def test_uv_is_told_also_the_extras_that_it_would_remove(
+    receipt: str, wanted: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "uv-receipt.toml").write_text(receipt)
+    monkeypatch.setattr(extras, "distribution", lambda _: Installed(None))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert install_command("mail") == f"uv tool install 'hkoji[{wanted}]'"
+
+
 def test_in_a_clone_the_command_names_the_clone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def missing(name: str) -> None:
         raise PackageNotFoundError(name)
