@@ -18,14 +18,13 @@ from hkoji import __version__
 from hkoji.client.answers import problem, read_player
 from hkoji.client.home import Home
 from hkoji.client.identity import load
-from hkoji.client.moving import BoundGames, bound_games, move_command
+from hkoji.client.moving import BoundGames, bound_games, goes_on, move_command
 from hkoji.client.pins import Pins
 from hkoji.client.requests import REPLACED
 from hkoji.client.transport import LATER, HttpAnswer, Transport
 from hkoji.client.vault import Vault
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
-from hkoji.game.replay import replay
 from hkoji.messages.text import shorten, tell
 
 _SKEW: Final = 120
@@ -133,7 +132,7 @@ def _games(home: Home, own: str, connect: Callable[[str], Transport]) -> Iterato
     except HkojiError:  # the check of the pins says it
         return
     for each in found:
-        running = [game for game in each.games if _runs(Vault(home.game_folder(game)))]
+        running = [game for game in each.games if goes_on(home, game)]
         if running:
             yield _address_of(each, running, own if pinned is not None and each.key == pinned else "", connect)
 
@@ -163,15 +162,6 @@ def _moves(now: str) -> str:
     if now:
         return move_command(now)
     return tell("if the service has moved, ask its operator where, and then: {command}", command=move_command("URL"))
-
-
-def _runs(vault: Vault) -> bool:
-    """Returns whether the game of a vault goes on, as far as its log here says."""
-    try:
-        steps = replay(vault.lines()).steps
-    except HkojiError:
-        return True
-    return not steps or not steps[-1].course.finished
 
 
 def _service(

@@ -15,6 +15,7 @@ from hkoji.client.home import Home
 from hkoji.client.pins import Pins
 from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, NetworkError, TrustError
+from hkoji.game.replay import replay
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import Text, tell
 
@@ -54,6 +55,15 @@ def _address(home: Home, game: str) -> str | None:
 
 def _silent(_: str) -> None:
     return
+
+
+def goes_on(home: Home, game: str) -> bool:
+    """Returns whether a game goes on, as far as its log here says."""
+    try:
+        steps = replay(Vault(home.game_folder(game)).lines()).steps
+    except HkojiError:
+        return True
+    return not steps or not steps[-1].course.finished
 
 
 def movable_games(home: Home, url: str, key: PublicKey) -> tuple[BoundGames, ...]:

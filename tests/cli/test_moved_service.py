@@ -38,6 +38,12 @@ class Moved:
         """The address to which the game is bound in a home."""
         return str(json.loads((shell.home / "games" / self.game / "secrets.json").read_text())["server"])
 
+    def bind_to_former_address(self, *games: str) -> None:
+        """Makes alice's home one that has not moved some games yet."""
+        for game in games:
+            file = self.alice.home / "games" / game / "secrets.json"
+            file.write_text(json.dumps({**json.loads(file.read_text()), "server": self.before}))
+
     def files(self) -> dict[str, bytes]:
         """The files of alice's home, without locks."""
         home = self.alice.home
@@ -86,6 +92,24 @@ def test_what_is_known_of_players_moves_with_the_games(moved: Moved) -> None:
     assert "confirmed" in next(line for line in moved.alice.run("keys").stdout.splitlines() if "bob" in line)
 
 
+def test_games_that_are_over_are_not_counted(moved: Moved) -> None:
+    for shell in (moved.alice, moved.bob):
+        shell.run("register", "--server", moved.url, "--move-games")
+    over = moved.alice.json("new", "--invite", "bob")["game"]
+    moved.bob.run("join", over)
+    moved.alice.run("resign", over, "--yes")
+    moved.bind_to_former_address(moved.game, over)
+    assert "1 game here is bound to an earlier address" in moved.alice.run("register", "--server", moved.url).stderr
+    (found,) = (each for each in doctor_of(moved.alice, 1) if each["name"] == "games")
+    assert (moved.game[:8] in found["said"], over[:8] in found["said"]) == (True, False)
+    done = moved.alice.run("register", "--server", moved.url, "--move-games")
+    assert "1 game is bound to" in done.stderr
+    moved.bind_to_former_address(over)
+    assert moved.alice.run("register", "--server", moved.url).stderr == ""
+    assert all(each["name"] != "games" for each in doctor_of(moved.alice, 0))
+    assert moved.alice.json("register", "--server", moved.url, "--move-games")["moved"] == [over]
+
+
 @pytest.mark.parametrize(("answer", "moves"), [("y", True), ("n", False), ("", False)])
 def test_a_terminal_asks(moved: Moved, answer: str, *, moves: bool) -> None:
     code, shown = typed(moved.alice, answer, "register", "--server", moved.url)
@@ -113,10 +137,15 @@ def test_a_new_key_that_was_signed_at_the_earlier_address_is_followed(tmp_path: 
         alice.run("join", second)  # the key of its host is not the one that alice has seen first
 
 
+def doctor_of(shell: HomeShell, code: int) -> list[dict[str, str]]:
+    """The checks of `hkoji doctor`, which exits with `code`."""
+    found: list[dict[str, str]] = json.loads(shell.run("doctor", "--json", code=code).stdout)["checks"]
+    return found
+
+
 def test_doctor_looks_at_the_address_of_each_game(moved: Moved) -> None:
     def checked(shell: HomeShell, code: int) -> dict[str, dict[str, str]]:
-        done = shell.run("doctor", "--json", code=code)
-        return {each["name"]: each for each in json.loads(done.stdout)["checks"]}
+        return {each["name"]: each for each in doctor_of(shell, code)}
 
     assert checked(moved.alice, 1)["service"]["verdict"] == "fail"
     moved.alice.run("register", "--server", moved.url)

@@ -83,7 +83,7 @@ def whoami(client: Client, out: CommandOutput) -> None:
 
 def register(client: Client, out: CommandOutput, server: str, terms: RegisterOptions) -> None:
     """Registers the player at a service, which becomes the default one. The code `-` is read from standard input."""
-    from hkoji.client.moving import require_proof
+    from hkoji.client.moving import goes_on, require_proof
 
     given = read_code(out) if terms.code == "-" else terms.code
 
@@ -94,10 +94,9 @@ def register(client: Client, out: CommandOutput, server: str, terms: RegisterOpt
 
     service = with_origin(out, terms.origin, enrol)
     moved = client.move_games() if terms.move_games else _offer_to_move(client, out, service)
-    if moved:
-        out.say(
-            plural("{n} game is bound to {url} now", "{n} games are bound to {url} now", len(moved), url=service.url)
-        )
+    going = sum(goes_on(client.home, game) for game in moved)
+    if going:
+        out.say(plural("{n} game is bound to {url} now", "{n} games are bound to {url} now", going, url=service.url))
     identity = client.identity
     value = {
         "name": identity.name,
@@ -118,19 +117,23 @@ def register(client: Client, out: CommandOutput, server: str, terms: RegisterOpt
 
 
 def _offer_to_move(client: Client, out: CommandOutput, service: Service) -> tuple[str, ...]:
-    """Offers to move the games of earlier addresses of a service. Returns those that have been moved."""
-    from hkoji.client.moving import movable_games, move_command
+    """Offers to move the games of earlier addresses of a service if some go on. Returns those that have been moved."""
+    from hkoji.client.moving import goes_on, movable_games, move_command
 
-    found = movable_games(client.home, service.url, service.key)
-    if not found:
+    going: list[str] = []
+    urls: list[str] = []
+    for each in movable_games(client.home, service.url, service.key):
+        found = [game for game in each.games if goes_on(client.home, game)]
+        going += found
+        urls += [each.url] if found else []
+    if not going:
         return ()
-    number, urls = sum(len(each.games) for each in found), ", ".join(each.url for each in found)
     out.say(
         plural(
             "{n} game here is bound to an earlier address of this service: {urls}",
             "{n} games here are bound to earlier addresses of this service: {urls}",
-            number,
-            urls=urls,
+            len(going),
+            urls=", ".join(urls),
         )
     )
     try:
