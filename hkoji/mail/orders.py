@@ -92,6 +92,22 @@ def is_order(line: str, reader: int = READER_VERSION) -> bool:
     return any(_parse(ruleset().initial(), trimmed) is not None for ruleset in RULESETS.values())
 
 
+def order_otherwise(one: str, other: str) -> bool:
+    """Tells whether two lines are orders, and not the same, however each of them is written."""
+    meant, said = _meanings(one), _meanings(other)
+    return bool(meant) and bool(said) and not meant & said
+
+
+def _meanings(line: str) -> frozenset[tuple[str, ...]]:
+    """Returns what a line orders, whatever is due: a command with its words, or a move of each game that has it."""
+    trimmed = trim(clean(line))
+    command = read_command(trimmed)
+    if isinstance(command, MailOrder):
+        return frozenset({(command.kind.value, *command.words)})
+    moves = ((name, _parse(ruleset().initial(), trimmed)) for name, ruleset in RULESETS.items())
+    return frozenset((name, move) for name, move in moves if move is not None)
+
+
 def _trimmed(line: str, reader: int) -> str:
     return trim_in_version_1(clean(line)) if reader == 1 else trim(clean(line))
 

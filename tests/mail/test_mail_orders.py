@@ -269,6 +269,23 @@ def test_a_mail_that_cannot_be_read_is_answered_with_what_helps(table: MailTable
     assert table.head() == before
 
 
+def test_a_text_and_its_html_with_different_moves_move_nothing(table: MailTable) -> None:
+    before = table.head()
+    other = "1 g" if table.line != "1 g" else "1 f"
+    parts = (("plain", table.line), ("html", f"<p>{other}</p>"), ("html", f"<p>{table.line}</p>"))
+
+    def sent(*chosen: tuple[str, str]) -> str:
+        body = "".join(f"--b\r\nContent-Type: text/{kind}\r\n\r\n{text}\r\n" for kind, text in chosen)
+        return table.send(f"{body}--b--", fields=("Content-Type: multipart/alternative; boundary=b",))
+
+    assert sent(*parts[:2]) == "unreadable"
+    (letter,) = table.answers()
+    assert "its text and its HTML have different orders" in " ".join(letter.text.split())
+    assert table.head() == before
+    assert sent(parts[0], parts[2]) == "on record"
+    assert table.head() != before
+
+
 # --- what ends a game -------------------------------------------------------------------------------------------------
 
 

@@ -62,14 +62,21 @@ def _version_1() -> Iterator[tuple[bytes, str, str]]:
 
 
 def test_what_version_1_understood_means_the_same() -> None:
-    count = 0
+    count = different = 0
     for raw, due, reading in _version_1():
         count += 1
         assert describe(raw, due, 1) == reading
         html = b"".join(_html_in(read_parts(split_mail(raw))))
-        if b"display:none" not in html and b"<pre>" not in html:
+        if b"display:none" in html or b"<pre>" in html:
+            continue
+        if describe(raw, due) == "refused: its text and its HTML have different orders":
+            different += 1
+            assert b"multipart/alternative" in raw
+            assert html
+        else:
             assert describe(raw, due) == reading
     assert count > 1300
+    assert different < 100
 
 
 def test_version_1_read_hidden_text_and_no_lines_in_pre() -> None:
@@ -350,7 +357,7 @@ def test_quoted_order_is_not_read_in_any_form() -> None:
             assert describe(plain(body)) == reading
             assert describe(encoded(body, "quoted-printable")) == reading
             assert describe(encoded(body, "base64")) == reading
-            assert describe(alternative(body, "<p>3abc</p>")) == reading
+            assert describe(alternative(body, "<blockquote>3abc</blockquote>")) == reading
         html = f"<p>{order}</p><blockquote>2bc</blockquote>"
         assert describe(plain(html, kind="text/html")) == reading
 

@@ -38,7 +38,9 @@ def _gmail() -> Iterator[Shape]:
     yield Shape("gmail-web-bold", alternative(f"*2bc*\n\n{_GMAIL_EN}\n{quote()}", html), MOVE)
     yield Shape(
         "gmail-android-signature",
-        alternative(f"Take c.\n\n-- \nBob\nSent from my phone\n\n{_GMAIL_EN}\n{quote()}", html),
+        alternative(
+            f"Take c.\n\n-- \nBob\nSent from my phone\n\n{_GMAIL_EN}\n{quote()}", html.replace("2bc", "Take c.")
+        ),
         "move -C",
         "gift",
     )

@@ -16,6 +16,7 @@ _NO_ORDER: Final = {
     "original-message": "nothing: (no line)",
     "outlook-header-in-italian": "nothing: Da: hkoji",
 }
+_TWO_ORDERS: Final = "refused: its text and its HTML have different orders"
 _LETTER_WITH_END: Final = f"{LETTER}\n\nThe service signs for you. Log: entry 6.\n"
 
 
@@ -190,7 +191,15 @@ def _texts() -> Iterator[Shape]:
         yield Shape(f"stub-{name}", alternative(f"{stub}\n", "<p>2bc</p>\n"), MOVE)
     unsure = "I am not sure whether to play 2bc"
     for name, text, html, reading in (
-        ("other-order", "1a", "<p>2bc</p>", "move 1A"),
+        ("other-order", "1a", "<p>2bc</p>", _TWO_ORDERS),
+        ("other-order-with-words", "1a", "<p>2bc<br>Thanks</p>", _TWO_ORDERS),
+        ("other-command", "lang it", "<p>lang en</p>", _TWO_ORDERS),
+        ("same-order-in-words", "2bc", "<p>Trade off <b>b</b> c.</p>", MOVE),
+        ("other-order-quoted", "2bc", "<blockquote>1a</blockquote><p>2bc</p>", MOVE),
+        ("other-order-in-a-signature", "2bc", "<p>2bc</p><p>1a</p>", MOVE),
+        ("other-order-below-words", "2bc", "<p>Hello<br>1a</p>", MOVE),
+        ("other-order-hidden", "2bc", '<p style="display:none">1a</p><p>2bc</p>', MOVE),
+        ("stop-and-other-order", "stop", "<p>2bc</p>", "stop"),
         ("wrong-order", "2bx", "<p>2bc</p>", "nothing: 2bx"),
         ("same-words", unsure, "<p>2bc</p><p>is not sure</p>", f"nothing: {unsure}"),
         ("no-order", "This message is in HTML", "<p>Hello</p>", "nothing: This message is in HTML"),

@@ -235,7 +235,7 @@ def _parts() -> Iterator[Shape]:
     ), MOVE)  # fmt: skip
     notes = part("text/plain; charset=utf-8; name=notes.txt", "1a\n", "Content-Disposition: inline; filename=notes.txt")
     yield Shape("html-before-a-file", multipart("mixed", part("text/html", "<p>2bc</p>\n"), notes), MOVE)
-    both = parts("alternative", part("text/html", "<p>1a</p>\n"), part(text, "2bc\n"), boundary="=_b2")
+    both = parts("alternative", part("text/html", "<p>2bc</p>\n"), part(text, "2bc\n"), boundary="=_b2")
     yield Shape("html-before-the-same-text", multipart("mixed", nested(both), part(text, "1a\n")), MOVE)
     empty_html = part("text/html", "<p>&nbsp;<br></p>\n")
     yield Shape("blank-html-before-text", multipart("mixed", empty_html, part(text, "2bc\n")), MOVE)
