@@ -125,6 +125,7 @@ class ViewAnswer(NamedTuple):
     """A seat's view: the log's length and head, the signed view, the player's openings, and the log's new lines.
 
     `clock` is there if it was asked for, unless the head moved meanwhile or the service is older than such requests.
+    `signed_head` comes with it if the player waits; it is not verified yet.
     """
 
     seq: int
@@ -133,6 +134,7 @@ class ViewAnswer(NamedTuple):
     openings: tuple[Opening, ...]
     lines: tuple[Line, ...]
     clock: ClockAnswer | None = None
+    signed_head: SignedHead | None = None
 
 
 def problem(answer: HttpAnswer) -> errors.HkojiError:
@@ -313,6 +315,7 @@ def read_view_answer(answer: HttpAnswer) -> ViewAnswer:
             tuple(parse_opening(each) for each in value["openings"]),
             tuple(read_line(each) for each in value["lines"]),
             _read_clock(value["clock"]) if "clock" in value and value["clock"]["head"] == value["head"] else None,
+            read_signed_head(value["signed_head"]) if "signed_head" in value else None,
         )
 
 

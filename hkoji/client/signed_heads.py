@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hkoji.audit.checks import HEAD_SECONDS
-from hkoji.client.head_checks import verify_heads
+from hkoji.client.head_checks import verify_heads, verify_signed_head
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import TrustError
 from hkoji.game.clock import parse_time
@@ -30,12 +30,17 @@ class FetchedHeads:
     def fetch(self, deadline: str | None = None) -> HeadStatement:
         """Fetches a signed head, checks it against the log kept here, and keeps it. Call it with the vault locked.
 
-        `deadline` is that of the entry which is due. If the head is later than the log, new lines are fetched first.
+        One that has come with the last view is not fetched again. `deadline` is that of the entry which is due. If the
+        head is later than the log, new lines are fetched first.
         Raises `TrustError`, and `NotFoundError` if no line of the game is kept here, or if the service has no heads.
         """
         log = self._log
         known = log.require()
-        signed = log.service.head(log.vault.game)
+        signed = log.take_head()
+        if signed is None:
+            signed = log.service.head(log.vault.game)
+        else:
+            verify_signed_head(signed, log.vault.game, log.service.key)
         head = signed.statement
         if head.seq >= len(known.lines):
             known = log.refresh()

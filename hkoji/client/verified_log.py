@@ -56,15 +56,16 @@ class VerifiedLog:
         self._memory: KnownGame | None = None
         self._clock: tuple[str, ClockAnswer] | None = None
         """The clock that came with the last view about the entry that is due, and the head that it is about."""
+        self._signed_head: SignedHead | None = None
 
     # --- what is new ----------------------------------------------------------------------------------------------
 
     def refresh(self, taken: tuple[Line, ...] = (), *, timed: bool = False) -> KnownGame:
         """Fetches, verifies and keeps new lines and views. `taken` are lines that the service has just confirmed.
 
-        If `timed`, a view brings for `take_clock` what the service knows beside the log.
+        If `timed`, a view brings for `take_clock` what the service knows beside the log, and for `take_head` a head.
         """
-        self._clock = None
+        self._clock = self._signed_head = None
         known = self.known()
         kept = known.lines if known else ()
         shown: ViewAnswer | None = None
@@ -91,8 +92,9 @@ class VerifiedLog:
         # Only the keys of the game may have shown that a seat in it is the player's.
         if self.lacks_cards(found):
             return self.refresh(timed=timed)
-        if shown is not None and shown.clock is not None:
-            self._clock = shown.head, shown.clock
+        if shown is not None:
+            self._clock = None if shown.clock is None else (shown.head, shown.clock)
+            self._signed_head = shown.signed_head
         self.vault.confirm()
         return found
 
@@ -100,6 +102,11 @@ class VerifiedLog:
         """Returns once what the last `refresh` has brought about the entry that is due now; None if it is not known."""
         said, self._clock = self._clock, None
         return said[1] if said is not None and said[0] == self.require().position.course.head else None
+
+    def take_head(self) -> SignedHead | None:
+        """Returns once the signed head that the last `refresh` has brought, not verified yet; None if there is none."""
+        signed, self._signed_head = self._signed_head, None
+        return signed
 
     def _head_now(self) -> SignedHead | None:
         """Returns a signed head of the game as it stands; None if the service gives none."""

@@ -189,7 +189,7 @@ class Application:
             )
             endpoints = {
                 **make_log_endpoints(
-                    players, games, views, parts.statements, hub, store, sources, slack=settings.slack
+                    players, games, views, parts.statements, heads, hub, store, sources, slack=settings.slack
                 ),
                 **make_list_endpoints(players, store, sources, settings.slack),
                 **make_head_endpoints(heads),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hkoji.errors import (
     ConflictError,
     IllegalError,
     NotYourTurnError,
+    ServiceError,
     TimeOverError,
     TrustError,
 )
@@ -135,8 +137,66 @@ def test_position_and_time_are_one_request(world: TimedWorld, alice: TimedPlayer
     assert alice("show", game[:8]).code == 0
     assert [each.partition("?")[0] for each in world.asked] == [f"GET /v1/games/{game}/view", "GET /v1/me/talk"]
     world.asked.clear()
-    look(bob, game)  # time runs for the opponent, so a signed head is fetched too
-    assert [each.rpartition("/")[2] for each in world.asked] == [f"view?after={seq}&clock=true", "head"]
+    look(bob, game)  # time runs for the opponent, so a signed head comes too
+    assert world.asked == [f"GET /v1/games/{game}/view?after={seq}&clock=true"]
+    (kept,) = KeptEvidence(bob.folder(game)).heads()
+    assert (kept.statement.game, kept.statement.seq) == (game, seq)
+    world.asked.clear()
+    assert bob("show", game[:8]).code == 0
+    assert [each.partition("?")[0] for each in world.asked] == [f"GET /v1/games/{game}/view", "GET /v1/me/talk"]
+
+
+def test_a_head_that_does_not_come_with_the_view_is_asked_for(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    game = timed_game(alice, bob)
+    world.tamper = tampered_views(lambda said: said.pop("signed_head"))
+    world.asked.clear()
+    look(bob, game)
+    assert [each.rpartition("/")[2].partition("?")[0] for each in world.asked] == ["view", "head"]
+    assert len(heads(bob, game)) == 1
+
+
+def with_head(signed: dict[str, Any], said: Any) -> None:  # Any: JSON
+    said["signed_head"] = signed
+
+
+def test_a_head_that_comes_with_the_view_is_checked_like_any_other(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    game, other = timed_game(alice, bob), timed_game(alice, bob)
+    true = world.service.ask("GET", f"/v1/games/{game}/head").json
+    foreign = world.service.ask("GET", f"/v1/games/{other}/head").json
+    for signed, reason in (
+        ({**true, "sig": foreign["sig"]}, "the service's head does not hold"),
+        (foreign, f"answered with game {other[:8]}"),
+    ):
+        world.tamper = tampered_views(partial(with_head, signed))
+        with pytest.raises(TrustError, match=reason):
+            look(bob, game)
+        assert heads(bob, game) == []
+    world.tamper = tampered_views(partial(with_head, {**true, "more": 1}))
+    with pytest.raises(ServiceError, match="is not understood"):
+        look(bob, game)
+    assert heads(bob, game) == []
+
+
+def test_a_head_that_is_later_than_the_view_brings_the_log(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
+) -> None:
+    """An entry may come between the service's two reads."""
+    game = timed_game(alice, bob)
+    bob.position(game)
+
+    def moved(said: Any) -> None:  # Any: JSON
+        world.tamper = lambda _path, answer: answer
+        alice.move(game, first_move(alice, game))
+        said["signed_head"] = world.service.ask("GET", f"/v1/games/{game}/head").json
+
+    world.tamper = tampered_views(moved)
+    look(bob, game)
+    assert bob.position(game).mine
+    assert len(heads(bob, game)) == 1
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from hkoji.log.line import read_line
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from tests.support.loops import run
-from tests.support.service import begin, offer_of, two_players
+from tests.support.service import Player, begin, offer_of, two_players
 from tests.support.service_in_process import Clock, Inside, inside
 from tests.support.time_contract import taken
 from tests.support.timed_games import (
@@ -426,6 +426,9 @@ def test_a_service_that_does_not_know_the_time_takes_nothing_and_answers_what_on
             "/log",
             "/clock",
         )
+        for player in players:  # a view has no head then
+            shown = service.ask("GET", f"/v1/games/{game}/view?clock=true", token=player.token)
+            assert (shown.status, "clock" in shown.json, "signed_head" in shown.json) == (200, True, False)
         for answer in (
             mover.send(move),
             service.ask("POST", "/v1/offers", offer_of(), mover.token),
@@ -534,6 +537,28 @@ def head_of(service: Inside, game: str) -> dict[str, str]:
     assert (answer.status, set(answer.json)) == (200, {"sig", "text"})
     found: dict[str, str] = answer.json
     return found
+
+
+def test_a_view_with_the_clock_has_the_head_for_those_who_wait(tmp_path: Path) -> None:
+    with inside(tmp_path / "data") as service:
+        players = two_players(service)
+        game, untimed = begin(*players, agreement=AN_HOUR), begin(*players)
+        opened = players[0].new(agreement=AN_HOUR._replace(expires=at(service.clock, 3 * HOUR)))
+
+        def view(player: Player, game: str, query: str = "?clock=true") -> dict[str, Any]:  # Any: JSON
+            found: dict[str, Any] = service.ask("GET", f"/v1/games/{game}/view{query}", token=player.token).json
+            return found
+
+        mover = owing(players, game)
+        (waiting,) = (each for each in players if each is not mover)
+        assert view(waiting, game)["signed_head"] == head_of(service, game)
+        assert view(players[0], opened)["signed_head"] == head_of(service, opened)  # somebody is to join
+        assert "signed_head" not in view(waiting, game, "")
+        assert "signed_head" not in view(mover, game)
+        for player in players:
+            assert "signed_head" not in view(player, untimed)
+        assert waiting.send(waiting.entry(game, waiting.head(game), entry_kinds.Resign())).status == 201
+        assert "signed_head" not in view(waiting, game)
 
 
 def test_a_head_names_the_last_entry_and_is_signed_again_after_ten_seconds(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from hkoji.game.held_keys import Gateway
 from hkoji.log.canonical import encode_base64
+from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, StoredLine, format_line, format_signed, format_stored
 from hkoji_server.service.game_statements import ClockReport, Stated
 from hkoji_server.service.view_cache import OwnView
@@ -45,8 +46,10 @@ def view_bytes(own: OwnView) -> bytes:
     return json_bytes(shown)
 
 
-def view_with(body: bytes, lines: Iterable[StoredLine], clock: ClockReport | None, late: str) -> bytes:
-    """Returns what `view_bytes` has made with these lines, and with the `clock` if there is one.
+def view_with(
+    body: bytes, lines: Iterable[StoredLine], clock: ClockReport | None, late: str, head: SignedHead | None = None
+) -> bytes:
+    """Returns what `view_bytes` has made with these lines, and with the `clock` if there is one, and then the `head`.
 
     A game with a deadline before `late` is overdue.
     """
@@ -56,7 +59,9 @@ def view_with(body: bytes, lines: Iterable[StoredLine], clock: ClockReport | Non
     start = body[: body.rindex(b"]}")]  # up to the end of the empty list `lines`, the last member
     if clock is None:
         return b"".join((start, added.encode("ascii"), b"]}"))
-    return b"".join((start, added.encode("ascii"), b'],"clock":', json_bytes(clock_json(clock, late)), b"}"))
+    signed = "" if head is None else f',"signed_head":{format_signed(head.statement.text, head.sig)}'
+    shown = json_bytes(clock_json(clock, late))
+    return b"".join((start, added.encode("ascii"), b'],"clock":', shown, signed.encode("ascii"), b"}"))
 
 
 def submitted_bytes(lines: tuple[Line, ...]) -> bytes:

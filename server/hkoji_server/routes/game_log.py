@@ -7,8 +7,9 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope
 
-from hkoji.errors import GameOverError, NotYourTurnError, TimeOverError
+from hkoji.errors import ClockError, GameOverError, NotYourTurnError, StorageError, TimeOverError
 from hkoji.game.submission import parse_submission
+from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import format_stored
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.event_streams import LongPoll
@@ -20,6 +21,7 @@ from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.game_views import GameViews
 from hkoji_server.service.games import Games
 from hkoji_server.service.players import Players
+from hkoji_server.service.signed_heads import SignedHeads
 from hkoji_server.service.waiting_hub import WaitingHub
 from hkoji_server.store.contract import Store
 
@@ -38,14 +40,24 @@ _WAIT: Final = Parameter("query", "wait", models.Wait, 0)
 
 
 class ViewEndpoint(PlainEndpoint):
-    """The game as the caller sees it: own cards, signed, the log's new lines, and on request what the clocks show."""
+    """The game as the caller sees it: own cards, signed, the log's new lines, and on request what the clocks show.
+
+    With the clock a caller who waits for somebody else gets a signed head, which they would ask for next.
+    """
 
     def __init__(
-        self, players: Players, views: GameViews, statements: GameStatements, sources: ClockAndEntropy, slack: int
+        self,
+        players: Players,
+        views: GameViews,
+        statements: GameStatements,
+        heads: SignedHeads,
+        sources: ClockAndEntropy,
+        slack: int,
     ) -> None:
         self._players = players
         self._views = views
         self._statements = statements
+        self._heads = heads
         self._sources = sources
         self._slack = slack
 
@@ -57,8 +69,16 @@ class ViewEndpoint(PlainEndpoint):
         body, lines = await self._views.view(game, player, after, answer_json.view_bytes)
         # If an entry comes between the two reads, the clock names a later head than the view.
         clock = await self._statements.clock(game) if timed else None
-        shown = answer_json.view_with(body, lines, clock, self._sources.at(-self._slack))
+        waits = clock is not None and clock.deadline is not None and clock.to_move != player
+        head = await self._head(game) if waits else None
+        shown = answer_json.view_with(body, lines, clock, self._sources.at(-self._slack), head)
         return Response(shown, media_type="application/json", headers=NO_STORE)
+
+    async def _head(self, game: str) -> SignedHead | None:
+        try:
+            return await self._heads.head(game)
+        except (ClockError, StorageError):  # the caller still gets the view, and is told why when asking for the head
+            return None
 
 
 class LogEndpoint(PlainEndpoint):
@@ -111,6 +131,7 @@ def make_log_endpoints(
     games: Games,
     views: GameViews,
     statements: GameStatements,
+    heads: SignedHeads,
     hub: WaitingHub,
     store: Store,
     sources: ClockAndEntropy,
@@ -119,7 +140,7 @@ def make_log_endpoints(
 ) -> dict[str, ASGIApp]:
     """Returns the endpoints over these use cases, by their paths."""
     return {
-        VIEW_PATH: ViewEndpoint(players, views, statements, sources, slack),
+        VIEW_PATH: ViewEndpoint(players, views, statements, heads, sources, slack),
         LOG_PATH: LogEndpoint(views, hub),
         ENTRIES_PATH: EntriesEndpoint(games, store),
     }

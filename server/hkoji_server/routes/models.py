@@ -388,3 +388,6 @@ class ViewModel(_Model):
     clock: ClockModel | None = Field(
         default=None, description="What the clocks show; left out unless the request asks for it"
     )
+    signed_head: Signed | None = Field(
+        default=None, description="What `…/head` answers; only beside a clock that runs for somebody else"
+    )

@@ -51,6 +51,8 @@ class Stated(NamedTuple):
 class ClockReport(NamedTuple):
     """What the clocks of a game show. `pace` is of the running turn; None if no clock runs.
 
+    `to_move` is the name of the player in `seat`, who owes the entry that is due.
+
     `gifts` and `outages` count for the entry that is due. `annul` are the players who wish to call the game off.
     `silent` has the players whose mailbox does not take letters, each with the time since when.
     """
@@ -60,6 +62,7 @@ class ClockReport(NamedTuple):
     head: str
     agreement: Agreement
     seat: Seat | None
+    to_move: str | None
     deadline: str | None
     pace: Pace | None
     gifts: tuple[KeptStatement, ...]
@@ -145,6 +148,7 @@ class GameStatements:
             head=course.head,
             agreement=course.setup.agreement,
             seat=seat,
+            to_move=None if seat is None else course.setup.names[seat],
             deadline=held.due(outages),
             pace=pace,
             gifts=held.given,

@@ -116,6 +116,8 @@ class _Called(Transport):
         answer = await self._world.ask(request)
         if answer.status == 200 and "/view" in request.path:
             self._world.allow_view(answer.json["view"]["text"])
+            if "signed_head" in answer.json:
+                self._world.allow_head(answer.json["signed_head"]["text"])
         if answer.status == 200 and request.path.endswith("/head"):
             self._world.allow_head(answer.json["text"])
         return HttpAnswer(answer.status, answer.body)

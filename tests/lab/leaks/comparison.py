@@ -160,6 +160,8 @@ async def _ask(world: World, request: Request) -> Answer:
     answer = await world.ask(request)
     if request.name == "view" and answer.status == 200:
         world.allow_view(answer.json["view"]["text"])
+        if "signed_head" in answer.json:
+            world.allow_head(answer.json["signed_head"]["text"])
     if request.name == "head" and answer.status == 200:
         world.allow_head(answer.json["text"])
     return answer
