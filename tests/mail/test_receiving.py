@@ -7,6 +7,7 @@ import random
 import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MOST_WAITING, IncomingMail, ReplyToken
 
 from hkoji.errors import StorageError
+from hkoji.game.time_control import DAY
 from hkoji.game.way import Way
 from hkoji.mail import fields as mail_fields
 from hkoji.mail.addresses import OwnAddress
@@ -56,7 +58,12 @@ def a_mail(said: bytes = b"1e\r\n", /, **fields: str | None) -> bytes:
 def with_mailbox_and_token(store: Store) -> None:
     """A store with bob's mailbox and one token."""
     box = with_mailbox(store)
-    run(store.add_reply(ReplyToken(DIGEST, box.channel, "bob", GAME, "7", "turn", "", "2026-01-01T00:00:00Z")))
+    run(store.add_reply(ReplyToken(DIGEST, box.channel, "bob", GAME, "7", "turn", "", from_now(0))))
+
+
+def from_now(seconds: int) -> str:
+    """A time so many seconds from now."""
+    return clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime(clock.time() + seconds))
 
 
 class Office:
@@ -496,6 +503,25 @@ def test_a_report_that_is_no_bounce_of_a_letter_pauses_nothing(
     assert office.rows() == []
     assert office.take(report("5.1.1"), BOUNCES, True) is Received.BOUNCE
     assert office.paused()
+
+
+@pytest.mark.parametrize("delimiter", ["+", ""])
+@pytest.mark.parametrize("kind", ["report", "complaint"])
+def test_a_report_about_an_old_letter_pauses_nothing(tmp_path: Path, kind: str, delimiter: str) -> None:
+    """Its address may have come into other hands; if the same token goes out again, the report counts."""
+    with office_at(tmp_path / "hkoji.sqlite3", own=OwnAddress("play@hkoji.example", delimiter)) as office:
+        old = "b" * 26
+        quoted = f"turn.12.{old}@hkoji.example"
+        raw = report("5.1.1", quoted) if kind == "report" else complaint(message_id=quoted)
+        to = f"play+b-{old}@hkoji.example" if delimiter else "play@hkoji.example"
+        token = replace(office.reply, digest=token_digest(old))
+        run(office.store.add_reply(replace(token, made=from_now(-7 * DAY - 60))))
+        assert office.take(raw, to, True) is Received.OLD_LETTER
+        assert not office.paused()
+        assert office.rows() == []
+        run(office.store.add_reply(replace(token, made=from_now(-7 * DAY + 60))))
+        assert office.take(raw, to, True) is Received.BOUNCE
+        assert office.paused()
 
 
 def test_without_a_delimiter_a_report_is_known_by_the_id_that_it_quotes(tmp_path: Path) -> None:

@@ -428,6 +428,11 @@ class MailContract:
         assert not run(store.change_reply(token(2)))
         assert run(store.reply(token(2).digest)) is None
 
+    def test_a_token_that_goes_out_again_says_when(self, store: Store) -> None:
+        for made, known in ((SECOND, SECOND), (FIRST, SECOND), (THIRD, THIRD)):
+            run(store.add_reply(token(1, made=made, spent=None if made == SECOND else made)))
+            assert run(store.reply(token(1).digest)) == token(1, made=known)
+
     def test_a_letter_that_several_processes_render_has_one_id(
         self, store: Store, opened: Callable[[], AbstractContextManager[Store]]
     ) -> None:

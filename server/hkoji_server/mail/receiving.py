@@ -14,6 +14,8 @@ from hashlib import sha256
 from typing import Final, Protocol
 
 from hkoji.errors import ClockError, UnreadableMailError
+from hkoji.game.clock import add_seconds
+from hkoji.game.time_control import DAY
 from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import read_bounce
 from hkoji.mail.fields import SplitMail, split_mail
@@ -32,6 +34,8 @@ from hkoji_server.store.mail_values import NO_GAME, Mailbox, MailVia, NewMail, P
 from hkoji_server.store.time_contract import StaleDecisionError
 
 _TRIES: Final = 5
+LONGEST_UNDER_WAY: Final = 7 * DAY
+"""For how long a letter is reported on. Mail servers try for five days or less."""
 
 
 class Received(StrEnum):
@@ -57,6 +61,8 @@ class Received(StrEnum):
     """It asks for a name, which its sender is asked to confirm."""
     NO_LETTER = "no letter"
     """It answers no letter that we know of, and is not from a mailbox that we know."""
+    OLD_LETTER = "old letter"
+    """It is a report about a letter that went out too long ago: its address could have come into any hands since."""
     STRANGER = "stranger"
     """It has no token, so anybody can have written it, and another such mail in the name of the player waits."""
     FULL = "full"
@@ -163,8 +169,9 @@ class Receiving:
     async def _take_bounce(self, sent: _Sent, bounce: Bounce | None) -> Received:
         """Notes a report about a letter; everything else from nobody, or to an address for reports, is dropped.
 
-        A report comes from nobody, to the sender of the letter's envelope. What it quotes counts only where that is
-        the same address for all letters, and in complaints, which come from a provider and to any of our addresses.
+        A report comes from nobody, to the sender of the letter's envelope, within a week. What it quotes counts only
+        where that is the same address for all letters, and in complaints, which come from a provider and to any of our
+        addresses.
         """
         if bounce is None:
             return Received.NULL_SENDER
@@ -180,6 +187,8 @@ class Receiving:
         reply = await self._store.reply(token_digest(found.token))
         if reply is None:
             return Received.PROBE if await self._take_probe(found, sent) else Received.NO_LETTER
+        if reply.made < add_seconds(await self._time.time_of_arrival(), -LONGEST_UNDER_WAY):
+            return Received.OLD_LETTER
         await self._bounces.note(reply.channel, bounce.kind, digest_of(sent.recipient, sent.raw))
         return Received.BOUNCE
 

@@ -37,8 +37,12 @@ def mail_secret(connection: Connection) -> str:
 
 def add_reply(connection: Connection, reply: ReplyToken) -> None:
     """Keeps a token unless it is known: see `MailStore.add_reply`."""
-    if connection.execute(select(REPLY.c.digest).where(REPLY.c.digest == reply.digest)).first() is None:
+    known = REPLY.c.digest == reply.digest
+    made = connection.execute(select(REPLY.c.made).where(known)).scalar_one_or_none()
+    if made is None:
         connection.execute(insert(REPLY).values(asdict(reply)))
+    elif made < reply.made:
+        connection.execute(update(REPLY).where(known).values(made=reply.made))
 
 
 def change_reply(connection: Connection, reply: ReplyToken, was: str | None = None) -> bool:

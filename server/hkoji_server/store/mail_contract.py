@@ -159,7 +159,7 @@ class MailStore(ArrivalStore, Protocol):
     # --- tokens ---------------------------------------------------------------------------------------------------
 
     async def add_reply(self, reply: ReplyToken) -> None:
-        """Keeps a token that goes out with a letter. One with the same digest stays as it is."""
+        """Keeps a token that goes out with a letter. Of a known one only `made` changes, if it is later."""
 
     async def change_reply(self, reply: ReplyToken, was: str | None = None) -> bool:
         """Replaces `expires`, `spent` and `answers` of a token. Returns False if it is not known.

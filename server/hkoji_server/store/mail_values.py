@@ -229,8 +229,9 @@ class ReplyToken:
     """What the service knows of a token: `digest` is the SHA-256 of its text in lower case, in hex.
 
     `name`, `game`, `seq`, `purpose` and `about` are those from which the token is made; `seq` is empty or a number.
-    `channel` is the mailbox to which it was sent. It is good until `expires`, if that is not None, and not `spent`.
-    `answers` is what has been answered to it, as the text of a JSON object that belongs to the service.
+    `channel` is the mailbox to which it was sent, and `made` when a letter last had it. It is good until `expires`, if
+    that is not None, and not `spent`. `answers` is what has been answered to it, as the text of a JSON object that
+    belongs to the service.
     """
 
     digest: str
