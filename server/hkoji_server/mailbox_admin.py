@@ -45,9 +45,10 @@ def move(
 ) -> dict[str, Any]:  # Any: JSON
     """Asks the owner of another mailbox, by a letter, if it is to be that of a player from now on.
 
-    Nothing changes before the answer `yes`. Returns what `show` returns. Raises what
-    `HeldPlayers.ask` raises, `ForbiddenError` for a player who has not accepted, `IllegalError` for the same mailbox,
-    `NotFoundError`, `StorageError`.
+    Nothing changes before the answer `yes`. Returns what `show` returns, and whether there is a `letter` to send: not
+    if the owner was asked this within a day, and has not answered. Raises what `HeldPlayers.ask` raises,
+    `ForbiddenError` for a player who has not accepted, `IllegalError` for the same mailbox, `NotFoundError`,
+    `StorageError`.
     """
 
     async def work(store: Store, settings: Settings) -> dict[str, Any]:
@@ -58,8 +59,10 @@ def move(
             raise IllegalError(
                 tell("that is the mailbox of {name} already", name=name), hint=tell("nothing was changed")
             )
-        await (await _players(store, settings)).ask(ConfirmWhat.MOVE, name, address, box.lang, None)
-        return _shown(box)
+        players = await _players(store, settings)
+        before = await store.mailbox_at(address)
+        asked = await players.ask(ConfirmWhat.MOVE, name, address, box.lang, None)
+        return {**_shown(box), "letter": before is None or before.channel != asked.channel}
 
     return work_on_store(load(config, data=data, database=database), work)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -133,6 +136,34 @@ def test_a_mailbox_is_moved_once_the_new_one_agrees(homes: Homes) -> None:
     assert admin(homes, "show", "bob").json["address"] == "bob@example.org"
     (letter,) = [row for row in rows(homes, "outbox")["outbox"] if "confirm" in row]
     assert letter
+    assert asked.json["letter"] is True
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from hkoji_server import mailbox_admin
+mailbox_admin._shown = lambda box: os.kill(os.getpid(), signal.SIGKILL)
+mailbox_admin.move(Path(sys.argv[1]), "bob", "Bob@example.net")
+"""
+"""The command, killed when it has asked and has not said so."""
+
+
+def test_a_mailbox_is_asked_once_if_the_command_is_killed_and_repeated(homes: Homes) -> None:
+    admin(homes, "add", "bob", "bob@example.org")
+    accept(homes)
+    data = str(homes.service.data)
+    assert subprocess.run([sys.executable, "-c", KILLED, data], check=False).returncode == -signal.SIGKILL
+    asked = rows(homes, "mailbox", "certificate", "held_key", "outbox", "reply")
+    assert len([row for row in asked["outbox"] if "confirm" in row]) == 1
+    assert admin(homes, "move", "bob", "bob@EXAMPLE.net").json["letter"] is False
+    said = homes("operator", "admin", "mail", "move", "bob", "bob@example.net", "--data", data)
+    assert said.code == 0
+    assert "was asked before whether it is to be the mailbox of bob" in said.out
+    assert "No other letter goes out." in said.out
+    assert rows(homes, "mailbox", "certificate", "held_key", "outbox", "reply") == asked
+    # Somebody else is another question.
+    assert admin(homes, "move", "bob", "bob@example.com").json["letter"] is True
 
 
 @pytest.mark.parametrize("address", ["bob@example.org", "BOB@example.org", "play@hkoji.example", "no address"])

@@ -56,11 +56,20 @@ def move(
     asked = _functions().move(data, name, address, database=database, config=config)
     out.result(
         asked,
-        lambda: _(
-            "A letter to {address} waits for the mail process. "
-            "Once it is answered with the word yes, letters to {name} go there.",
-            address=address,
-            name=name,
+        lambda: (
+            _(
+                "A letter to {address} waits for the mail process. "
+                "Once it is answered with the word yes, letters to {name} go there.",
+                address=address,
+                name=name,
+            )
+            if asked["letter"]
+            else _(
+                "{address} was asked before whether it is to be the mailbox of {name}, and has not answered yet. "
+                "No other letter goes out.",
+                address=address,
+                name=name,
+            )
         ),
     )
 
