@@ -7,6 +7,7 @@ import io
 import re
 import socket
 import time
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from hkoji.messages.text import shorten, tell
@@ -14,6 +15,8 @@ from hkoji.messages.text import shorten, tell
 AnyConnection = TypeVar("AnyConnection", bound=http.client.HTTPConnection)
 FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)
 """The errors that a request may raise; the last is for names that no host can have."""
+_LOOK: Final = 3.0
+"""The seconds that a server has to say that it speaks TLS."""
 _SLOW: Final = tell("the answer comes too slowly")
 _HEAD: Final = re.compile(rb"HTTP/1\.1 ([2-5][0-9]{2}) ([ -~]*)\r\n((?:[A-Za-z-]+: [ -~]*\r\n){0,60})\r\n")
 _LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,11}")
@@ -173,6 +176,30 @@ class PlainHeadResponse(http.client.HTTPResponse):
         self.reason, self.version = head[2].decode().strip(), 11
         self.headers = self.msg = headers
         self.chunked, self.will_close, self.length = False, False, int(length)
+
+
+def may_be_tls(error: Exception) -> bool:
+    """Returns whether a request in plain http may have failed because TLS is spoken there: no answer, or an alert."""
+    if isinstance(error, http.client.BadStatusLine) and str(error).startswith("\x15"):
+        return True
+    return isinstance(error, ConnectionResetError | BrokenPipeError)
+
+
+def speaks_tls(host: str, port: int) -> bool:
+    """Returns whether a server answers in TLS at a port. Nothing of that answer is believed or kept."""
+    import ssl
+
+    hello = ssl.MemoryBIO()
+    try:
+        with suppress(ssl.SSLWantReadError):
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).wrap_bio(
+                ssl.MemoryBIO(), hello, server_hostname=host
+            ).do_handshake()
+        with socket.create_connection((host, port), _LOOK) as sock:
+            sock.sendall(hello.read())
+            return sock.recv(1) in (b"\x15", b"\x16")  # an alert or a handshake (RFC 8446, section 5.1)
+    except (OSError, ValueError):
+        return False
 
 
 def reason_of(error: Exception) -> str:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from hkoji import __version__
-from hkoji.client.proxies import proxy_for
+from hkoji.client.proxies import HttpProxy, proxy_for
 from hkoji.errors import NetworkError, TooLargeError
 from hkoji.log.line import MAX_LINE_BYTES
-from hkoji.messages.text import shorten, tell
+from hkoji.messages.text import Text, shorten, tell
 from hkoji.service_url import PORTS, parse_url
 
 if TYPE_CHECKING:
@@ -54,6 +54,14 @@ _CERTIFICATES: Final = {  # by what OpenSSL found (X509_V_ERR_…)
     62: tell("nothing was sent. Use the address that the operator gives; the certificate is for another one"),
     64: tell("nothing was sent. Use the address that the operator gives; the certificate is for another one"),
 }
+_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL")
+"""OpenSSL's words for what is no TLS."""
+_PLAIN: Final = tell(
+    "nothing was sent. Does the service have https at this port? Without TLS its address begins with http, and others "
+    "can read your cards on the way; ask its operator"
+)
+_OF_PROXIES: Final = (403, 502, 503, 504)
+"""The statuses of a proxy that does not pass a request on."""
 PROXY_LOGIN: Final = tell(
     "the proxy asks for a name and a password: put them into its address, as in http://NAME:PASSWORD@proxy.example:3128"
 )
@@ -65,9 +73,7 @@ def same_bytes() -> Iterator[None]:
     try:
         yield
     except NetworkError as error:
-        import ssl
-
-        if not isinstance(error.__cause__, ssl.SSLCertVerificationError) and error.hint != PROXY_LOGIN:
+        if error.hint in ("", LATER):
             error.hint = tell("nothing is lost: give the same command again, and it sends the same bytes")
         raise
 
@@ -113,6 +119,7 @@ class Transport:
         # A proxy is asked for the whole URL, unless it only passes TLS on.
         self._target: Final = self._base if direct else self.url
         self._connection: TimedConnection | None = None
+        self._answered = False
         self.patience = TIMEOUT
         """The seconds without a byte after which a request has failed."""
         self.heard: HeardTime | None = None
@@ -238,10 +245,35 @@ class Transport:
 
             raise IncompleteRead(data, response.length)
         if response.status in (200, 201):
+            self._answered = True
             return HttpAnswer(response.status, data)
         wait = response.headers.get("Retry-After", "")
         seconds = int(wait) if wait.isdigit() and len(wait) < 7 and wait.isascii() else None
-        return HttpAnswer(response.status, data, response.headers.get("Location", ""), seconds)
+        answer = HttpAnswer(response.status, data, response.headers.get("Location", ""), seconds)
+        if answer.status == 400 and answer.json() is None and self._is_tls_port():
+            self.close()
+            raise self._without_tls()
+        if self._proxy is not None and answer.status in _OF_PROXIES and answer.json() is None:
+            reason = self._named(tell("the answer has status {status}", status=answer.status))
+            raise NetworkError(self.url, reason, hint=self._check_proxy(self._proxy))
+        self._answered = True
+        return answer
+
+    def _is_tls_port(self) -> bool:
+        """Returns whether TLS is spoken at the port to which plain http was sent. Call it only for what has failed."""
+        if self._secure or self._proxy is not None or self._answered:
+            return False
+        from hkoji.client.connection import speaks_tls
+
+        return speaks_tls(self._host, self._port or PORTS["http"])
+
+    def _without_tls(self) -> NetworkError:
+        right = parse_url(self.url.replace("http", "https", 1))
+        return NetworkError(
+            self.url,
+            tell("the server speaks TLS at this port"),
+            hint=tell("nothing is lost; the address begins with https: hkoji register --server {url}", url=right),
+        )
 
     def _hear(self, response: HTTPResponse) -> None:
         """Keeps the time that an answer states.
@@ -257,7 +289,7 @@ class Transport:
         hint: str = LATER
         import ssl
 
-        from hkoji.client.connection import reason_of
+        from hkoji.client.connection import may_be_tls, reason_of
 
         reason = reason_of(error)
         if isinstance(error, ssl.SSLCertVerificationError):
@@ -265,17 +297,36 @@ class Transport:
             hint = _certificate_hint(error.verify_code)
         elif isinstance(error, ssl.SSLError):
             hint = tell("nothing is lost; does the service have https at this address? Ask its operator")
-        elif self._proxy is not None and "407" in str(error):  # of http.client: Tunnel connection failed: 407 …
+            if error.reason in _NOT_TLS:
+                reason, hint = tell("the server does not speak TLS at this port"), _PLAIN
+        elif self._proxy is None:
+            if may_be_tls(error) and self._is_tls_port():
+                return self._without_tls()
+        elif "407" in str(error):  # of http.client: Tunnel connection failed: 407 …
             hint = PROXY_LOGIN
-        if self._proxy is not None:
-            reason = tell(
-                "{reason} (by the proxy {host}:{port}, which {variable} names)",
-                reason=reason,
-                host=self._proxy.host,
-                port=self._proxy.port,
-                variable=self._proxy.variable,
-            )
-        return NetworkError(self.url, reason, hint=hint)
+        else:
+            hint = self._check_proxy(self._proxy)
+        return NetworkError(self.url, self._named(reason), hint=hint)
+
+    def _named(self, reason: str) -> str:
+        """Returns why a request has failed, with the proxy by which it went."""
+        if self._proxy is None:
+            return reason
+        return tell(
+            "{reason} (by the proxy {host}:{port}, which {variable} names)",
+            reason=reason,
+            host=self._proxy.host,
+            port=self._proxy.port,
+            variable=self._proxy.variable,
+        )
+
+    def _check_proxy(self, proxy: HttpProxy) -> Text:
+        return tell(
+            "nothing is lost; check {variable}, which names the proxy. If {host} can be reached without one, add it to "
+            "no_proxy",
+            variable=proxy.variable,
+            host=self._host,
+        )
 
 
 def _certificate_hint(code: int) -> str:
@@ -283,7 +334,23 @@ def _certificate_hint(code: int) -> str:
     file = os.environ.get("SSL_CERT_FILE")
     if file and not os.access(file, os.R_OK):
         return tell("nothing was sent. SSL_CERT_FILE names a file that cannot be read: {file}", file=shorten(file, 200))
+    if file and not _has_certificates(file):
+        return tell(
+            "nothing was sent. SSL_CERT_FILE names a file without a certificate in PEM form, which begins with "
+            "-----BEGIN CERTIFICATE-----: {file}",
+            file=shorten(file, 200),
+        )
     return _CERTIFICATES.get(code, _CERTIFICATE)
+
+
+def _has_certificates(file: str) -> bool:
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except OSError:
+        return False
+    return True
 
 
 def request_headers(token: str | None) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hkoji.cli.games.time_text import local_time
-from hkoji.client.transport import HttpAnswer
+from hkoji.client.transport import LATER, HttpAnswer
 from hkoji.client.vault import Vault
 from hkoji.errors import NetworkError
 from tests.support.memory_service import AT, URL, MemoryService, begin, play_on, registered
@@ -30,7 +30,7 @@ def game(alice: Shell, bob: Shell) -> str:
 
 def refuse(service: MemoryService) -> None:
     def nothing(_method: str, _path: str) -> None:
-        raise NetworkError(URL, "Connection refused", hint="nothing was changed here")
+        raise NetworkError(URL, "Connection refused", hint=LATER)
 
     service.before = nothing
 

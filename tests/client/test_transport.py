@@ -21,7 +21,7 @@ from hkoji.client import connection, transport
 from hkoji.client.answers import problem
 from hkoji.client.proxies import proxy_for
 from hkoji.client.service_clock import seconds_ahead
-from hkoji.client.transport import HttpAnswer, Transport
+from hkoji.client.transport import LATER, HttpAnswer, Transport, same_bytes
 from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
 from hkoji.service_url import parse_url
 from tests.support.commands import without_player
@@ -126,7 +126,8 @@ def test_a_kept_connection_that_was_closed_is_opened_anew(method: str) -> None:
     assert [request.split()[1] for request in got] == [b"/1", b"/2"]
 
 
-def test_a_fresh_connection_that_breaks_is_an_error_and_not_tried_again() -> None:
+def test_a_fresh_connection_that_breaks_is_an_error_and_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_LOOK", 0.1)
     with listening([b""]) as (url, got):
         with pytest.raises(NetworkError) as broken:
             Transport(url).request("POST", "/x", b"{}")
@@ -229,10 +230,93 @@ def test_a_file_of_certificates_that_cannot_be_read_is_named(tmp_path: Path, mon
     assert "missing.pem" in refused.value.hint
 
 
+@pytest.mark.parametrize("form", ["text", "empty", "key", "DER", "folder"])
+def test_a_file_without_certificates_is_named(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_certificate(tmp_path, "localhost")
+    file = tmp_path / "ca"
+    if form == "folder":
+        file.mkdir()
+    elif form == "DER":
+        file.write_bytes(ssl.PEM_cert_to_DER_cert((tmp_path / "cert.pem").read_text()))
+    else:
+        file.write_bytes({"text": b"hello", "empty": b"", "key": (tmp_path / "key.pem").read_bytes()}[form])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answering, args=(listener, context, 1), daemon=True).start()
+        with pytest.raises(NetworkError, match="certificate") as refused:
+            status(f"https://localhost:{listener.getsockname()[1]}")
+    assert "SSL_CERT_FILE names a file without a certificate in PEM form" in refused.value.hint
+    assert str(file) in refused.value.hint
+
+
 def test_a_server_without_tls_is_named() -> None:
-    with listening([b"HTTP/1.1 400 Bad Request\r\n\r\n"]) as (url, _), pytest.raises(NetworkError) as refused:
+    with (
+        listening([b"HTTP/1.1 400 Bad Request\r\n\r\n"]) as (url, _),
+        pytest.raises(NetworkError, match="does not speak TLS at this port") as refused,
+        same_bytes(),
+    ):
         status(url.replace("http:", "https:"))
-    assert "https" in refused.value.hint
+    assert "have https at this port" in refused.value.hint
+
+
+PLAIN_HTTP = [b"", b"\x15\x03\x01\x00\x02\x02\x46", b"HTTP/1.1 400 Bad Request\r\nContent-Length: 5\r\n\r\nhttps"]
+"""Answers of servers with TLS to a request in plain http: none, an alert, and one in HTTP."""
+
+
+@pytest.mark.parametrize("answer", PLAIN_HTTP, ids=["none", "alert", "400"])
+def test_a_port_with_tls_is_named(tmp_path: Path, answer: bytes) -> None:
+    own_certificate(tmp_path, "localhost")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            for _ in range(2):
+                connection, _ = listener.accept()
+                with connection, suppress(OSError):
+                    if connection.recv(3, socket.MSG_PEEK) == b"GET":
+                        connection.recv(65536)
+                        connection.sendall(answer)
+                    else:
+                        context.wrap_socket(connection, server_side=True)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        port = listener.getsockname()[1]
+        with pytest.raises(NetworkError, match="speaks TLS at this port") as refused, same_bytes():
+            status(f"http://localhost:{port}")
+        thread.join(60)
+    assert f"hkoji register --server https://localhost:{port}" in refused.value.hint
+
+
+def test_a_server_that_is_gone_speaks_no_tls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_LOOK", 0.1)
+    with listening([]) as (url, _), pytest.raises(NetworkError) as refused:
+        status(url)
+    assert refused.value.hint == LATER
+
+
+@pytest.mark.parametrize(("scheme", "variable"), [("http", "HTTP_PROXY"), ("https", "all_proxy")])
+def test_a_proxy_that_is_not_there_is_named(scheme: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    monkeypatch.setenv(variable, f"http://127.0.0.1:{port}")
+    named = f"by the proxy 127.0.0.1:{port}, which {variable} names"
+    with pytest.raises(NetworkError, match=named) as refused, same_bytes():
+        status(f"{scheme}://hkoji.invalid")
+    assert f"check {variable}" in refused.value.hint
+    assert "add it to no_proxy" in refused.value.hint
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_refuses_is_named(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening([b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"]) as (url, _):
+        monkeypatch.setenv(f"{scheme}_proxy", url)
+        with pytest.raises(NetworkError, match=rf"403.*by the proxy .*, which {scheme}_proxy names") as refused:
+            status(f"{scheme}://hkoji.invalid")
+    assert "add it to no_proxy" in refused.value.hint
 
 
 def test_a_proxy_gets_the_whole_url_and_its_login(monkeypatch: pytest.MonkeyPatch) -> None:
