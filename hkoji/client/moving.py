@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
+from hkoji.client.answers import ServiceDescription
 from hkoji.client.home import Home
 from hkoji.client.pins import Pins
 from hkoji.client.vault import Vault
@@ -19,8 +20,27 @@ from hkoji.game.replay import replay
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import Text, tell
 
-if TYPE_CHECKING:
-    from hkoji.client.service import Service
+
+class ProvingService(Protocol):
+    """The part of a `Service` that moving games needs. That module builds on one that needs this one."""
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+
+    @property
+    def pins(self) -> Pins:
+        """What is pinned of it."""
+
+    @property
+    def key(self) -> PublicKey:
+        """Its pinned key."""
+
+    def meet(self, origin: str | None = None) -> ServiceDescription:
+        """Returns what it says of itself, checked."""
+
+    def prove(self, key: PublicKey, origin: str) -> None:
+        """Lets it prove that it has the key. Raises `TrustError`."""
 
 
 class BoundGames(NamedTuple):
@@ -132,7 +152,7 @@ def _new_address(home: Home, url: str) -> str | None:
     return now if key is not None and key == Pins(home, now, _silent).server_key else None
 
 
-def require_proof(home: Home, service: Service, origin: str | None = None) -> None:
+def require_proof(home: Home, service: ProvingService, origin: str | None = None) -> None:
     """Lets a service prove its key if games can be moved to it, before anything is kept of it.
 
     `origin` is the one that the user has confirmed. Raises what `Service.meet` and `Service.prove` raise.
@@ -142,7 +162,7 @@ def require_proof(home: Home, service: Service, origin: str | None = None) -> No
         service.prove(about.key, about.origin)
 
 
-def move_games(home: Home, service: Service) -> tuple[str, ...]:
+def move_games(home: Home, service: ProvingService) -> tuple[str, ...]:
     """Moves all `movable_games` to a service at which the player has registered, and returns them.
 
     What is known of the players at the earlier addresses goes with them. The service proves its key first. Raises
