@@ -120,6 +120,7 @@ async def every_method(store: Store) -> None:
     await store.revoke_key(RetiredKey(one, "alice", AT, True))
     await store.revoke_key(RetiredKey(two, "alice", AT, True))
     await store.retired(one)
+    await store.knows_key(one)
     await store.retired_of("alice")
     await store.add_code(OperatorCode("code", LATER, name="alice"))
     await store.add_code(OperatorCode("another", LATER, name="alice"))

@@ -10,7 +10,10 @@ from hkoji_server import admin
 from hkoji_server.settings import Registration
 
 from hkoji.errors import NotFoundError
-from tests.support.service import Player
+from hkoji.log import sshsig
+from hkoji.log.private_key import PrivateKey
+from hkoji.log.statement import make_registration
+from tests.support.service import AT, Player
 from tests.support.service_in_process import inside
 
 
@@ -84,3 +87,27 @@ def test_guesses_of_a_code_are_limited_like_new_names(tmp_path: Path) -> None:
     with inside(tmp_path / "data", registration="code", limit_registrations="3/hour") as service:
         answers = [Player(service, "alice").send_registration(f"{guess:040x}").status for guess in range(5)]
         assert answers == [403, 403, 403, 429, 429]
+
+
+def test_a_key_that_is_a_players_uses_up_no_new_name(tmp_path: Path) -> None:
+    """Somebody who tries other names with one key keeps nobody else at the address from registering."""
+    with inside(tmp_path / "data", limit_registrations="3/hour") as service:
+        alice, bob = Player(service, "alice").register(), Player(service, "bob").register()
+        old, new = bob.key, PrivateKey.from_seed(bytes(32))
+        assert bob.ask("/v1/players/bob/key", bob.rekeying(new)).status == 200
+        for key in (alice.key, old, new):
+            answers = [Player(service, f"name{number}", key).send_registration().status for number in range(4)]
+            assert answers == [409] * 4
+        assert service.ask("GET", "/v1/players/name0").status == 404
+        assert Player(service, "carol").send_registration().status == 201
+        assert Player(service, "dave").send_registration().status == 429
+
+
+def test_nobody_looks_for_the_keys_of_others_by_registering(tmp_path: Path) -> None:
+    with inside(tmp_path / "data", limit_registrations="3/hour") as service:
+        alice = Player(service, "alice").register()
+        statement = make_registration(at=AT, key=alice.key.public, name="eve", origin=alice.origin())
+        mine = Player(service, "eve").signed(statement.text, sshsig.REGISTER)
+        answer = service.ask("POST", "/v1/players", {"text": statement.text, "sig": mine})
+        assert answer.status == 403
+        assert "alice" not in str(answer.json)

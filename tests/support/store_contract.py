@@ -157,7 +157,9 @@ class StoreContract(
             assert run(store.player("alice")) == alice
             assert run(store.token("a", "2026-01-01T00:00:00Z")) == "alice"
             assert run(store.retired_of("alice")) == ()
+        assert [run(store.knows_key(key)) for key in (one, two, three)] == [True, True, False]
         run(store.replace_key(new, gone))
+        assert [run(store.knows_key(key)) for key in (one, two, three)] == [True, True, True]
         assert (run(store.player("alice")), run(store.retired(one)), run(store.retired_of("alice"))) == (
             new,
             gone,

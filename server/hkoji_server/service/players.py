@@ -51,6 +51,10 @@ class Players:
         `code` is the operator's; it is used only where one is needed. Raises `ExistsError` when the name or the key is
         taken, `SignatureError`, `ForbiddenError` for another service's origin or without a valid code,
         `TooManyError`, `MalformedError`, `WeakKeyError`.
+
+        A key that is or was a player's makes no new name, so it is not counted as one: who repeats such a mistake must
+        not keep others at the same address from registering. Nobody can look for keys so, because each registration is
+        signed by its key, and counts as a request. A code that is wrong counts, as it may be a guess.
         """
         statement = parse_registration(text)
         if statement.name == SERVER_NAME:
@@ -62,7 +66,8 @@ class Players:
         holder = await self._store.player(player.name)
         if holder is None:
             self._check_registration(code)
-            await self._limits.admit_registration(address)
+            if not await self._store.knows_key(player.key):
+                await self._limits.admit_registration(address)
             needed = digest_of(code) if code is not None and self._registration == "code" else None
             holder = await self._store.add_player(player, needed)
             if holder is None:

@@ -71,6 +71,9 @@ class PlayerStore(Protocol):
         `ForbiddenError` if there is no such code or it has expired.
         """
 
+    async def knows_key(self, key: str) -> bool:
+        """Tells whether a key belongs, or has belonged, to a player."""
+
     async def retired(self, key: str) -> RetiredKey | None:
         """Returns a key that a player no longer uses; None for any other key."""
 

@@ -85,6 +85,9 @@ class SqlStore(SqlMailStore, Store):
     async def add_player(self, player: Player, code: str | None = None) -> Player | None:
         return await self._transaction(lambda connection: player_keys.register(connection, player, code))
 
+    async def knows_key(self, key: str) -> bool:
+        return bool(await self._rows(self._reads.known_key, {"b_key": key}))
+
     async def retired(self, key: str) -> RetiredKey | None:
         rows = await self._rows(self._reads.retired_key, {"b_key": key})
         return player_keys.read_retired(rows[0]) if rows else None

@@ -87,6 +87,11 @@ class ReadStatements:
         self.identity: Final = text(select(SERVICE.c.private_key, SERVICE.c.origin))
         self.player: Final = text(select(*PLAYER.c).where(PLAYER.c.name == bindparam("b_name")))
         self.retired_key: Final = text(select(*RETIRED.c).where(RETIRED.c.key == bindparam("b_key")))
+        self.known_key: Final = text(
+            select(PLAYER.c.key)
+            .where(PLAYER.c.key == bindparam("b_key"))
+            .union_all(select(RETIRED.c.key).where(RETIRED.c.key == bindparam("b_key")))
+        )
         self.retired_keys: Final = text(
             select(*RETIRED.c).where(RETIRED.c.name == bindparam("b_name")).order_by(RETIRED.c.at, RETIRED.c.key)
         )
