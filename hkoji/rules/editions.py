@@ -115,7 +115,7 @@ EDITIONS: Final = (
         },
         about=tell(
             "It is played with 36 cards of a generic deck; `hkoji deck` lists them, and with `--deck everdeck` cards "
-            "are named by their suits. There are no markers: a geisha's card is turned towards whoever has her favor. "
+            "are named by their suits. There are no markers: a geisha's card is turned towards whoever has her favour. "
             "There is no limit of rounds."
         ),
         deck="everdeck",

@@ -1,4 +1,4 @@
-"""Builds tests/data/hanamikoji.markers: the winner for each of the 3^7 positions of the favor markers.
+"""Builds tests/data/hanamikoji.markers: the winner for each of the 3^7 positions of the favour markers.
 
     python -m scripts.build.markers           write the file
     python -m scripts.build.markers --check   fail if the file differs
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 from scripts.build.golden import main
-from tests.support.naive_hanamikoji import CHARM, at_the_limit, favors, goal
+from tests.support.naive_hanamikoji import CHARM, at_the_limit, favours, goal
 
 FOLDER: Final = Path(__file__).parents[2] / "tests" / "data"
 HEAD: Final = """\
-# Where the favor markers of A to G are (0 host, 1 guest, . middle); charm of host and guest; geisha of host and guest;
+# Where the favour markers of A to G are (0 host, 1 guest, . middle); charm of host and guest; geisha of host and guest;
 # the winning goal that is reached (- none, else winner and goal); and where none is, who wins at the round limit with
 # the tie-break geisha and with the tie-break charm (= shared). Built by scripts/build/markers.py.
 """
@@ -26,7 +26,7 @@ HEAD: Final = """\
 def line(sides: tuple[int | None, ...]) -> str:
     """One position."""
     markers = dict(zip(CHARM, sides, strict=True))
-    host, guest = favors(markers, 0), favors(markers, 1)
+    host, guest = favours(markers, 0), favours(markers, 1)
     shown = "".join("." if side is None else str(side) for side in sides)
     totals = f"{sum(host):2} {sum(guest):2}  {len(host)} {len(guest)}"
     reached = goal(markers)

@@ -421,7 +421,7 @@ TOLD = """\
 
 
 def test_what_a_referee_says() -> None:
-    """The current round only, the seat's own hidden cards, and favors as this seat has them."""
+    """The current round only, the seat's own hidden cards, and favours as this seat has them."""
     transcript = parse_transcript(TOLD)
     told = []
     for number, state in enumerate(transcript.states()):

@@ -208,7 +208,7 @@ def test_a_board_can_be_read_without_utf8(game: str, environment: dict[str, str]
     assert said.isascii()
     assert "?" not in said.replace("? ", "")
     assert "\\u" not in said
-    # Every column is where it is with UTF-8, and the marks of the favor can be told apart.
+    # Every column is where it is with UTF-8, and the marks of the favour can be told apart.
     for plain, line in zip(said.splitlines(), known.splitlines(), strict=True):
         assert len(plain) == len(line) or "à" in line or "ù" in line or "½" in line or "è" in line
         for sign, form in (("▲", "^"), ("▼", "v"), ("·", "."), ("⌂", ":")):

@@ -13,7 +13,7 @@ CHARM: Final = {"A": 2, "B": 2, "C": 2, "D": 3, "E": 3, "F": 4, "G": 5}
 
 Table = dict[str, Any]  # a game as plain data of many shapes, listed in `new_game`
 Markers = dict[str, int | None]
-"""The side of each geisha's favor marker; None for the middle."""
+"""The side of each geisha's favour marker; None for the middle."""
 
 
 def new_game(starter: int | None, max_rounds: int = 0, tiebreak: str = "geisha") -> Table:
@@ -164,15 +164,15 @@ def score(game: Table) -> None:
         game["result"] = ("limit", at_the_limit(game["markers"], game["tiebreak"]))
 
 
-def favors(markers: Markers, player: int) -> list[int]:
+def favours(markers: Markers, player: int) -> list[int]:
     """The charm points of each geisha on a player's side, highest first."""
     return sorted((CHARM[geisha] for geisha in markers if markers[geisha] == player), reverse=True)
 
 
 def goal(markers: Markers) -> tuple[str, int] | None:
     """End of the game: 11 charm points or 4 geisha; 11 charm points win against 4 geisha."""
-    reached_charm = [player for player in (0, 1) if sum(favors(markers, player)) >= 11]
-    reached_geisha = [player for player in (0, 1) if len(favors(markers, player)) >= 4]
+    reached_charm = [player for player in (0, 1) if sum(favours(markers, player)) >= 11]
+    reached_geisha = [player for player in (0, 1) if len(favours(markers, player)) >= 4]
     if reached_charm:
         (player,) = reached_charm
         return "charm", player
@@ -188,7 +188,7 @@ def at_the_limit(markers: Markers, tiebreak: str) -> int | None:
     `geisha` (English edition of 2018): more geisha, then more charm points. `charm` (Italian edition of 2018): more
     charm points, then the highest geisha.
     """
-    mine, yours = favors(markers, 0), favors(markers, 1)
+    mine, yours = favours(markers, 0), favours(markers, 1)
     if tiebreak == "geisha":
         comparisons = [(len(mine), len(yours)), (sum(mine), sum(yours))]
     else:

@@ -115,8 +115,8 @@ def _hanamikoji_fields(game: Table) -> dict[str, Json]:
         "offer": naive_hanamikoji.spell(len(offered), offered) if offered else None,
         "removed": "".join(game["removed"]),
         "markers": list(game["markers"].values()),
-        "charm": [sum(naive_hanamikoji.favors(game["markers"], player)) for player in (0, 1)],
-        "geisha": [len(naive_hanamikoji.favors(game["markers"], player)) for player in (0, 1)],
+        "charm": [sum(naive_hanamikoji.favours(game["markers"], player)) for player in (0, 1)],
+        "geisha": [len(naive_hanamikoji.favours(game["markers"], player)) for player in (0, 1)],
     }
 
 

@@ -60,8 +60,8 @@ def looks(road: Road, lead: Lead, markers: str, seat: Seat) -> float:
     total = 0.0
     for points, ahead, marker in zip(lanterns(road), leads(lead), markers, strict=True):
         kept = 0 if marker == scoring.MIDDLE else 1 if marker == str(seat) else -1
-        favor = 1 if ahead > 0 else -1 if ahead < 0 else kept
-        total += (points + MARKER) * favor + POINT * ahead
+        favour = 1 if ahead > 0 else -1 if ahead < 0 else kept
+        total += (points + MARKER) * favour + POINT * ahead
     return total
 
 

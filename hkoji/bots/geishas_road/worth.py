@@ -33,9 +33,9 @@ class GeishasRoadRoundWorth:
         """Returns whether the seat wins the round, and then its leads in prestige and in markers."""
         points, markers = 0, 0
         for prestige, ahead, mark in zip(lanterns(road), leads(lead), self._marks, strict=True):
-            favor = 1 if ahead > 0 else -1 if ahead < 0 else mark
-            points += favor * prestige
-            markers += favor or mark
+            favour = 1 if ahead > 0 else -1 if ahead < 0 else mark
+            points += favour * prestige
+            markers += favour or mark
         return (points, markers) > (0, 0) or (points == markers == 0 and self._starts), points, markers
 
     def of(self, road: Road, lead: Lead) -> float:

@@ -17,7 +17,7 @@ from hkoji.rules.hanamikoji.actions import CHARM
 from hkoji.rules.hanamikoji.state import HanamikojiState
 
 CARD: Final = 0.1
-"""The value of one more card at a geisha, in addition to her favor, as a share of her charm."""
+"""The value of one more card at a geisha, in addition to her favour, as a share of her charm."""
 
 
 class HanamikojiGreedy:
@@ -44,8 +44,8 @@ def looks(lead: int, markers: str, seat: Seat) -> float:
     total = 0.0
     for ahead, charm, marker in zip(leads(lead), CHARM, markers, strict=True):
         kept = 0 if marker == scoring.NEUTRAL else 1 if marker == str(seat) else -1
-        favor = 1 if ahead > 0 else -1 if ahead < 0 else kept
-        total += charm * (favor + CARD * ahead)
+        favour = 1 if ahead > 0 else -1 if ahead < 0 else kept
+        total += charm * (favour + CARD * ahead)
     return total
 
 

@@ -8,8 +8,8 @@ a program reads these as three lines, with spaces between the numbers of `board`
     1 0 0 0 0 -1 0
 
 `history` has a token for each action of the round so far, with its answer attached; the other's hidden cards are `X`.
-`board` is the favors before the round, A to G: 1 is the bot's own, -1 the other's, 0 nobody's. A JavaScript module with
-such a function needs no changes: node runs it through `referee.mjs`.
+`board` is the favours before the round, A to G: 1 is the bot's own, -1 the other's, 0 nobody's. A JavaScript module
+with such a function needs no changes: node runs it through `referee.mjs`.
 """
 
 from __future__ import annotations

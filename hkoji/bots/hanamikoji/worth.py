@@ -1,4 +1,4 @@
-"""The worth of favor markers: the chance to win the whole game with the markers as they lie after a round.
+"""The worth of favour markers: the chance to win the whole game with the markers as they lie after a round.
 
 A game without a limit goes on until a player has won, and markers stay from round to round. So a round is not won or
 lost: its result is its markers. Their worth follows from a chain of rounds, in which each geisha's marker moves on its

@@ -1,4 +1,4 @@
-"""Who wins which favor, and who wins the game.
+"""Who wins which favour, and who wins the game.
 
 Markers are text of seven characters, one a geisha in the order of the row: `0` or `1` on that seat's side, `.` in
 the middle. Source: rulebooks, "Scoring" and "End of the game"; the optional round limit with its two tie-breaks.
@@ -36,7 +36,7 @@ def charm(markers: str, seat: Seat) -> int:
 
 @cache
 def geisha(markers: str, seat: Seat) -> int:
-    """The number of geisha that favor a seat."""
+    """The number of geisha that favour a seat."""
     return markers.count(str(seat))
 
 

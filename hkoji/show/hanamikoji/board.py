@@ -1,4 +1,4 @@
-"""The board of Hanamikoji: the row of geisha, both sides, favors, actions, hand."""
+"""The board of Hanamikoji: the row of geisha, both sides, favours, actions, hand."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PLAYED: Final = {1: tell("a secret"), 2: tell("a trade-off"), 3: tell("a gift")
 _INTRODUCTION: Final = tell(
     """\
 Hanamikoji. Seven geisha, A to G, have 2 2 2 3 3 4 5 charm, and as many cards.
-When a round ends, a geisha favors the player with more cards on their side.
-With the favor of 4 geisha, or with 11 charm, you win. Otherwise there is a new
-round; a favor stays until the other player has more cards there.
+When a round ends, a geisha favours the player with more cards on their side.
+With the favour of 4 geisha, or with 11 charm, you win. Otherwise there is a
+new round; a favour stays until the other player has more cards there.
 In a round you have four turns. In each turn you draw a card and take one of
 these actions, each of them once:
   1 secret       one card face down; it counts when the round ends
@@ -188,7 +188,7 @@ class HanamikojiBoard(Board):
             self.paint(arrows[marker].center(_COLUMN), *(() if marker == NEUTRAL else ("bold",)))
             for marker in self.state.markers
         )
-        return f"{self.say(tell('favor')):{SIDE}}{cells}"
+        return f"{self.say(tell('favour')):{SIDE}}{cells}"
 
     def _actions(self, seat: Seat) -> str:
         """All four actions, those used in brackets; beside them what lies face down and is known, or was revealed."""
@@ -248,21 +248,21 @@ class HanamikojiBoard(Board):
             PACK.counts(state.rows[1 - self.me]),
             strict=False,
         ):
-            favor = (
-                self.say(tell("favors nobody"))
+            favour = (
+                self.say(tell("favours nobody"))
                 if marker == NEUTRAL
-                else self.by(int(marker), "favors you", "favors {name}")
+                else self.by(int(marker), "favours you", "favours {name}")
             )
             yield self.say(
                 tell(
-                    "Geisha {kind}, charm {points}: {me} {mine}, {other} {theirs}; {favor}.",
+                    "Geisha {kind}, charm {points}: {me} {mine}, {other} {theirs}; {favour}.",
                     kind=self.shown(kind),
                     points=points,
                     me=self.name(self.me),
                     mine=mine,
                     other=self.name(1 - self.me),
                     theirs=theirs,
-                    favor=favor,
+                    favour=favour,
                 )
             )
         for seat in (1 - self.me, self.me):

@@ -17,10 +17,10 @@ from hkoji.show.brief import STARTS, WHO_STARTS, Brief, spread_over
 
 _TIEBREAK: Final = {
     "charm": tell("Then more charm wins."),
-    "geisha": tell("Then the favor of more geisha wins."),
+    "geisha": tell("Then the favour of more geisha wins."),
 }
 
-_TIES: Final = {"charm": tell("more charm"), "geisha": tell("the favor of more geisha")}
+_TIES: Final = {"charm": tell("more charm"), "geisha": tell("the favour of more geisha")}
 
 
 class HanamikojiBrief(Brief):
@@ -28,7 +28,7 @@ class HanamikojiBrief(Brief):
 
     about: ClassVar = tell(
         "Hanamikoji is a short card game for two. Seven geisha, A to G, stand between the players, and the player "
-        "with more of a geisha's cards on their side wins her favor. In a round each player has four turns, and takes "
+        "with more of a geisha's cards on their side wins her favour. In a round each player has four turns, and takes "
         "four different actions: keep one card secret, put two cards out of play, offer three cards, and offer two "
         "pairs. From each offer the other player chooses first."
     )
@@ -88,21 +88,21 @@ class HanamikojiBrief(Brief):
         yield from self.columns(rows)
 
     def standing(self) -> Iterator[str]:
-        """Who has whose favor."""
+        """Who has whose favour."""
         markers = self.state.markers
         if not self.state.round:
             return
         if set(markers) == {NEUTRAL}:
-            yield self.say(tell("Nobody has any favor yet."))
+            yield self.say(tell("Nobody has any favour yet."))
             return
         for seat in (self.me, 1 - self.me):
-            favoring = [kind for kind, marker in zip(KINDS, markers, strict=True) if marker == str(seat)]
-            if favoring:
+            favouring = [kind for kind, marker in zip(KINDS, markers, strict=True) if marker == str(seat)]
+            if favouring:
                 yield self.by(
                     seat,
-                    "You have the favor of {kinds}: {charm} charm.",
-                    "{name} has the favor of {kinds}: {charm} charm.",
-                    kinds=", ".join(favoring),
+                    "You have the favour of {kinds}: {charm} charm.",
+                    "{name} has the favour of {kinds}: {charm} charm.",
+                    kinds=", ".join(favouring),
                     geisha=geisha(markers, seat),
                     charm=charm(markers, seat),
                 )

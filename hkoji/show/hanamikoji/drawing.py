@@ -1,4 +1,4 @@
-"""A position of Hanamikoji: the row of geisha with their favors, both sides' items, actions, hands, proposal, deck."""
+"""A position of Hanamikoji: the row of geisha with their favours, both sides' items, actions, hands, proposal, deck."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scoring: all 2,187 positions of the favor markers, and what a round does to them."""
+"""Scoring: all 2,187 positions of the favour markers, and what a round does to them."""
 
 from __future__ import annotations
 
