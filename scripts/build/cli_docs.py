@@ -19,8 +19,7 @@ HKOJI = Path(sys.executable).with_name("hkoji")
 
 def settings() -> str:
     """The table of a service's settings."""
-    from hkoji_server.environment import PREFIX
-    from hkoji_server.settings import Settings
+    from hkoji_server.settings import PREFIX, Settings
 
     rows = ["| setting | environment variable | default | meaning |", "|---|---|---|---|"]
     for name, field in Settings.model_fields.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from collections.abc import Collection
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
@@ -25,12 +26,15 @@ from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import any_of, shorten, tell
 from hkoji.processors import processors
 from hkoji.service_url import parse_url
-from hkoji_server.environment import DATABASE, PREFIX, no_such_setting, verify_environment
 from hkoji_server.mail_settings import MailDelimiter, read_imap, read_lmtp, read_own_address, read_smtp
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+PREFIX: Final = "HKOJI_SERVER_"
+DATABASE: Final = "HKOJI_DATABASE"
+_ALIKE: Final = 0.93
+"""Names that are more alike than this differ by a letter."""
 OFF: Final = "off"
 """The rate that limits nothing."""
 _MOST_WORKERS: Final = 128
@@ -297,7 +301,7 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
     if config is not None:
         os.environ[f"{PREFIX}CONFIG"] = str(config.expanduser().absolute())
     file = os.environ.get(f"{PREFIX}CONFIG", "")
-    verify_environment(Settings.model_fields)
+    _check_environment()
     if given.get("database") is None:
         given["database"] = os.environ.get(DATABASE) or None
     try:
@@ -311,15 +315,36 @@ def load(config: Path | None = None, /, **given: Any) -> Settings:  # Any: setti
         name = str(first["loc"][0])
         file = file or tell("a settings file")
         if first["type"] == "extra_forbidden":
-            near = get_close_matches(name, Settings.model_fields, n=1)
             hint = tell("check {file}; docs/cli.md lists all settings", file=file)
-            raise no_such_setting(name, near[0] if near else None, hint) from None
+            raise _unknown(name, Settings.model_fields, hint) from None
         raise UsageError(
             tell("the setting {name} is not valid: {reason}", name=name, reason=_reason(name, first)),
             hint=_where(name, file, by_flag=given.get(name) is not None),
         ) from None
     except ValueError as error:  # the file is not TOML
         raise UsageError(tell("{file} is not TOML: {reason}", file=file, reason=shorten(str(error), 120))) from error
+
+
+def _check_environment() -> None:
+    """Raises `UsageError` for a variable that looks like a setting and is none. Empty ones count as not set.
+
+    It looks like one if it begins as settings do or is nearly the name of one. Others are the operator's own.
+    """
+    known = [DATABASE, *(f"{PREFIX}{each.upper()}" for each in ("config", *Settings.model_fields))]
+    for given, value in os.environ.items():
+        name = given.upper()
+        if not value or name in known or not name.startswith("HKOJI_"):
+            continue
+        if name.startswith(PREFIX) or get_close_matches(name, known, n=1, cutoff=_ALIKE):
+            raise _unknown(name, known, tell("check the environment; docs/cli.md lists all settings"))
+
+
+def _unknown(name: str, known: Collection[str], hint: str) -> UsageError:
+    """Returns the refusal of a setting that does not exist, with the name that was probably meant."""
+    said = tell("there is no setting {name}", name=shorten(name))
+    if near := get_close_matches(name, known, n=1):
+        hint = tell("did you mean {name}? {hint}", name=near[0], hint=hint)
+    return UsageError(said, hint=hint)
 
 
 def _reason(name: str, fault: ErrorDetails) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
-from hkoji_server.environment import PREFIX
+from hkoji_server.settings import PREFIX
 
 
 def read_password(file: Path | None, setting: str) -> str | None:

@@ -44,7 +44,7 @@ from tests.support.mail.reading import offered
 from tests.support.receiver import certified
 
 _EXAMPLES: Final = Path(__file__).parents[3] / "examples" / "hosting"
-_IMAGES: Final = "HKOJI_TEST_IMAGES"
+_IMAGES: Final = "HKOJI_LABORATORY_IMAGES"
 """The variable that has the folder of Podman's images, within the namespaces."""
 _PROGRAMS: Final = ("podman", "podman-compose", "nginx", "ip")
 _ADDRESS: Final = "192.0.2.2"

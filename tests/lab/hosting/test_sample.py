@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 import yaml  # type: ignore[import-untyped]
-from hkoji_server.environment import PREFIX
 from hkoji_server.mail_settings import MailDelimiter, SmtpTls, read_imap, read_smtp
-from hkoji_server.settings import Settings, load
+from hkoji_server.settings import PREFIX, Settings, load
 
 from hkoji.mail.fields import LONGEST_MAIL
 from tests.lab.hosting import guide_page

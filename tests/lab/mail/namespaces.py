@@ -26,7 +26,7 @@ from tests.support.mail.mail_servers import command as servers
 
 CANNOT: Final = 3
 """The exit code if this machine cannot have such namespaces or lacks a program."""
-FOLDER: Final = "HKOJI_TEST_MAIL_FOLDER"
+FOLDER: Final = "HKOJI_MAIL_LABORATORY"
 """The variable that has the folder of the laboratory, within the namespaces."""
 _UNSHARE: Final = ("unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child")
 _ADDRESSES: Final = ("127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5")
