@@ -5,6 +5,9 @@ This module knows no command line: callers pass the commands that its hints name
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from hkoji.errors import GameOverError, IllegalActionError, NotYourTurnError
@@ -102,23 +105,31 @@ class Position(NamedTuple):
             raise self._illegal(action, show)
         return action
 
+    def examples(self, meant: str) -> tuple[str, ...]:
+        """Returns up to four legal moves of different kinds, if there are several; that of the move `meant` first."""
+        return of_each_kind(sorted(self.legal, key=lambda move: move[0] != meant[:1]), 4)
+
     def _illegal(self, action: str, show: str) -> IllegalActionError:
         state = self.course.state
-        near = " ".join([each for each in self.legal if each[0] == action[0]][:4])
-        if near and show:
+        moves = " ".join(self.examples(action))
+        if show:
             hint = tell(
-                "nothing was sent; legal moves include {moves}; see all with `{command}`",
-                moves=near,
-                command=show,
+                "nothing was sent; legal moves include {moves}; see all with `{command}`", moves=moves, command=show
             )
-        elif near:
-            hint = tell("nothing was sent; legal moves include {moves}", moves=near)
-        elif show:
-            hint = tell("nothing was sent; see all with `{command}`", command=show)
         else:
-            hint = _NOT_SENT
+            hint = tell("nothing was sent; legal moves include {moves}", moves=moves)
         error = find_refusal(state, action)
         return IllegalActionError(action, error.yours, shape=error.shape or state.shape(), hint=hint)
+
+
+def of_each_kind(moves: Iterable[str], most: int) -> tuple[str, ...]:
+    """Returns up to `most` of the moves: the first of each kind, as its sign says, then the second, and so on."""
+    before = Counter[str]()
+    ranks: list[tuple[int, str]] = []
+    for move in moves:
+        ranks.append((before[move[0]], move))
+        before[move[0]] += 1
+    return tuple(move for _, move in sorted(ranks, key=itemgetter(0))[:most])
 
 
 def read_position(replay: Replay, seat: Seat | None, name: str | None = None) -> Position:

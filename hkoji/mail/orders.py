@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from hkoji.errors import InvalidError, NotationError
+from hkoji.game.position import of_each_kind
 from hkoji.mail.commands import read_command
 from hkoji.mail.lines import clean, trim, trim_in_version_1
 from hkoji.mail.message import READER_VERSION
@@ -177,7 +178,7 @@ def _notation_reason(state: State, line: str) -> str:
 
 
 def _near(state: State, line: str, action: str) -> tuple[str, ...]:
-    """Returns the legal moves that share most with a line, the best first.
+    """Returns the legal moves that share most with a line, the best first, of different kinds if there are several.
 
     `action` is the move that the line is, if it is one at all.
     """
@@ -194,7 +195,7 @@ def _near(state: State, line: str, action: str) -> tuple[str, ...]:
             ((others - cards) + (cards - others)).total(),
         )
 
-    return tuple(sorted(state.legal_actions(), key=distance)[:_MOST_NEAR])
+    return of_each_kind(sorted(state.legal_actions(), key=distance), _MOST_NEAR)
 
 
 def _cards_in(pack: Pack, line: str) -> Counter[str]:

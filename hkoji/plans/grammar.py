@@ -16,7 +16,7 @@ from typing import Final
 
 from hkoji.errors import HkojiError, NotationError, PlanTextError
 from hkoji.messages.text import tell
-from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.cards import UNKNOWN, no_more
 from hkoji.rules.protocol import Ruleset
 
 ANY_TOKENS: Final = "**"
@@ -197,11 +197,7 @@ def _check_copies(action: str, ruleset: Ruleset) -> None:
     cards, pack = Counter(action_cards(action, ruleset)), ruleset.pack
     for kind, copies in zip(pack.kinds, pack.copies, strict=True):
         if cards[kind] > copies:
-            raise NotationError(
-                action,
-                tell("the game has only {n} of {card}", n=copies, card=kind),
-                hint=tell("nothing was stored"),
-            )
+            raise NotationError(action, no_more(copies, kind), hint=tell("nothing was stored"))
 
 
 def action_cards(action: str, ruleset: Ruleset) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import pytest
 
 from hkoji.errors import IllegalActionError, NotYourTurnError
 from hkoji.game import entry_kinds
-from hkoji.game.position import Position
+from hkoji.game.position import Position, of_each_kind
 from hkoji.game.replay import replay
 from hkoji.game.submission import draft_entry, draft_move
 from hkoji.log.line import parse_log
@@ -63,7 +63,7 @@ def test_hints_name_the_callers_commands_and_none_without() -> None:
             waiting.choose("1A", **commands)
         assert early.value.hint == hint
     playing = Position(course, actor, (), course.state.legal_actions(), steps)
-    near = " ".join([each for each in playing.legal if each[0] == "2"][:4])
+    near = " ".join(next(each for each in playing.legal if each[0] == kind) for kind in "2134")
     absent = next(f"2{card}{card}" for card in "ABCDEFG" if f"2{card}{card}" not in playing.legal)
     with pytest.raises(IllegalActionError) as illegal:
         playing.choose(absent)
@@ -72,3 +72,11 @@ def test_hints_name_the_callers_commands_and_none_without() -> None:
     with pytest.raises(IllegalActionError) as illegal:
         playing.choose(absent, show="s")
     assert illegal.value.hint == f"nothing was sent; legal moves include {near}; see all with `s`"
+
+
+def test_examples_of_legal_moves_are_of_different_kinds() -> None:
+    moves = ("1A", "1B", "2AB", "2AC", "2BC", "4ABCD")
+    assert of_each_kind(moves, 3) == ("1A", "2AB", "4ABCD")
+    assert of_each_kind(moves, 5) == ("1A", "2AB", "4ABCD", "1B", "2AC")
+    assert of_each_kind(("-A", "-B"), 4) == ("-A", "-B")
+    assert of_each_kind((), 3) == ()

@@ -159,13 +159,8 @@ class PromptGame:
 
     def _tell_error(self, position: Position, error: HkojiError) -> None:
         self._talk.say(translate(error.message))
-        action = getattr(error, "action", "")
-        near = [move for move in position.legal if move[0] == action[:1]][:4]
-        shape = getattr(error, "shape", ())
-        if near:
-            self._talk.say(_("Legal now are for example {moves}.", moves=_several(position, near)))
-        elif shape:
-            self._talk.say(_("Legal moves look like {moves}.", moves=" ".join(shape)))
+        some = _several(position, position.examples(getattr(error, "action", "")))
+        self._talk.say(_("Legal now are for example {moves}.", moves=some))
         self._talk.say(_("Nothing was sent; type ? for help."))
 
     def _list(self, position: Position, moves: Sequence[str], most: int | None = None) -> None:
