@@ -139,7 +139,7 @@ class EntrySender:
         new = tuple(line for line in lines if line.entry.seq > last)
         try:
             self._record.accept(known, new, None, submission)
-            self._vault.confirm()
+            self._vault.confirm(self._service.clock_ahead)
         except TrustError as error:
             # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found
             # there again.

@@ -100,12 +100,17 @@ class Service:
         if transport.exposed:
             say(tell("warning: {url} is reached without TLS; others can read your cards on the way", url=self.url))
 
-    def now(self) -> str:
-        """Returns the time by the service's clock, in the form of entries.
+    @property
+    def clock_ahead(self) -> int:
+        """By how many seconds the service's clock is ahead of this machine's, as its last answer says.
 
-        It is as far off this machine's as the last answer says, or as was kept, if nothing has been asked yet.
+        If nothing has been asked yet, it is what was kept.
         """
-        ahead = self._clock.ahead(self._transport.heard)
+        return self._clock.ahead(self._transport.heard)
+
+    def now(self) -> str:
+        """Returns the time by the service's clock, in the form of entries."""
+        ahead = self.clock_ahead
         return add_seconds(utc_now(), ahead) if ahead else utc_now()
 
     def told_now(self) -> str:

@@ -95,15 +95,21 @@ class Vault:
         """Whether anything of the game is here."""
         return self._stamp(self._secrets) != _ABSENT
 
-    def confirm(self) -> None:
-        """Notes that the service has just answered about the game, and that its answer holds. It needs no sync."""
-        now = int(time.time())  # whole seconds are shown, and a batch confirms a game many times in one
+    def confirm(self, ahead: int) -> None:
+        """Notes that the service has just answered about the game, and that its answer holds. It needs no sync.
+
+        The service's clock is `ahead` of this machine's by so many seconds.
+        """
+        now = int(time.time()) + ahead  # whole seconds are shown, and a batch confirms a game many times in one
         if now != self._confirmed:
             os.utime(self._lock, (now, now))
             self._confirmed = now
 
     def confirmed(self) -> float | None:
-        """Returns the time, in seconds of the epoch, at which `confirm` was called; None if it never was."""
+        """Returns the time at which `confirm` was called, by the service's clock; None if it never was.
+
+        It is in seconds of the epoch.
+        """
         try:
             return os.stat(self._lock).st_mtime
         except FileNotFoundError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -390,6 +392,20 @@ def test_time_is_counted_by_the_services_clock(
     world.set_players_ahead(0)
     assert "warning" not in alice("next").err
     assert 'clock_ahead": 0' in (alice.path / "pins.json").read_text()
+
+
+@pytest.mark.parametrize("ahead", [3 * 3600, -3 * 3600])
+def test_a_saved_copy_has_the_time_of_the_service(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, ahead: int
+) -> None:
+    """The clock of the player's machine was wrong when the service answered, to a question or to a move."""
+    game = timed_game(alice, bob, "1d")
+    world.set_players_ahead(ahead)
+    for words in (("show", game), ("move", game, first_move(alice, game))):
+        os.utime(alice.folder(game) / "lock", (0, 0))
+        assert alice(*words).code == 0
+        as_of = parse_time(alice("show", game, "--offline", "--json").json["as_of"])
+        assert abs(as_of - parse_time("1970-01-01T00:00:00Z") - (time.time() - ahead)) < 60
 
 
 def test_a_service_whose_answers_state_another_time_than_it_records_is_remarked_on(
