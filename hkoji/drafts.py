@@ -41,6 +41,19 @@ def new_part(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
+def new_folder(kind: str) -> Path:
+    """Makes a folder for temporary files of this process, after removing those of its kind that were left behind."""
+    import shutil
+    import tempfile
+
+    start = f"hkoji-{kind}-"
+    base = Path(tempfile.gettempdir())
+    for name in _names(base):
+        if name.startswith(start) and is_left_behind(name[len(start) :].partition("-")[0]):
+            shutil.rmtree(base / name, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{start}{os.getpid()}-"))
+
+
 def is_left_behind(number: str) -> bool:
     """Returns whether what is marked with the number of a process belongs to one that is gone.
 

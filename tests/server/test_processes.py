@@ -13,6 +13,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -151,6 +152,26 @@ def test_workers_outlive_the_process_that_forks_them_and_are_then_replaced_and_s
     assert service.process.returncode == 0
     assert not any(alive(pid) for pid in workers(service))
     assert "did not stop" not in service.log.read_text()
+
+
+def test_what_a_killed_service_leaves_for_its_workers_is_removed_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fork server has a socket in the folder for temporary files, whose path may have 107 bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        killed = start(tmp_path / "data", log_level="debug", options=("--workers", "2"))
+        first = workers(killed)
+        killed.process.kill()
+        killed.process.wait()
+        until(lambda: not any(alive(pid) for pid in first))
+        (left,) = Path(folder).iterdir()
+        again = start(tmp_path / "data", log_level="debug", options=("--workers", "2"))
+        assert not left.exists()
+        assert len(list(Path(folder).iterdir())) == 1
+        again.stop()
+        assert list(Path(folder).iterdir()) == []
+    assert again.process.returncode == 0
 
 
 STARVED = """

@@ -10,16 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from hkoji.drafts import is_left_behind
+from hkoji.drafts import new_folder
 from hkoji.errors import ConflictError, HkojiError, StorageError
 from hkoji.messages.text import tell
 
-_PREFIX: Final = "hkoji-metrics-"
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 _FAST: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 METHODS: Final = ("DELETE", "GET", "HEAD", "POST")
@@ -108,10 +106,7 @@ class WorkersMetrics:
     """The metrics of several workers, served by their supervisor. It must be made before they are started."""
 
     def __init__(self) -> None:
-        for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-            if is_left_behind(left.name.removeprefix(_PREFIX).partition("-")[0]):
-                shutil.rmtree(left, ignore_errors=True)
-        self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
+        self._folder = str(new_folder("metrics"))
         os.environ[_FOLDER] = self._folder  # workers inherit it; the library reads it when it is loaded
 
     def serve(self, bind: str, port: int) -> Callable[[], None]:

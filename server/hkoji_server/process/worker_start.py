@@ -11,22 +11,27 @@ import errno
 import gc
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import Finalize, get_temp_dir
 from typing import Final
 
+from hkoji.drafts import new_folder
 from hkoji_server.log import log
 
 Target = Callable[[socket.socket], None]
 """The work of a worker: serve the connections that come through this channel, until it closes (`handover.Taker`)."""
 
+_AFTER_ITS_OWN: Final = -101
 _STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -78,9 +83,26 @@ def _context(target: Target) -> BaseContext:
         work = target.func if isinstance(target, partial) else target
         context.set_forkserver_preload([work.__module__])
         try:
+            _make_folder()
             forkserver.ensure_running()
         except OSError as error:  # it needs a folder for temporary files
             log.warning("workers cannot be forked, and start slowly", reason=error.strerror)
         else:
             return context
     return multiprocessing.get_context("spawn")
+
+
+@cache
+def _make_folder() -> None:
+    """Gives the socket of the fork server a folder that the next service removes if this one is killed.
+
+    `multiprocessing` makes its own with the first socket, and no name says whose it is. So it gets a place for it.
+    """
+    made = new_folder("workers")
+    # A lower priority comes later: after `multiprocessing` has removed its folder within this one.
+    Finalize(None, shutil.rmtree, args=(made,), kwargs={"ignore_errors": True}, exitpriority=_AFTER_ITS_OWN)
+    before, tempfile.tempdir = tempfile.tempdir, str(made)
+    try:
+        get_temp_dir()
+    finally:
+        tempfile.tempdir = before
