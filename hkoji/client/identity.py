@@ -147,12 +147,15 @@ def create(home: Home, name: str, key: Path | None, seed: bytes) -> Identity:
 
 
 def make_key(file: Path, name: str, seed: bytes) -> OwnKey:
-    """Makes a key from 32 fresh random bytes and writes it to `file`, with its public key beside it."""
+    """Makes a key from 32 fresh random bytes and writes it to `file`, with its public key beside it.
+
+    The public key comes first: `file` takes the name, and so a key whose making was killed is made again under it.
+    """
     from hkoji.log.private_key import PrivateKey
 
     private = PrivateKey.from_seed(seed)
-    write_file(file, private.to_openssh())
     write_file(file.with_name(f"{file.name}.pub"), f"{private.public.text} {name}\n".encode())
+    write_file(file, private.to_openssh())
     return OwnKey(private.public, file)
 
 

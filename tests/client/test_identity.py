@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ import pytest
 from hkoji.client import agent as agents
 from hkoji.client.agent import AgentSigner
 from hkoji.client.home import Home
-from hkoji.client.identity import Identity, create, load
+from hkoji.client.identity import Identity, create, load, make_key
 from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
@@ -59,6 +61,36 @@ def test_a_new_key_is_made_and_found_again(tmp_path: Path) -> None:
     assert signs(again)
     assert PrivateKey.from_openssh(home.key_file.read_bytes()).public == made.key
     assert home.key_file.with_suffix(".pub").read_text() == f"{made.key.text} alice\n"
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from hkoji.client.home import Home
+from hkoji.client.identity import make_key
+
+calls, replace = [], Path.replace
+
+def killed(path, target):
+    calls.append(path)
+    if len(calls) == {number}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(path, target)
+
+Path.replace = killed
+make_key(Home(Path(sys.argv[1])).spare_key_file(), "alice", bytes(32))
+"""
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_key_whose_making_was_killed_leaves_nothing_beside_the_next_one(tmp_path: Path, number: int) -> None:
+    """The next one has the same name, so its drafts take the place of those that were left."""
+    killed = subprocess.run([sys.executable, "-c", _KILLED.format(number=number), str(tmp_path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == number
+    made = make_key(Home(tmp_path).spare_key_file(), "alice", SEED)
+    assert {each.name for each in tmp_path.iterdir()} == {"id_ed25519-2", "id_ed25519-2.pub"}
+    assert made.file.with_name("id_ed25519-2.pub").read_text() == f"{made.public.text} alice\n"
 
 
 def test_there_is_one_player_in_a_home(tmp_path: Path) -> None:
