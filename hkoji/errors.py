@@ -199,7 +199,7 @@ class GameOverError(IllegalError):
     def __init__(self, game: str) -> None:
         short = game[:8]
         super().__init__(
-            tell("game {game} is over", game=short), hint=tell("see it with `hkoji replay {game}`", game=short)
+            tell("game {game} is over", game=short), hint=tell("see it with `hkoji show {game}`", game=short)
         )
         self.game = game
 

@@ -40,6 +40,8 @@ def test_the_host_sees_why_an_invitation_was_declined(homes: Homes) -> None:
         assert "charm" not in text
     assert homes("alice", "games", "--status", "cancelled").out.rstrip().endswith("declined: later")
     assert homes("bob", "decline", game, "--why", "bot", "--json").json["lapse"] == why
+    joined = homes("bob", "join", game)  # nothing was played that could be looked at again
+    assert (joined.code, f"hkoji show {game[:8]}" in joined.err, "replay" in joined.err) == (Exit.TURN, True, False)
     (listed,) = homes("alice", "games", "--status", "finished", "--json").json
     assert (listed["result"], listed["lapse"]) == ({"reason": "cancel", "winner": None}, why)
     assert homes("alice", "games", "--offline", "--json").json[0]["lapse"] == why
