@@ -25,6 +25,7 @@ from hkoji.client.transport import LATER, HttpAnswer, Transport
 from hkoji.client.vault import Vault
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
+from hkoji.game.time_control import format_duration
 from hkoji.messages.text import shorten, tell
 
 _SKEW: Final = 120
@@ -278,12 +279,13 @@ def _clock(text: str, before: float, after: float) -> DoctorCheck:
         theirs = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
     except ValueError:
         return DoctorCheck("clock", "warn", tell("the service does not give its time"))
-    apart = int(max(theirs - after, before - theirs - 1, 0))
-    if apart <= _SKEW:
+    behind, ahead = int(theirs - after), int(before - theirs - 1)
+    if max(behind, ahead) <= _SKEW:
         return DoctorCheck("clock", "ok", tell("your clock agrees with the service's"))
-    return DoctorCheck(
-        "clock",
-        "warn",
-        tell("your clock differs from the service's by {seconds} s", seconds=apart),
-        tell("set the clock: the service's time counts, but your entries show yours"),
-    )
+    apart = format_duration(60 * round(max(behind, ahead) / 60))
+    if behind > 0:
+        said = tell("your clock is {time} behind the service's", time=apart)
+    else:
+        said = tell("your clock is {time} ahead of the service's", time=apart)
+    hint = tell("set the clock: the service's time counts, but your entries show yours")
+    return DoctorCheck("clock", "warn", said, hint)

@@ -24,6 +24,21 @@ if TYPE_CHECKING:
 _BEGIN: Final = b"-----BEGIN OPENSSH PRIVATE KEY-----"
 _END: Final = b"-----END OPENSSH PRIVATE KEY-----"
 _MAKE_ONE: Final = tell("make a key with `ssh-keygen -t ed25519`")
+_OTHER_FORMS: Final = (
+    (
+        b"PuTTY-User-Key-File-",
+        tell("it is a key of PuTTY"),
+        tell("open it with puttygen, choose Conversions, Export OpenSSH key, and give the new file"),
+    ),
+    (
+        b"---- BEGIN SSH2 PUBLIC KEY ----",
+        tell("it is a public key in the form of RFC 4716"),
+        tell("convert it with `ssh-keygen -i -f FILE`, and give the file that this makes"),
+    ),
+    (b"PRIVATE KEY-----", tell("it is a private key in PEM form, which OpenSSH uses for other keys"), _MAKE_ONE),
+    (b"PUBLIC KEY-----", tell("it is a public key in PEM form"), _MAKE_ONE),
+)
+"""Files that are often taken for a key of OpenSSH: a part of them, what they are, and what helps."""
 _USE_AGENT: Final = tell("add the key to ssh-agent with `ssh-add`, or use a key file without passphrase")
 
 
@@ -112,7 +127,7 @@ def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
     except (UnsupportedAlgorithm, NotImplementedError):
         raise LoginError(tell("the key in the file is of a kind that cannot be used here"), hint=_MAKE_ONE) from None
     except ValueError:
-        raise MalformedError(tell("key file"), tell("it is not an OpenSSH private key"), hint=_MAKE_ONE) from None
+        raise _no_openssh_key(data) from None
     if password is None:
         raise LoginError(tell("the key file is protected by a passphrase"), hint=_USE_AGENT)
     try:
@@ -121,6 +136,14 @@ def _load(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:
         raise LoginError(tell("a key file protected like this cannot be opened here"), hint=_USE_AGENT) from None
     except ValueError:
         raise LoginError(tell("the passphrase does not open the key file"), hint=tell("check the passphrase")) from None
+
+
+def _no_openssh_key(data: bytes) -> MalformedError:
+    if b"OPENSSH PRIVATE KEY" not in data:
+        for part, reason, hint in _OTHER_FORMS:
+            if part in data:
+                return MalformedError(tell("key file"), reason, hint=hint)
+    return MalformedError(tell("key file"), tell("it is not an OpenSSH private key"), hint=_MAKE_ONE)
 
 
 def _read(data: bytes, password: bytes | None) -> SSHPrivateKeyTypes:

@@ -187,6 +187,13 @@ def test_a_clock_that_is_wrong(player: Player, off: int, verdict: str) -> None:
     assert player.found(NOW + off)["clock"].verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("off", "said"), [(3 * 3600 + 30, "3h ahead of"), (-3 * 3600, "3h behind"), (400 * 86400 + 30, "400d ahead of")]
+)
+def test_a_clock_that_is_wrong_is_told_in_words(player: Player, off: int, said: str) -> None:
+    assert str(player.found(NOW + off)["clock"].said) == f"your clock is {said} the service's"
+
+
 def test_another_version(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(players, "__version__", "9.9")
     assert verdicts(player.found()) == {"version": "warn"}

@@ -259,6 +259,24 @@ def test_a_public_key_of_another_kind_is_called_what_it_is(tmp_path: Path, kind:
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize(
+    ("data", "said", "hint"),
+    [
+        ("PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n", "a key of PuTTY", "puttygen"),
+        ("---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END SSH2 PUBLIC KEY ----\n", "RFC 4716", "ssh-keygen -i"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nAAAA\n", "a private key in PEM form", "ssh-keygen -t ed25519"),
+        ("-----BEGIN PRIVATE KEY-----\nAAAA\n", "a private key in PEM form", "ssh-keygen -t ed25519"),
+        ("-----BEGIN PUBLIC KEY-----\nAAAA\n", "a public key in PEM form", "ssh-keygen -t ed25519"),
+    ],
+)
+def test_a_key_in_another_form_is_called_what_it_is(tmp_path: Path, data: str, said: str, hint: str) -> None:
+    (tmp_path / "key").write_text(data)
+    with pytest.raises(MalformedError, match=said) as refused:
+        create(Home(tmp_path / "home"), "alice", tmp_path / "key", b"")
+    assert hint in refused.value.hint
+    assert not (tmp_path / "home").exists()
+
+
 @pytest.mark.parametrize("data", [b"", b"\n", b" AAAA x", b"hello"])
 def test_a_file_without_a_key_is_no_key_of_another_kind(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "key").write_bytes(data)

@@ -226,11 +226,14 @@ def test_what_is_no_key_file(tmp_path: Path) -> None:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     whole = ALICE.to_openssh()
-    for data in (b"", b"\xff\xfe", b"\x00" * 100, ALICE.public.text.encode(), pkcs8, whole[:100], whole[40:]):
+    for data in (b"", b"\xff\xfe", b"\x00" * 100, ALICE.public.text.encode(), whole[:100], whole[40:]):
         for password in (None, b"secret"):
             with pytest.raises(MalformedError) as error:
                 PrivateKey.from_openssh(data, password)
             assert "not an OpenSSH private key" in reason(error.value)
+    with pytest.raises(MalformedError) as error:
+        PrivateKey.from_openssh(pkcs8)
+    assert "a private key in PEM form" in reason(error.value)
 
 
 @given(st.data())

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hkoji.cli.input import confirm, read_code, with_origin
-from hkoji.cli.language import _
+from hkoji.cli.language import _, _n
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Home
 from hkoji.errors import HkojiError, TrustError
@@ -97,6 +97,8 @@ def register(client: Client, out: CommandOutput, server: str, terms: RegisterOpt
     going = sum(goes_on(client.home, game) for game in moved)
     if going:
         out.say(plural("{n} game is bound to {url} now", "{n} games are bound to {url} now", going, url=service.url))
+    elif terms.move_games and not moved:
+        out.say(tell("no game here is bound to an earlier address of this service"))
     identity = client.identity
     value = {
         "name": identity.name,
@@ -138,7 +140,7 @@ def _offer_to_move(client: Client, out: CommandOutput, service: Service) -> tupl
     )
     try:
         service.prove(service.key, service.pins.origin or "")
-        confirm(out, _("Move them to {url}?", url=service.url), "", yes=False)
+        confirm(out, _n("Move it to {url}?", "Move them to {url}?", len(going), url=service.url), "", yes=False)
     except TrustError as error:
         out.say(tell("warning: {reason}", reason=error))
         out.say(error.hint)
