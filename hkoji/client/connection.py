@@ -152,7 +152,18 @@ class PlainHeaders:
         return self._lines[start : self._lines.index(b"\r\n", start)].decode().strip()
 
 
-class PlainHeadResponse(http.client.HTTPResponse):
+class StrictResponse(http.client.HTTPResponse):
+    """An answer in which no chunk has a negative size. The library takes such sizes, and at -1 it reads to the end."""
+
+    def _read_next_chunk_size(self) -> int:
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc] # it has no public name
+        if size < 0:  # what the library does with a size that is no number: it calls the answer incomplete
+            self._close_conn()  # type: ignore[attr-defined] # it has no public name
+            raise ValueError("a chunk has a negative size")
+        return size
+
+
+class PlainHeadResponse(StrictResponse):
     """An answer to a request other than HEAD. It parses a plain head itself, in a third of the library's time.
 
     The library parses every head as it parses the head of a mail. A head does not need that if it arrives in one piece

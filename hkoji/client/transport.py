@@ -166,10 +166,11 @@ class Transport:
             headers["Last-Event-ID"] = place
         from http.client import HTTPConnection
 
-        from hkoji.client.connection import TlsConnection
+        from hkoji.client.connection import StrictResponse, TlsConnection
 
         kind = TlsConnection if self._secure else HTTPConnection
         connection = self._connect(kind, patience)
+        connection.response_class = StrictResponse
         try:
             connection.request("GET", self._target + path, None, headers)
             response = connection.getresponse()

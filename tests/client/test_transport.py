@@ -152,11 +152,23 @@ def test_what_is_no_http_is_a_network_error(answer: bytes) -> None:
         Transport(url).request("GET", "/x")
 
 
-@pytest.mark.parametrize("rest", [b"", b"5\r\nab", b"5\r\nabcde\r\n"])
+@pytest.mark.parametrize(
+    "rest", [b"", b"5\r\nab", b"5\r\nabcde\r\n", b"-5\r\n{}\r\n0\r\n\r\n", b"-1\r\n{}\r\n0\r\n\r\n"]
+)
 def test_an_answer_that_breaks_off_is_told_in_words(rest: bytes) -> None:
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + rest
     with listening([answer]) as (url, _), pytest.raises(NetworkError, match="the answer broke off before its end"):
         Transport(url).request("GET", "/x")
+
+
+@pytest.mark.parametrize("size", [b"-5", b"-1", b"zz"])
+def test_a_stream_ends_at_a_chunk_whose_size_is_no_size(size: bytes) -> None:
+    """Without a limit, `-1` would read whatever comes into memory."""
+    answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab\n\r\n%b\r\ncd\nef\n" % size
+    with listening([answer]) as (url, _), closing(Transport(url)) as client:
+        answered, lines = client.follow("/x", None, None, 60)
+        assert answered.status == 200
+        assert list(lines) == [b"ab\n"]
 
 
 # --- TLS and proxies --------------------------------------------------------------------------------------------------
