@@ -16,6 +16,15 @@ from hkoji.cli.help import translated_forms
 from hkoji.cli.language import _, translate
 from hkoji.messages.text import Text, printable, tell
 
+_REASONS: Final = {
+    "Input should be a valid integer, unable to parse string as an integer": tell("it has to be a whole number"),
+    "Input should be a valid number, unable to parse string as a number": tell("it has to be a number"),
+    "Unable to parse input string as an integer, exceeded maximum size": tell("the number has too many digits"),
+    "Input should be greater than or equal to {least}": tell("it has to be {least} or more", least=""),
+    "Input should be less than or equal to {most}": tell("it has to be {most} or less", most=""),
+}
+"""Typer passes on these reasons of the library that checks values. They are said in words that a player knows."""
+
 FORMS: Final = (
     tell("No such option: {option} (Possible options: {similar})", option="", similar=""),
     tell("No such option: {option}", option=""),
@@ -27,18 +36,15 @@ FORMS: Final = (
     tell("No such command {command}.", command=""),
     tell("Got unexpected extra argument(s) ({arguments})", arguments=""),
     tell("Invalid value for {parameter}: {reason}", parameter="", reason=""),
-    tell("Input should be a valid integer, unable to parse string as an integer"),
-    tell("Input should be a valid number, unable to parse string as a number"),
-    tell("Unable to parse input string as an integer, exceeded maximum size"),
-    tell("Input should be greater than or equal to {least}", least=""),
-    tell("Input should be less than or equal to {most}", most=""),
+    *_REASONS.values(),
 )
-"""Typer's messages, each before those that would also match it."""
+"""Typer's messages, each before those that would also match it, with the words of `_REASONS` for its reasons."""
 
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], Text], ...]:
-    return tuple((re.compile(_pattern(form.template), re.DOTALL), form) for form in FORMS)
+    forms = (*_REASONS.items(), *((form.template, form) for form in FORMS))
+    return tuple((re.compile(_pattern(template), re.DOTALL), form) for template, form in forms)
 
 
 def _pattern(template: str) -> str:

@@ -135,4 +135,18 @@ def test_for_programs_errors_are_english() -> None:
     done = run("batch", "--lang", "it", stdin="show --nonsense\nnonsense\nwait 1 --timeout x\n")
     assert "No such option: --nonsense" in done.out
     assert "No such command 'nonsense'." in done.out
-    assert "Input should be a valid number" in done.out
+    assert "it has to be a number" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("serve", "--port", "http"), "it has to be a whole number"),
+        (("serve", "--port", "70000"), "it has to be 65535 or less"),
+        (("serve", "--port", "9" * 5000), "the number has too many digits"),
+        (("arena", "--games", "0"), "it has to be 2 or more"),
+        (("wait", "1", "--timeout", "soon"), "it has to be a number"),
+    ],
+)
+def test_a_wrong_number_is_told_in_plain_words(words: tuple[str, ...], reason: str) -> None:
+    assert run(*words, "--lang", "en").err.endswith(f"Error: Invalid value for '{words[-2]}': {reason}\n")
