@@ -58,6 +58,15 @@ class SeatKey:
             if signed or not here:
                 self._say(_why_kept(position.short, old, here=here))
             return False
+        if new in course.setup.every_key() or new == course.setup.link:
+            # A dishonest service may say that it holds this key for somebody. To declare it would break a rule.
+            self._say(
+                tell(
+                    "game {short} keeps your earlier key: it names your new key already, and a key counts once there",
+                    short=position.short,
+                )
+            )
+            return False
         from hkoji.log import sshsig
 
         message = proof_message(

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 from unittest.mock import patch
 
@@ -20,9 +21,12 @@ from hkoji.client.known_keys import KnownKeys
 from hkoji.client.pins import Pins
 from hkoji.client.plan_files import PlanFiles
 from hkoji.client.plan_runner import Delay, PlanRunner
+from hkoji.client.seat_key import SeatKey
 from hkoji.client.service import Service
 from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, NetworkError, TrustError, UsageError
 from hkoji.game import entry_kinds
+from hkoji.game.entry_kinds.key_changes import Delegate
+from hkoji.game.held_keys import MailGrade
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
@@ -239,6 +243,29 @@ def test_a_signed_move_that_waits_is_not_spoilt_by_a_new_key(hall: Hall, alice: 
     assert hall.lines(game)[-1].entry.text == submission.entry.text
     play((alice, bob), game)
     assert kinds(hall, game).count("rekey") == 1
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_new_key_that_the_game_names_already_is_not_declared_there(named: bool) -> None:
+    """A dishonest service may say that it holds that key for the opponent; a `rekey` to it would convict its player."""
+    said: list[str] = []
+    posted: list[object] = []
+    new, table = PrivateKey.from_seed(b"\x07" * 32).public, new_game(3)
+    while table.course.actor != 1:
+        table.play(1)
+    if named:
+        table.send(table.entry(1, Delegate(table.certify(1, new), MailGrade.TOKEN)))
+    while table.course.actor != 0:
+        table.play(1)
+    sender: Any = SimpleNamespace(my_key=lambda: new, post=lambda _, body: posted.append(body))
+    signer: Any = SimpleNamespace(sign=lambda *_: b"")
+    player: Any = SimpleNamespace(name="alice", signs_for=lambda _: True, signer_of=lambda _: signer)
+    known: Any = SimpleNamespace(position=SimpleNamespace(course=table.course, short="2714f3b3"), seat=0)
+    nothing: Any = SimpleNamespace(signed=lambda _: ())
+    assert SeatKey(nothing, nothing, player, nothing, sender, said.append).bring(known) is not named
+    assert len(posted) == (not named)
+    kept = "game 2714f3b3 keeps your earlier key: it names your new key already, and a key counts once there"
+    assert (said == [kept]) is named
 
 
 @pytest.mark.parametrize("looked", [False, True])
