@@ -73,7 +73,7 @@ def verify_author(place: AppendPlace, entry: Entry, author: Author) -> None:
     """
     by_server = entry.by == SERVER_NAME
     if by_server == (author in _BY_PLAYERS):
-        raise ForbiddenError(tell("{by} may not write a {kind}", kind=entry.kind, by=entry.by))
+        raise ForbiddenError(tell("{by} may not write an entry of the kind {kind}", kind=entry.kind, by=entry.by))
     owed = place.server_owes()
     if by_server:
         if entry.kind != owed and not _service_may(place, author, owed):
