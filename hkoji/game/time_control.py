@@ -180,7 +180,7 @@ def _find_length_fault(control: TimeControl) -> str | None:
     if bank > MAX_RESERVE or cap > MAX_RESERVE:
         return tell("the reserve or its limit is over 366 days")
     if add > MAX_ADD:
-        return tell("what is added is over 30 days")
+        return tell("the added time is over 30 days")
     if move + bank < 1:
         return tell("it has neither time for a turn nor a reserve")
     if bank > cap or add > cap:

@@ -74,9 +74,9 @@ def see(replay: Replay, eyes: Eyes) -> Replay:
         return replay
     if eyes.seat is not None and not knows(replay, eyes.seat):
         raise IllegalError(
-            tell("what the host saw is not known: this log does not reveal it")
+            tell("this log does not reveal what the host saw")
             if eyes.seat == 0
-            else tell("what the guest saw is not known: this log does not reveal it"),
+            else tell("this log does not reveal what the guest saw"),
             hint=tell("a log reveals its cards with its end; a game that is not over can be seen as --eyes spectator"),
         )
     state: State = replay.steps[0].course.setup.ruleset.initial()

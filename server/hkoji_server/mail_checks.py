@@ -114,14 +114,14 @@ def _delimiter(probe: Probe, own: OwnAddress) -> DoctorCheck:
         said = tell("the mail server replaces the Message-ID of letters, by which answers are known")
         return DoctorCheck("delimiter", "fail", said, tell("use a delimiter, or another mail server"))
     if probe.keeps_token(own):
-        said = tell("what is sent to {address} comes in with its token", address=_like(own))
+        said = tell("mail to {address} comes in with its token", address=_like(own))
         return DoctorCheck("delimiter", "ok", said)
     if probe.arrived is not None:
-        said = tell("what is sent to {address} comes in without its token", address=_like(own))
+        said = tell("mail to {address} comes in without its token", address=_like(own))
     elif probe.refused or probe.bounced:
         said = _refusal(probe, own)
     else:
-        said = tell("what is sent to {address} does not come in; to the bare address it does", address=_like(own))
+        said = tell("mail to {address} does not come in; to the bare address it does", address=_like(own))
     hint = tell('set recipient_delimiter in the mail server, or mail_delimiter = "none" if your provider has none')
     return DoctorCheck("delimiter", "fail", said, hint)
 

@@ -82,7 +82,7 @@ def read_own_address(text: str) -> str:
     if not _LOCAL.fullmatch(local) or not _HOST.fullmatch(host):
         raise ValueError(tell("an address is like play@hkoji.example, of letters, digits, points, - and _"))
     if len(local) > _LONGEST_LOCAL:
-        raise ValueError(tell("what stands before the @ may have at most {most} characters", most=_LONGEST_LOCAL))
+        raise ValueError(tell("the part before the @ may have at most {most} characters", most=_LONGEST_LOCAL))
     return f"{local}@{host}"
 
 

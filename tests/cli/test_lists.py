@@ -20,6 +20,7 @@ from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
+from hkoji.show.board import WIDTH
 from tests.support.memory_service import URL, Game, MemoryService, registered
 from tests.support.shell import Shell
 from tests.support.table import Table, held_game
@@ -214,6 +215,14 @@ def test_a_game_called_off_later_keeps_its_board(service: MemoryService, alice: 
     shown = alice("show", table.game).out
     assert "hkoji replay" in shown
     assert "charm" in shown
+
+
+def test_a_board_says_what_a_marker_is_worth_beside_the_whole_command(alice: Shell, bob: Shell) -> None:
+    game = alice("new", "--ruleset", "geishas-road", "--invite", "bob").out.strip()
+    assert bob("join", game).code == 0
+    shown = alice("show", game).out
+    assert f"hkoji move {game[:8]} marker A  half an influence point with A\n" in shown
+    assert max(map(len, shown.splitlines())) <= WIDTH
 
 
 # --- what is offered --------------------------------------------------------------------------------------------------

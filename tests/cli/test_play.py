@@ -129,12 +129,12 @@ def test_rules_and_help_work_at_every_question(home: Path) -> None:
 
 def test_what_a_marker_is_worth_is_said_where_it_is_chosen(home: Path) -> None:
     done = session("play", "--ruleset", "geishas-road", "--level", "beginner", types=lines("?"))
-    worth = "half a point of influence with A"
+    worth = "half an influence point with A"
     if "marker A" in done.out:  # the other player may have taken it
         board, _, helped = done.out.partition("Your move: ")
         assert re.search(rf"marker A +{worth}", board)
         assert re.search(rf"!A +{worth}", helped)
-    assert done.out.count("half a point of influence with") >= 8
+    assert done.out.count("half an influence point with") >= 8
 
 
 # --- the prompt -------------------------------------------------------------------------------------------------------

@@ -232,7 +232,7 @@ def test_eyes_are_refused_where_the_log_does_not_reveal_them() -> None:
     for word in ("host", "guest", "alice"):
         done = run("replay", RUNNING, "--eyes", word)
         assert (done.code, done.out) == (Exit.MOVE, "")
-        assert "is not known" in done.err
+        assert "does not reveal what the" in done.err
         assert "--eyes spectator" in done.err
     assert run("replay", RUNNING, "--eyes", "spectator").code == 0
     wrong = run("replay", RUNNING, "--eyes", "carol")

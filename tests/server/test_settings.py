@@ -245,7 +245,7 @@ def test_no_addresses(text: str) -> None:
         ({"mail": "spiël@hkoji.example"}, "mail: an address is like"),
         ({"mail": "play@hkoji example"}, "mail: an address is like"),
         ({"mail": "play@h\nBcc: x@y"}, "mail: an address is like"),
-        ({"mail": f"{'a' * 36}@hkoji.example"}, "mail: what stands before the @"),
+        ({"mail": f"{'a' * 36}@hkoji.example"}, "mail: the part before the @"),
         ({"mail_lmtp": "2424"}, "mail_lmtp: it is HOST:PORT"),
         ({"mail_lmtp": "run/mail.sock"}, "mail_lmtp: it is HOST:PORT"),
         ({"mail_lmtp": "127.0.0.1:70000"}, "mail_lmtp: it is HOST:PORT"),

@@ -74,7 +74,7 @@ def test_what_is_not_known_is_not_shown() -> None:
     assert not knows(public, 0)
     assert not knows(public, 1)
     for eyes in (HOST, GUEST):
-        with pytest.raises(IllegalError, match=f"what the {eyes.word} saw is not known"):
+        with pytest.raises(IllegalError, match=f"does not reveal what the {eyes.word} saw"):
             see(public, eyes)
     assert see(public, SPECTATOR).events == public.events
     own = replay_own(table.lines, 0, referee.view(table.refereed, 0), referee.own_openings(table.refereed, 0))

@@ -143,7 +143,7 @@ def new(client: Client, out: CommandOutput, ruleset: Ruleset, invited: Invited, 
             out.say(line)
         joining, playing = f"hkoji join {short}", f"hkoji play {short}"
         if link:
-            out.say(tell("The game is open. Send the line above to one friend: whoever uses it first joins."))
+            out.say(tell("The game is open. Send the line above to one friend: the first person to use it joins."))
             out.say(tell("To see it again: {command}", command=f"hkoji show {short}"))
         elif invited.mail is not None:
             out.say(

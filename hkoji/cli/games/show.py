@@ -145,7 +145,7 @@ def _show(
         board = draw(position, out.style, lines)
         if beside.link is None:
             return board
-        said = _("Send this line to one friend: whoever uses it first joins.")
+        said = _("Send this line to one friend: the first person to use it joins.")
         return f"{board.rstrip()}\n\n{said}\n{beside.link.command}"
 
     # A link is not folded: it is copied from there.

@@ -160,7 +160,7 @@ class PromptGame:
     def _tell_error(self, position: Position, error: HkojiError) -> None:
         self._talk.say(translate(error.message))
         some = _several(position, position.examples(getattr(error, "action", "")))
-        self._talk.say(_("Legal now are for example {moves}.", moves=some))
+        self._talk.say(_("Legal moves include {moves}.", moves=some))
         self._talk.say(_("Nothing was sent; type ? for help."))
 
     def _list(self, position: Position, moves: Sequence[str], most: int | None = None) -> None:

@@ -90,7 +90,7 @@ def _signed(text: str, sign: str, rest: str) -> str:
     if sign == "^":
         seat = _SEATS.get(rest.strip().lower())
         if seat is None:
-            raise NotationError(text, tell("who starts is 0 or host, 1 or guest"), hint=EXAMPLES)
+            raise NotationError(text, tell("the starting player is 0 or host, 1 or guest"), hint=EXAMPLES)
         return f"^{seat}"
     if sign == "!":
         colour = rest.strip().upper()

@@ -325,7 +325,7 @@ class GeishasRoadBoard(Board):
                     yield Choice(self.by(seat, "you start", "{name} starts"), f"start {word}")
             case Due.PICK:
                 for pick in legal:
-                    worth = self.say(tell("half a point of influence with {colour}", colour=pick[1]))
+                    worth = self.say(tell("half an influence point with {colour}", colour=pick[1]))
                     yield Choice(self.say(tell("marker {colour}", colour=pick[1])), f"marker {pick[1]}", worth)
             case _:
                 for code in CODES:
