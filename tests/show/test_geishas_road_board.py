@@ -153,7 +153,8 @@ def test_choices_are_written_in_words() -> None:
         text, waits = board(position(table, actor)), board(position(table, 1 - actor))
         if state.round == 1:
             assert f"It is {NAMES[actor]}'s turn to choose a marker." in waits
-            typed = re.findall(r"^  marker ([A-E]) +hkoji move \w+ marker \1$", text, re.MULTILINE)
+            choice = r"^  marker ([A-E]) +hkoji move \w+ marker \1  half an influence point with \1$"
+            typed = re.findall(choice, text, re.MULTILINE)
             assert [f"!{colour}" for colour in typed] == list(state.legal_actions())
         else:
             assert f"It is {NAMES[actor]}'s turn to choose who starts." in waits

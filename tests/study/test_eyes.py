@@ -79,7 +79,7 @@ def test_what_is_not_known_is_not_shown() -> None:
     assert see(public, SPECTATOR).events == public.events
     own = replay_own(table.lines, 0, referee.view(table.refereed, 0), referee.own_openings(table.refereed, 0))
     assert see(own, HOST).events == own.events
-    with pytest.raises(IllegalError, match="the guest saw is not known"):
+    with pytest.raises(IllegalError, match="does not reveal what the guest saw"):
         see(own, GUEST)
 
 
