@@ -183,6 +183,8 @@ def backup(target: Path, data: Path | None, database: str | None = None) -> dict
             str(target),
             hint=tell("make the folder first, or name a file, as in {file}", file=f"{target}.sqlite3"),
         )
+    if not target.parent.is_dir():
+        raise NotFoundError(tell("folder"), str(target.parent), hint=tell("make the folder first"))
     if target.is_dir():
         suffix = "sqlite3" if isinstance(location, Path) else "dump"
         target = target / f"hkoji-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{suffix}"

@@ -227,6 +227,9 @@ def test_a_folder_that_does_not_exist_is_not_taken_for_a_file(data: Path, tmp_pa
     with pytest.raises(NotFoundError, match="no folder") as raised:
         admin.backup(tmp_path / "backups", data)
     assert raised.value.hint == f"make the folder first, or name a file, as in {tmp_path / 'backups'}.sqlite3"
+    with pytest.raises(NotFoundError, match="no folder") as raised:
+        admin.backup(tmp_path / "backups" / "copy.db", data)
+    assert raised.value.hint == "make the folder first"
     assert contents(tmp_path) == before
 
 
