@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -13,16 +14,21 @@ from typing import Final
 
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
-from hkoji.messages.text import tell
+from hkoji.messages.text import plural, tell
 from hkoji_server.service.service_time import APART, BEFORE_BEAT
 from hkoji_server.settings import load
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.maintenance import Maintenance
 from hkoji_server.store.migrate import newest_schema
 from hkoji_server.store.open_store import location_of
+from hkoji_server.store.sqlite.backup import looks_like_copy
 
 _FILES: Final = 4096
 _DAY: Final = 24 * 3600
+_NAMED: Final = 3
+"""So many of the files that are no backups are named."""
+_EDGE: Final = 1024
+"""So many bytes at each end tell a dump of PostgreSQL. That of an empty service has more."""
 _SAFE: Final = {
     "journal_mode": ("wal",),
     "fsync": ("on",),
@@ -56,7 +62,7 @@ def examine_service(
         yield _identity(maintenance)
     finally:
         maintenance.close()
-    yield _backups(backups, clock())
+    yield _backups(backups, location, clock())
     yield _open_files()
 
 
@@ -159,20 +165,50 @@ def _identity(maintenance: Maintenance) -> DoctorCheck:
     )
 
 
-def _backups(folder: Path | None, now: float) -> DoctorCheck:
+def _backups(folder: Path | None, location: Location, now: float) -> DoctorCheck:
     hint = tell("run hkoji admin backup FOLDER every day, and keep the copies on another machine")
     if folder is None:
         return DoctorCheck("backups", "warn", tell("their age is not known; give their folder with --backups"), hint)
     # Unfinished copies have names that begin with a dot. A file is a copy itself.
-    complete = folder.glob("[!.]*") if folder.is_dir() else (folder,)
-    times = [path.stat().st_mtime for path in complete if path.is_file()]
-    if not times:
-        return DoctorCheck("backups", "fail", tell("no backup found in the folder {folder}", folder=folder), hint)
-    hours = int((now - max(times)) // 3600)
-    age = tell("the last backup is {hours} h old", hours=hours)
-    if now - max(times) < 2 * _DAY:
-        return DoctorCheck("backups", "ok", age)
-    return DoctorCheck("backups", "warn", age, hint)
+    files = [path for path in (folder.glob("[!.]*") if folder.is_dir() else (folder,)) if path.is_file()]
+    is_copy = looks_like_copy if isinstance(location, Path) else _looks_like_dump
+    copies = {path for path in files if is_copy(path)}
+    if copies:
+        age = now - max(path.stat().st_mtime for path in copies)
+        said = tell("the last backup is {hours} h old", hours=int(age // 3600))
+    else:
+        age = math.inf
+        said = tell("no backup found in the folder {folder}", folder=folder)
+    others = sorted(path.name for path in files if path not in copies)
+    if others:
+        names = ", ".join(others[:_NAMED]) + (", …" if len(others) > _NAMED else "")
+        said = plural(
+            "{said}; {n} file is no backup that can be read: {names}",
+            "{said}; {n} files are no backups that can be read: {names}",
+            len(others),
+            said=said,
+            names=names,
+        )
+    if age < 2 * _DAY and not others:
+        return DoctorCheck("backups", "ok", said)
+    if age < 2 * _DAY:
+        hint = tell("make another backup with hkoji admin backup, and remove the files that are none")
+    return DoctorCheck("backups", "warn" if copies else "fail", said, hint)
+
+
+def _looks_like_dump(path: Path) -> bool:
+    """Reports whether a file has the form of pg_dump's: the custom one, or a text that is complete."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_EDGE)
+            file.seek(max(0, path.stat().st_size - _EDGE))
+            tail = file.read()
+    except OSError:
+        return False
+    # A custom dump has its version and its list of contents after the five letters.
+    return (head.startswith(b"PGDMP") and len(head) == _EDGE) or (
+        b"-- PostgreSQL database " in head and b"dump complete" in tail
+    )
 
 
 def _open_files() -> DoctorCheck:

@@ -171,7 +171,7 @@ def test_the_doctor_of_a_database_that_is_not_named_in_the_command(
 ) -> None:
     """A URL with a password is only in the environment; `--backups` implies a service."""
     (tmp_path / "copies").mkdir()
-    (tmp_path / "copies" / "copy").touch()
+    assert run("admin", "backup", tmp_path / "copies", "--data", served)[0] == 0
     monkeypatch.setenv("HKOJI_SERVER_DATA", str(served))
     out = run("doctor", "--backups", tmp_path / "copies", "--json")[1]
     said = {check["name"]: check["said"] for check in json.loads(out)["checks"]}

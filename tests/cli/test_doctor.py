@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 from hkoji_server import doctor as hosts
 from hkoji_server.doctor import examine_service
+from sqlalchemy import make_url
 
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.player.doctor import show
@@ -228,7 +231,7 @@ def refereed(data: Path, now: float = NOW, **given: Any) -> dict[str, DoctorChec
 
 def test_a_host_who_is_well(data: Path, tmp_path: Path) -> None:
     (tmp_path / "copies").mkdir()
-    (tmp_path / "copies" / "one").touch()
+    shutil.copy(data / "hkoji.sqlite3", tmp_path / "copies" / "one")
     found = refereed(data, time.time(), backups=tmp_path / "copies")
     assert {name for name, verdict in verdicts(found).items() if name not in ("open files", "disk")} == set()
     assert {
@@ -304,3 +307,74 @@ def test_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     value = json.loads(capsys.readouterr().out)
     assert value["ok"] is False
     assert [check["verdict"] for check in value["checks"]] == ["ok", "warn", "fail"]
+
+
+def copies(data: Path, folder: Path) -> Path:
+    """A folder with one copy of a database, as `hkoji admin backup` makes it."""
+    from hkoji_server import admin
+
+    folder.mkdir()
+    admin.backup(folder / "one.sqlite3", data)
+    return folder
+
+
+def of_another_program(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE game (game TEXT)")
+        database.commit()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(random.Random(1).randbytes(100_000)),
+        lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+        lambda path: path.write_bytes(b"PGDMP" + bytes(5000)),
+        of_another_program,
+    ],
+    ids=["empty", "random", "cut off", "of PostgreSQL", "of another program"],
+)
+def test_a_file_that_is_no_copy_does_not_count_as_a_backup(
+    data: Path, tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
+    folder = copies(data, tmp_path / "copies")
+    assert refereed(data, time.time(), backups=folder)["backups"].verdict == "ok"
+    shutil.copy(folder / "one.sqlite3", folder / "two.sqlite3")
+    spoil(folder / "two.sqlite3")
+    os.utime(folder / "one.sqlite3", (NOW, NOW))
+    os.utime(folder / "two.sqlite3", (NOW + 7200, NOW + 7200))
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    found = refereed(data, NOW + 7200, backups=folder)["backups"]
+    assert found.verdict == "warn"
+    assert found.said == "the last backup is 2 h old; 1 file is no backup that can be read: two.sqlite3"
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    (folder / "one.sqlite3").unlink()
+    for given in (folder, folder / "two.sqlite3"):
+        found = refereed(data, NOW + 7200, backups=given)["backups"]
+        assert found.verdict == "fail"
+        assert found.said == f"no backup found in the folder {given}; 1 file is no backup that can be read: two.sqlite3"
+
+
+_DUMP = b"--\n-- PostgreSQL database dump\n--\n" + bytes(5000)
+
+
+@pytest.mark.parametrize(
+    ("content", "verdict"),
+    [
+        (b"PGDMP" + bytes(5000), "ok"),
+        (
+            b"--\n-- PostgreSQL database dump\n--\n" + bytes(5000) + b"--\n-- PostgreSQL database dump complete\n--\n",
+            "ok",
+        ),
+        (_DUMP, "fail"),
+        (b"", "fail"),
+        (b"PGDMP", "fail"),
+        (b"SQLite format 3\0" + bytes(5000), "fail"),
+    ],
+)
+def test_backups_of_postgresql_have_the_form_of_its_dumps(tmp_path: Path, content: bytes, verdict: str) -> None:
+    (tmp_path / "one.dump").write_bytes(content)
+    url = make_url("postgresql+psycopg://hkoji@127.0.0.1/hkoji")
+    assert hosts._backups(tmp_path, url, time.time()).verdict == verdict

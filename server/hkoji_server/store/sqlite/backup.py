@@ -19,6 +19,10 @@ from hkoji.messages.text import plural, tell
 from hkoji_server.store.migrate import newest_schema
 
 _SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
+# Fails for a file that is no database of a service, or that was cut off: SQLite compares its size with its header.
+_KIND: Final = (
+    "SELECT version_num, (SELECT count(*) FROM (SELECT 1 FROM service, game, entry LIMIT 1)) FROM alembic_version"
+)
 # Counts the games whose summary and log disagree about the last entry.
 _TORN: Final = """
 SELECT count(*) FROM game LEFT JOIN entry ON entry.game = game.game AND entry.seq = game.seq
@@ -84,6 +88,16 @@ def verify(path: Path, source: Path | None = None) -> None:
             tell("{path} was made by a newer program", path=source or path),
             hint=tell("nothing was changed; use the program that made it"),
         )
+
+
+def looks_like_copy(path: Path) -> bool:
+    """Reports whether a file is a service's database that can be read. It reads only a little, and changes nothing."""
+    uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as database:
+            return database.execute(_KIND).fetchone() is not None
+    except sqlite3.Error:
+        return False
 
 
 def _copy(source: Path, target: Path) -> None:
