@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
+from hkoji.cli.prompt.dialogue import HELP
 from hkoji.cli.terminal import read_secret
 from hkoji.errors import CancelledError, MalformedError, OtherOriginError, StorageError, UsageError
 from hkoji.messages.text import tell
@@ -71,19 +72,27 @@ def can_ask(out: CommandOutput) -> bool:
     return not out.keep and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def confirm(out: CommandOutput, question: str, refused: str, *, yes: bool, unasked: UsageError | None = None) -> None:
+def confirm(
+    out: CommandOutput, question: str, refused: str, *, yes: bool, unasked: UsageError | None = None, about: str = ""
+) -> None:
     """Asks before a step that cannot be taken back, unless `yes`. Raises `CancelledError` with `refused` for a no.
 
-    Without a terminal, and in a batch, nobody can be asked: then it raises `UsageError`, or `unasked`.
+    For `?` it says what the question is `about`, and asks again. Without a terminal, and in a batch, nobody can be
+    asked: then it raises `UsageError`, or `unasked`.
     """
     if yes:
         return
     if not can_ask(out):
         raise unasked or unconfirmed()
-    sys.stderr.write(f"{question} {_('[y/N]')} ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in _("y yes").split():
-        raise CancelledError(refused, hint=tell("nothing was sent"))
+    while True:
+        sys.stderr.write(f"{question} {_('[y/N]')} ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline().strip().lower()
+        if answer in _("y yes").split():
+            return
+        if answer not in HELP:
+            raise CancelledError(refused, hint=tell("nothing was sent"))
+        out.say(about or _("y means yes. Any other answer means no, and nothing is sent."))
 
 
 def unconfirmed() -> UsageError:

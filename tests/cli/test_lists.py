@@ -273,6 +273,23 @@ def test_joining_at_a_terminal_shows_the_terms_and_asks(service: MemoryService, 
     assert not any(service.games[each].refereed.course.joinable for each in (other, third))
 
 
+@pytest.mark.parametrize("typed", ["?", "help"])
+def test_a_question_mark_at_the_question_of_join_explains_it_and_asks_again(
+    service: MemoryService, alice: Shell, bob: Shell, typed: str
+) -> None:
+    game = alice("new").out.strip()
+    refused = bob("join", game, stdin=f"{typed}\n{typed}\nn\n", terminal=True)
+    assert (refused.code, refused.err.count("Join this game? [y/N]")) == (3, 3)
+    assert refused.err.count("y means that you agree to the rules and the clock above, and the game begins.") == 2
+    assert bob("join", game, stdin=f"{typed}\n", terminal=True).code == 3  # the input ends
+    assert service.games[game].refereed.course.joinable
+    assert bob("join", game, stdin=f"{typed}\ny\n", terminal=True).code == 0
+    assert not service.games[game].refereed.course.joinable
+    resigned = bob("resign", game, stdin=f"{typed}\nn\n", terminal=True)
+    assert resigned.code == 3
+    assert "y means yes. Any other answer means no, and nothing is sent." in resigned.err
+
+
 # --- invitations ------------------------------------------------------------------------------------------------------
 
 

@@ -249,3 +249,14 @@ def test_a_service_without_mail_says_so(tmp_path: Path) -> None:
         done = made("alice", *NEW)
         assert done.code == Exit.MOVE
         assert "sends no mail" in done.err
+        assert "nothing was changed; ask the operator of the service" in done.err
+        own = made("alice", "mail", "on", "alice@example.org")
+        assert own.code == Exit.MOVE
+        assert "nothing was changed; ask the operator of the service" in own.err
+        operator = made("operator", "admin", "mail", "add", "bob", "bob@example.org", "--data", str(service.data))
+        assert operator.code == Exit.MOVE
+        assert "sends no mail" in operator.err
+        assert 'nothing was changed; set `mail`, as docs/hosting.md says under "Mail"' in operator.err
+        assert "--config" in operator.err
+        shown = made("operator", "admin", "mail", "show", "bob", "--data", str(service.data))
+        assert (shown.code, "bob" in shown.err) == (Exit.USAGE, True)

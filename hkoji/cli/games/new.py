@@ -309,11 +309,16 @@ def _agreeing(out: CommandOutput, terms: JoinTerms) -> Callable[[Course], None]:
                 ),
                 hint=tell("nothing was signed; to join with its clock leave out --clock"),
             )
+        about = _(
+            "y means that you agree to the rules and the clock above, and the game begins. "
+            "Any other answer means that you do not join, and nothing is sent."
+        )
         if course.setup.held(0):
             out.say(held_line(setup.names[0] or ""))
-            confirm(out, _("Join all the same?"), tell("not joined"), yes=terms.yes, unasked=_HELD_UNASKED)
+            question, refused = _("Join all the same?"), tell("not joined")
+            confirm(out, question, refused, yes=terms.yes, unasked=_HELD_UNASKED, about=about)
         elif can_ask(out):
-            confirm(out, _("Join this game?"), tell("not joined"), yes=terms.yes)
+            confirm(out, _("Join this game?"), tell("not joined"), yes=terms.yes, about=about)
 
     return agree
 

@@ -105,7 +105,7 @@ class HeldPlayers:
         Raises `MalformedError`, `IllegalError`, `ExistsError`, `ForbiddenError` and `TooManyError`: see
         `MailStore.invite_mailbox`.
         """
-        own = self._verify_mail()
+        own = self._verify_mail(by)
         if by is not None and self._registration != "open":
             raise ForbiddenError(
                 tell("here only the operator invites people to play by mail"),
@@ -146,9 +146,9 @@ class HeldPlayers:
         gateway = certify(self._signer, address=hashed, at=at, key=public, name=name, origin=self._origin)
         return KeptCertificate(encode(gateway.to_json()), key, address.lower(), salt.hex())
 
-    def _verify_mail(self) -> OwnAddress:
+    def _verify_mail(self, by: str | None) -> OwnAddress:
         if self._own is None:
-            raise IllegalError(tell("this service sends no mail, so nobody can play by mail"), hint=UNCHANGED)
+            raise no_mail(operator=by is None)
         return self._own
 
     async def ask(self, what: ConfirmWhat, name: str, address: str, lang: str, by: str | None) -> Mailbox:
@@ -158,7 +158,7 @@ class HeldPlayers:
         player keeps theirs. `by` is who asks, for the limits of invitations; None for the operator. Raises
         `MalformedError`, `IllegalError`, and what `MailStore.ask_mailbox` raises.
         """
-        verify_address(address, self._verify_mail())
+        verify_address(address, self._verify_mail(by))
         if what is ConfirmWhat.REGISTER and name == SERVER_NAME:
             raise ExistsError(tell("player"), SERVER_NAME)
         at, new = self._sources.at(), self._sources.entropy(8).hex()
@@ -175,7 +175,7 @@ class HeldPlayers:
 
         Of a name that nobody could have, only a name near to it is kept. Raises what `ask` raises.
         """
-        verify_address(address, self._verify_mail())
+        verify_address(address, self._verify_mail(address))
         at, new = self._sources.at(), self._sources.entropy(8).hex()
         kept, near = (name, "") if is_name(name) else ("", near_name(name))
         told = Mailbox(new, kept, address, "", lang, "asked", at, confirm=f"{TAKEN}{new}.{near}")
@@ -324,6 +324,19 @@ def _malformed(reason: Text) -> HkojiError:
 
 def _read(kept: KeptCertificate) -> Gateway:
     return require_strong_gateway(read_gateway(decode(kept.text, tell("certificate"))))
+
+
+def no_mail(*, operator: bool) -> IllegalError:
+    """Returns the error for play by mail at a service that sends none, with the next step of who asks for it."""
+    hint = (
+        tell(
+            'nothing was changed; set `mail`, as docs/hosting.md says under "Mail"; if a file of settings has it, '
+            "name the file with --config"
+        )
+        if operator
+        else tell("nothing was changed; ask the operator of the service")
+    )
+    return IllegalError(tell("this service sends no mail, so nobody can play by mail"), hint=hint)
 
 
 async def find_held_players(store: Store, settings: Settings, sources: ClockAndEntropy) -> HeldPlayers | None:

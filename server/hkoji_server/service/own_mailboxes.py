@@ -21,7 +21,7 @@ from hkoji.messages.text import tell
 from hkoji_server.service.channel_settings import FORMATS, ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.confirmations import confirmation
-from hkoji_server.service.held_players import UNCHANGED, HeldPlayers, verify_address
+from hkoji_server.service.held_players import UNCHANGED, HeldPlayers, no_mail, verify_address
 from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SHUT, AskedMailbox, Mailbox, mailbox_locked
@@ -84,7 +84,7 @@ class OwnMailboxes:
         wants no change, `TooManyChannelsError`, and what `MailStore.ask_mailbox` raises.
         """
         if self._own is None:
-            raise IllegalError(tell("this service sends no mail, so nobody can play by mail"), hint=UNCHANGED)
+            raise no_mail(operator=False)
         verify_address(wished.address, self._own)
         if wished.lang not in LANGUAGES:
             raise IllegalError(
