@@ -23,6 +23,7 @@ from hkoji import __version__
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
+from hkoji.service_url import same_address
 from hkoji_server.log import log
 from hkoji_server.process.handover import Taker
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
@@ -306,8 +307,9 @@ def serve(
 
     def ready() -> None:
         said = f"hkoji is serving on {address}, data in {place}; stop it with Ctrl-C\n"
-        if origin != address:
-            said += f"players use: hkoji register --server {origin}; if they use another address, give --origin\n"
+        if not same_address(origin, address):
+            said += f"players use: hkoji register --server {origin}"
+            said += "\n" if settings.origin else "; if they use another address, give --origin\n"
         with suppress(OSError):  # the service also runs if stderr cannot be written
             print(said, end="", file=sys.stderr, flush=True)
         tell_systemd("READY=1")

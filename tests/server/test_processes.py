@@ -313,6 +313,9 @@ def test_a_service_without_a_name_has_its_address_or_the_machines(monkeypatch: p
         assert default_origin(listener, "127.0.0.1") == f"http://127.0.0.1:{port}"
         assert default_origin(listener, "0.0.0.0") == f"http://alices-machine:{port}"
         assert default_origin(listener, "::") == f"http://alices-machine:{port}"
+        monkeypatch.setattr(socket, "gethostname", lambda: "ALICES-PC")
+        assert default_origin(listener, "0.0.0.0") == f"http://alices-pc:{port}"
+        assert default_origin(listener, "LOCALHOST") == f"http://localhost:{port}"
         monkeypatch.setattr(socket, "gethostname", lambda: "alice's machine")  # no statement could contain it
         assert default_origin(listener, "0.0.0.0") == f"http://0.0.0.0:{port}"
 
@@ -333,7 +336,7 @@ def test_a_service_says_by_which_address_players_know_it_where_that_is_another_t
         port = service.port
     assert "players use" not in said
     with serving(tmp_path / "other", port=port, options=("--origin", "https://my.example"), forked=True) as service:
-        assert "players use: hkoji register --server https://my.example; " in service.log.read_text()
+        assert "players use: hkoji register --server https://my.example\n" in service.log.read_text()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
