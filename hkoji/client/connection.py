@@ -215,6 +215,8 @@ def speaks_tls(host: str, port: int) -> bool:
 
 def reason_of(error: Exception) -> str:
     """Returns what has failed, in a few words."""
+    if isinstance(error, UnicodeError):
+        return tell("no host can have this name")
     if isinstance(error, http.client.IncompleteRead):
         return tell("the answer broke off before its end")
     if isinstance(error, http.client.BadStatusLine) and not isinstance(error, http.client.RemoteDisconnected):

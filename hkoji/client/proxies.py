@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
+from hkoji.service_url import is_host
 
 _PORT: Final = 80
 _FORM: Final = tell("a proxy looks like http://proxy.example:3128; `no_proxy` names the hosts that need none")
@@ -50,7 +51,7 @@ def _read(variable: str, value: str) -> HttpProxy:
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = None
-    if not host or not value.isascii() or not all("!" <= each <= "~" for each in host):
+    if not host or not value.isascii() or not (":" in host or is_host(host)):
         raise UsageError(tell("{variable} is not the address of a proxy", variable=variable), hint=_FORM)
     if parts.scheme != "http":
         scheme = parts.scheme

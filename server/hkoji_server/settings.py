@@ -21,7 +21,6 @@ from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from hkoji.errors import StorageError, UsageError
 from hkoji.game.time_control import DAY
-from hkoji.log.canonical import is_origin
 from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import any_of, shorten, tell
 from hkoji.processors import processors
@@ -99,27 +98,11 @@ def _rate(text: str | None) -> str | None:
 
 
 def _origin(text: str) -> str:
-    if not is_own_address(text):
-        raise ValueError(
-            tell(
-                "an origin is http:// or https://, a host and perhaps a colon with a port from 1 to 65535, as in "
-                "https://hanamikoji.example; at most 256 ASCII characters"
-            )
-        )
-    scheme, host = text.split("://")
-    return f"{scheme.lower()}://{host}"
-
-
-def is_own_address(text: str) -> bool:
-    """Returns whether a service can have this origin. Players sign it, and their programs must take it as an address.
-
-    It has no path, because a service answers at the root of its address.
-    """
+    """Returns the form in which players sign it, which their programs take as an address."""
     try:
-        parse_url(text)
-    except UsageError:
-        return False
-    return is_origin(text) and text.count("/") == len("//") and not {"?", "#"} & {*text}
+        return parse_url(text)
+    except UsageError as error:
+        raise ValueError(error.hint) from None
 
 
 def _lmtp(text: str | None) -> str | None:

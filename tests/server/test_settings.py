@@ -74,23 +74,25 @@ def test_auto_is_a_process_for_each_processor_that_this_one_may_use(
         ({"limit_player": "0/minute"}, "limit_player: a rate is like 600/minute"),
         ({"metrics": "9464"}, "metrics: an address has the form HOST:PORT"),
         # No statement can contain it: a service of that name would start, and nobody could register or log in.
-        ({"origin": "https://hanamikoji example"}, "origin: an origin is"),
-        ({"origin": 'https://a"b.example'}, "origin: an origin is"),
-        ({"origin": "https://caffè.example"}, "origin: an origin is"),
-        ({"origin": "https://" + "a" * 249}, "origin: an origin is"),
+        ({"origin": "https://hanamikoji example"}, "origin: no host can have this name"),
+        ({"origin": 'https://a"b.example'}, "origin: no host can have this name"),
+        ({"origin": "https://caffè.example"}, "origin: no host can have this name"),
+        ({"origin": "https://" + "a" * 63 + ".bb" * 62}, "origin: an address looks like"),
+        # The player's program could not even ask for such a host.
+        ({"origin": "http://a..b"}, "origin: no host can have this name"),
+        ({"origin": "http://" + "a" * 64}, "origin: no host can have this name"),
         # No player's program takes it as an address: the service would print a command that hkoji refuses.
-        ({"origin": "alices-machine:8000"}, "origin: an origin is"),
-        ({"origin": "foo"}, "origin: an origin is"),
-        ({"origin": "ftp://x"}, "origin: an origin is"),
-        ({"origin": "http://:8000"}, "origin: an origin is"),
-        ({"origin": "http://x:99999"}, "origin: an origin is"),
-        ({"origin": "http://x:"}, "origin: an origin is"),
-        ({"origin": "http://x:0"}, "origin: an origin is"),
-        ({"origin": "http://[::1]:"}, "origin: an origin is"),
-        ({"origin": "http://me@x"}, "origin: an origin is"),
-        ({"origin": "http://x?"}, "origin: an origin is"),
-        ({"origin": "https://hanamikoji.example/games"}, "origin: an origin is"),
-        ({"origin": "https://hanamikoji.example/"}, "origin: an origin is"),
+        ({"origin": "alices-machine:8000"}, "origin: an address looks like"),
+        ({"origin": "foo"}, "origin: an address looks like"),
+        ({"origin": "ftp://x"}, "origin: an address looks like"),
+        ({"origin": "http://:8000"}, "origin: an address looks like"),
+        ({"origin": "http://x:99999"}, "origin: an address looks like"),
+        ({"origin": "http://x:"}, "origin: an address looks like"),
+        ({"origin": "http://x:0"}, "origin: an address looks like"),
+        ({"origin": "http://[::1]:"}, "origin: an address looks like"),
+        ({"origin": "http://me@x"}, "origin: an address looks like"),
+        ({"origin": "http://x?"}, "origin: an address looks like"),
+        ({"origin": "https://hanamikoji.example/games"}, "origin: it has no path, .* https://hanamikoji.example$"),
     ],
 )
 def test_what_is_wrong_is_named(given: dict[str, object], name: str) -> None:
@@ -141,7 +143,9 @@ def test_a_wrong_setting_is_said_to_be_set_where_it_can_be(file: Path, monkeypat
 
 
 def test_the_longest_origin() -> None:
-    assert load(origin="https://" + "a" * 248).origin == "https://" + "a" * 248
+    longest = "https://" + "a" * 62 + ".bb" * 62
+    assert len(longest) == 256
+    assert load(origin=longest).origin == longest
 
 
 def test_a_setting_that_does_not_exist() -> None:
@@ -182,10 +186,14 @@ def test_variables_of_others_are_no_settings(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_origin_is_what_players_take_as_an_address(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
-    for origin in ("http://alices-machine:8000", "https://[2001:db8::1]:8443", "https://Hanamikoji.example"):
-        assert load(origin=origin).origin == origin
-        assert parse_url(origin) == origin.lower()
-    assert load(origin="HTTP://Hanamikoji.example:8000").origin == "http://Hanamikoji.example:8000"
+    for typed, signed in (
+        ("http://alices-machine:8000", "http://alices-machine:8000"),
+        ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443"),
+        ("https://hanamikoji.example/", "https://hanamikoji.example"),
+        ("http://x:080", "http://x"),
+        ("HTTP://LOCALHOST:19406", "http://localhost:19406"),
+    ):
+        assert load(origin=typed).origin == parse_url(typed) == signed
     monkeypatch.setenv("HKOJI_SERVER_ORIGIN", "alices-machine:8000")
     with pytest.raises(UsageError, match="origin is not valid"):
         load()

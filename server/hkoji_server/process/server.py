@@ -17,11 +17,12 @@ from typing import Any, Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from hkoji.errors import StorageError
+from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import tell
+from hkoji.service_url import parse_url
 from hkoji_server.process.connections import GuardedConnection, connection_class
 from hkoji_server.process.handover import Taker
-from hkoji_server.settings import Settings, cap_of_address, is_own_address
+from hkoji_server.settings import Settings, cap_of_address
 
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 # compared with, not listened on
 
@@ -57,8 +58,12 @@ def default_origin(listener: socket.socket, bind: str) -> str:
     Otherwise all services that listen everywhere would have the same origin, and a player's client would take the
     second of them for an impostor of the first.
     """
+    own = url_of(listener, bind)
     machine = f"http://{socket.gethostname()}:{listener.getsockname()[1]}"
-    return machine if bind in _EVERYWHERE and is_own_address(machine) else url_of(listener, bind)
+    for url in (machine, own) if bind in _EVERYWHERE else (own,):
+        with suppress(UsageError):
+            return parse_url(url)
+    return own
 
 
 PATIENCE: Final = 10
