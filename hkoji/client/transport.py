@@ -174,9 +174,11 @@ class Transport:
             connection.request("GET", self._target + path, None, headers)
             response = connection.getresponse()
             if response.status != 200:
-                data = response.read(MOST_OF_A_PROBLEM)
-                response.close()
-                connection.close()
+                try:
+                    data = response.read(MOST_OF_A_PROBLEM)
+                finally:
+                    response.close()
+                    connection.close()
                 return HttpAnswer(response.status, data, response.headers.get("Location", "")), _nothing()
         except _failures() as error:
             connection.close()
@@ -229,11 +231,17 @@ class Transport:
         self._connection.request(method, self._target + path, body, dict(headers))
         self._connection.due = time.monotonic() + LONGEST + self.patience
         response = self._connection.getresponse()
+        try:
+            return self._read(response)
+        except BaseException:
+            response.close()  # it has the socket if the answer ends with the connection
+            raise
+
+    def _read(self, response: HTTPResponse) -> HttpAnswer:
         self._hear(response)
         most = self.most if response.status in (200, 201) else min(self.most, MOST_OF_A_PROBLEM)
         data = b"" if (response.length or 0) > most else response.read(most + 1)
         if len(data) > most or (response.length or 0) > most:
-            response.close()
             self.close()
             raise TooLargeError(
                 tell("the service's answer"),

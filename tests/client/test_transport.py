@@ -502,6 +502,30 @@ def test_an_answer_that_is_too_long_is_refused(length: bytes) -> None:
     assert len(got) == 1
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("rest", [b"Content-Length: 5\r\n\r\nab", b"Transfer-Encoding: chunked\r\n\r\n-1\r\nab"])
+def test_an_answer_that_breaks_off_with_its_connection_is_closed(
+    rest: bytes, streamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    responses: list[http.client.HTTPResponse] = []
+    begin = http.client.HTTPResponse.begin
+
+    def begun(self: http.client.HTTPResponse) -> None:
+        responses.append(self)
+        begin(self)
+
+    monkeypatch.setattr(http.client.HTTPResponse, "begin", begun)
+    with listening([b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n" + rest]) as (url, _):
+        client = Transport(url)
+        with suppress(NetworkError):
+            if streamed:
+                client.follow("/x", None, None, 60)
+            else:
+                client.request("GET", "/x")
+        client.close()
+    assert [each.isclosed() for each in responses] == [True]
+
+
 def test_a_silent_server_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "TIMEOUT", 0.1)
     with socket.socket() as listener:
