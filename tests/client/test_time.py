@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from hkoji.audit.evidence_audit import audit_file
+from hkoji.cli.exits import Exit
 from hkoji.client import watching
 from hkoji.client.game_time import GameTime
 from hkoji.client.head_schedule import HeadSchedule
@@ -22,6 +25,7 @@ from hkoji.client.transport import HeardTime, HttpAnswer
 from hkoji.errors import (
     ConflictError,
     IllegalError,
+    NetworkError,
     NotYourTurnError,
     ServiceError,
     TimeOverError,
@@ -30,7 +34,7 @@ from hkoji.errors import (
 from hkoji.game.clock import Pace, parse_time
 from tests.support import chance
 from tests.support.timed_games import SLACK
-from tests.support.timed_players import DAY, TimedPlayer, TimedWorld, alice, bob, timed_game, world
+from tests.support.timed_players import DAY, InsideTransport, TimedPlayer, TimedWorld, alice, bob, timed_game, world
 
 __all__ = ["alice", "bob", "world"]
 
@@ -392,6 +396,31 @@ def test_time_is_counted_by_the_services_clock(
     world.set_players_ahead(0)
     assert "warning" not in alice("next").err
     assert 'clock_ahead": 0' in (alice.path / "pins.json").read_text()
+
+
+@pytest.mark.parametrize("ahead", [3 * 3600, -3 * 3600])
+@pytest.mark.parametrize("heard", ["next", "show", "clock"])
+def test_time_is_counted_by_the_services_clock_while_it_is_down(
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, ahead: int, heard: str
+) -> None:
+    """The difference was heard by one command, and each later command is a process of its own."""
+    game = timed_game(alice, bob, "2h")
+    world.set_players_ahead(ahead)
+    assert alice(*([heard] if heard == "next" else [heard, game])).code == 0
+
+    def down(*_: object) -> HttpAnswer:
+        raise NetworkError("http://inside", "it is down")
+
+    with patch.object(InsideTransport, "request", down):
+        for words in (["show", game], ["next"], ["games"], ["clock", game]):
+            for more, code in (["--offline"], Exit.OK), ([], Exit.NETWORK):
+                done = alice(*words, *more)
+                assert done.code == code
+                if words[0] == "clock" and not more:
+                    continue  # it has nothing to say
+                assert re.search(r" (2h|1h59m)\b|\((2h|1h59m)\)", done.out), (words, more)
+                assert "over" not in done.out
+        assert [each["overdue"] for each in alice("next", "--offline", "--json").json] == [False]
 
 
 @pytest.mark.parametrize("ahead", [3 * 3600, -3 * 3600])
