@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
+from itertools import islice
 from typing import Any, Final, Protocol
 
 from hkoji.client.game import ClientGame
@@ -27,6 +28,8 @@ LOOK_SECONDS: Final = 300
 """A signed head that is younger than this is not fetched again."""
 _MOST_HEADS: Final = 20
 """The most games whose heads one command fetches."""
+_MOST_NEW: Final = 20
+"""The most invitations that one command fetches."""
 _NO_DEADLINE: Final = "~"
 """Sorts behind every time."""
 
@@ -118,6 +121,17 @@ class Agenda:
             try:
                 with self._client.game(game) as held:
                     held.time.fetch_head()
+            except HkojiError as error:
+                self._remark(game, error)
+
+    def keep_invitations(self, summaries: Iterable[dict[str, Any]]) -> None:  # Any: JSON
+        """Keeps the logs of invitations among games that wait for the player, so that the end of each will be news."""
+        invitations = (each["game"] for each in summaries if each["status"] == "open")
+        new = (game for game in invitations if not (self._client.home.game_folder(game) / "log.jsonl").exists())
+        for game in islice(new, _MOST_NEW):
+            try:
+                with self._client.game(game) as held:
+                    held.current()
             except HkojiError as error:
                 self._remark(game, error)
 

@@ -208,6 +208,7 @@ class Client:
         service = self.service()
         found = service.own_games(**filters)
         revealed = [summary for summary in found if self._reveal(summary)]
+        Agenda(self).keep_invitations(each for each in found if each["to_move"] == self.identity.name)
         return service.own_games(**filters) if revealed else found
 
     def _reveal(self, summary: dict[str, Any]) -> bool:  # Any: JSON

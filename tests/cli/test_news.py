@@ -290,3 +290,16 @@ def test_a_program_that_watches_gets_each_message_once(
         watch._tell(alice.client, out, (next(happened) for _ in range(1)), WatchCommands())
     assert json.loads(printed.getvalue()) == {"v": 1, "game": game, "kind": "talk", "number": 2, "by": "bob"}
     assert not (alice.path / "told.json").exists() or told(alice)["talk"] == {}
+
+
+@pytest.mark.parametrize("seen", [["next"], ["next", "--json"], ["games"]])
+def test_an_invitation_that_was_listed_and_then_taken_back_is_told_once(
+    alice: TimedPlayer, bob: TimedPlayer, seen: list[str]
+) -> None:
+    """The player has looked at no more than the list."""
+    game = alice("new", "--invite", "bob").out.strip()
+    assert game[:8] in bob(*seen).out
+    assert alice("cancel", game).code == 0
+    line = f"Game {game[:8]}: alice cancelled the game before anybody joined. See it: hkoji show {game[:8]}\n"
+    assert bob("next").err == line
+    assert bob("next").err == bob("games").err == ""
