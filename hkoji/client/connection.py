@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import io
 import re
@@ -211,6 +212,12 @@ def speaks_tls(host: str, port: int) -> bool:
             return sock.recv(1) in (b"\x15", b"\x16")  # an alert or a handshake (RFC 8446, section 5.1)
     except (OSError, ValueError):
         return False
+
+
+def is_nobody_there(error: BaseException | None) -> bool:
+    """Returns whether no server can be found at an address: no host has the name or answers, or nothing listens."""
+    unreachable = isinstance(error, OSError) and error.errno == errno.EHOSTUNREACH
+    return unreachable or isinstance(error, ConnectionRefusedError | socket.gaierror)
 
 
 def reason_of(error: Exception) -> str:

@@ -18,7 +18,7 @@ from hkoji.client.home import Home
 from hkoji.client.identity import Identity
 from hkoji.client.moving import another_service
 from hkoji.client.pins import Pins
-from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport
+from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport, naming_move
 from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, TrustError
 from hkoji.log.canonical import encode_base64
 from hkoji.messages.text import tell
@@ -84,7 +84,8 @@ class ServiceRequests:
         if body is None and (method == "POST" or value is not None):
             body = b"" if value is None else json.dumps(value).encode()
         self._transport.most = most
-        answer = self._patiently(method, path, body, token)
+        with naming_move(self._registered):
+            answer = self._patiently(method, path, body, token)
         self.check(answer, game)
         return answer
 
@@ -92,7 +93,8 @@ class ServiceRequests:
         """Returns an answer that the service may delay, or its refusal, which the caller handles."""
         self._transport.patience, self._transport.most = wait + _GRACE, MOST_BYTES
         try:
-            return self._transport.request("GET", path)
+            with naming_move(self._registered):
+                return self._transport.request("GET", path)
         finally:
             self._transport.patience = TIMEOUT
 
@@ -100,7 +102,8 @@ class ServiceRequests:
         self, path: str, token: str | None = None, place: str | None = None, *, game: str = ""
     ) -> Generator[ServerSentEvent | None, None, None]:
         """Yields a stream's events as they come, from now on or after `place`."""
-        answer, lines = self._transport.follow(path, token, place, _SILENCE)
+        with naming_move(self._registered):
+            answer, lines = self._transport.follow(path, token, place, _SILENCE)
         self.check(answer, game)
         return read_events(lines)
 
@@ -184,6 +187,9 @@ class ServiceRequests:
             ) from error
         self._home.set_token(self._transport.url, self.token)
         return self.token
+
+    def _registered(self) -> bool:
+        return self._pins.origin is not None
 
     def _patiently(self, method: str, path: str, body: bytes | None, token: str | None) -> HttpAnswer:
         """Returns the answer; if the service asks to wait, waits and asks again. Every request may be repeated."""

@@ -84,6 +84,22 @@ def test_a_script_moves_the_games(moved: Moved) -> None:
     mover.run("move", moved.game, move)
 
 
+def test_a_service_that_does_not_answer_any_more_may_have_moved(moved: Moved) -> None:
+    hint = "; if the service has moved: hkoji register --server URL\n"
+    files = moved.files()
+    assert moved.alice.fails(Exit.NETWORK, "games", "--open").endswith(f"give the same command again later{hint}")
+    assert moved.alice.run("show", moved.game, code=Exit.NETWORK).stderr.endswith(hint)
+    assert moved.files() == files
+    assert moved.alice.fails(Exit.NETWORK, "resign", moved.game, "--yes").endswith(hint)
+    # An address at which nobody has registered may be mistyped.
+    refused = moved.alice.fails(Exit.NETWORK, "register", "--server", f"http://localhost:{free_port()}")
+    assert refused.endswith("nothing is lost; give the same command again later\n")
+    moved.alice.environment["http_proxy"] = moved.before
+    refused = moved.alice.fails(Exit.NETWORK, "games", "--open")
+    assert "check http_proxy" in refused
+    assert "moved" not in refused
+
+
 def test_what_is_known_of_players_moves_with_the_games(moved: Moved) -> None:
     moved.alice.run("register", "--server", moved.url, "--move-games")
     pins = json.loads((moved.alice.home / "pins.json").read_text())

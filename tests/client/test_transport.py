@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import re
 import socket
@@ -21,7 +22,7 @@ from hkoji.client import connection, transport
 from hkoji.client.answers import problem
 from hkoji.client.proxies import proxy_for
 from hkoji.client.service_clock import seconds_ahead
-from hkoji.client.transport import LATER, HttpAnswer, Transport, same_bytes
+from hkoji.client.transport import LATER, HttpAnswer, Transport, naming_move, same_bytes
 from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
 from hkoji.service_url import parse_url
 from tests.support.commands import without_player
@@ -736,6 +737,28 @@ def test_what_no_host_is_called_is_no_address(host: str) -> None:
         parse_url(f"http://{host}:8000")
     assert str(wrong.value).isprintable()
     assert wrong.value.hint.startswith("no host can have this name: ")
+
+
+@pytest.mark.parametrize(
+    ("cause", "moved"),
+    [
+        (ConnectionRefusedError(), True),
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), True),
+        (OSError(errno.EHOSTUNREACH, "No route to host"), True),
+        (TimeoutError(), False),
+        (ConnectionResetError(), False),
+    ],
+)
+def test_only_where_nobody_is_a_service_may_have_moved(cause: OSError, *, moved: bool) -> None:
+    def hint(registered: bool, before: str = LATER) -> str:
+        with pytest.raises(NetworkError) as raised, same_bytes(), naming_move(lambda: registered):
+            raise NetworkError("http://x", "gone", hint=before) from cause
+        return raised.value.hint
+
+    same = "nothing is lost: give the same command again, and it sends the same bytes"
+    assert hint(registered=True) == same + moved * "; if the service has moved: hkoji register --server URL"
+    assert hint(registered=False) == same
+    assert hint(registered=True, before="ask about the certificate") == "ask about the certificate"
 
 
 @pytest.mark.parametrize("path", ["/path", "//", "/games/", "/%2f"])
