@@ -29,6 +29,8 @@ _NAMED: Final = 3
 """So many of the files that are no backups are named."""
 _EDGE: Final = 1024
 """So many bytes at each end tell a dump of PostgreSQL. That of an empty service has more."""
+_PACKED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh")
+"""How files begin that gzip, zstd, xz and bzip2 have made."""
 _SAFE: Final = {
     "journal_mode": ("wal",),
     "fsync": ("on",),
@@ -172,7 +174,7 @@ def _backups(folder: Path | None, location: Location, now: float) -> DoctorCheck
     # Unfinished copies have names that begin with a dot. A file is a copy itself.
     files = [path for path in (folder.glob("[!.]*") if folder.is_dir() else (folder,)) if path.is_file()]
     is_copy = looks_like_copy if isinstance(location, Path) else _looks_like_dump
-    copies = {path for path in files if is_copy(path)}
+    copies = {path for path in files if is_copy(path) or _is_packed(path)}
     if copies:
         age = now - max(path.stat().st_mtime for path in copies)
         said = tell("the last backup is {hours} h old", hours=int(age // 3600))
@@ -194,6 +196,15 @@ def _backups(folder: Path | None, location: Location, now: float) -> DoctorCheck
     if age < 2 * _DAY:
         hint = tell("make another backup with hkoji admin backup, and remove the files that are none")
     return DoctorCheck("backups", "warn" if copies else "fail", said, hint)
+
+
+def _is_packed(path: Path) -> bool:
+    """Reports whether a file is compressed. What is in it is not looked at."""
+    try:
+        with path.open("rb") as file:
+            return file.read(max(map(len, _PACKED))).startswith(_PACKED)
+    except OSError:
+        return False
 
 
 def _looks_like_dump(path: Path) -> bool:

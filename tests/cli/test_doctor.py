@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import os
 import random
 import shutil
@@ -355,6 +358,14 @@ def test_a_file_that_is_no_copy_does_not_count_as_a_backup(
         found = refereed(data, NOW + 7200, backups=given)["backups"]
         assert found.verdict == "fail"
         assert found.said == f"no backup found in the folder {given}; 1 file is no backup that can be read: two.sqlite3"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_compressed_copy_counts_as_a_backup(data: Path, tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    copy = copies(data, tmp_path / "copies") / "one.sqlite3"
+    copy.with_suffix(".packed").write_bytes(pack(copy.read_bytes()))
+    copy.unlink()
+    assert refereed(data, time.time(), backups=copy.parent)["backups"].verdict == "ok"
 
 
 _DUMP = b"--\n-- PostgreSQL database dump\n--\n" + bytes(5000)
