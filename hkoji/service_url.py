@@ -13,7 +13,7 @@ PORTS: Final = {"http": 80, "https": 443}
 _LONGEST: Final = 256
 """The longest origin that a statement can contain."""
 _URL: Final = re.compile(
-    r"(https?)://(?:\[([0-9a-f:.]+)(%[\w.~-]+)?\]|([^/?#@:\[\]]+))(?::0*([0-9]{1,5}))?(/[!-~]*)?",
+    r"(https?)://(?:\[([0-9a-f:.]+)(%[\w.~-]+)?\]|([^/?#@:\[\]]+))(?::0*([0-9]{1,5}))?(/(?:(?![?#])[!-~])*)?",
     re.ASCII | re.IGNORECASE,
 )
 _HOST: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.ASCII | re.IGNORECASE)
@@ -31,11 +31,27 @@ _NO_HOST: Final = tell(
 
 
 def parse_url(text: str) -> str:
-    """Returns a server's URL in canonical form: scheme and host in lower case, and the port if it is not the usual one.
+    """Returns a server's URL in canonical form: scheme, host in lower case, port if it is not the usual one, path.
 
-    Raises `UsageError` for anything but an http or https URL without user, path, query and fragment. Its hint says what
-    is right. A colon after the host needs a port, and nobody can be reached at port 0.
+    Raises `UsageError` for anything but an http or https URL without user, query and fragment. Its hint says what is
+    right. A colon after the host needs a port, and nobody can be reached at port 0.
     """
+    return "".join(_split(text))
+
+
+def parse_origin(text: str) -> str:
+    """Returns the address of a service's own in the form of `parse_url`, which players sign. Raises `UsageError` too.
+
+    It has no path, because a service answers at its root. Players may reach it by a proxy that adds one.
+    """
+    url, path = _split(text)
+    if path:
+        raise _refusal(text, tell("it has no path, because a service answers at its root: give {url}", url=url))
+    return url
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Returns an address up to its path, and its path without a slash at the end."""
     found = _URL.fullmatch(text)
     if found is None:
         raise _refusal(text, _FORM)
@@ -47,9 +63,7 @@ def parse_url(text: str) -> str:
     url = f"{scheme}://{shown}" + ("" if number == PORTS[scheme] else f":{number}")
     if not 0 < number < 65536 or (six and not _is_ipv6(six)) or len(url) > _LONGEST:
         raise _refusal(text, _FORM)
-    if path not in ("", "/"):
-        raise _refusal(text, tell("it has no path, because a service answers at its root: give {url}", url=url))
-    return url
+    return url, path.rstrip("/")
 
 
 def is_host(name: str) -> bool:

@@ -135,11 +135,12 @@ class Transport:
         assert parts.hostname is not None
         self._host: Final = parts.hostname
         self._port: Final = parts.port
+        self._base: Final = parts.path
         self._secure: Final = parts.scheme == "https"
         self._proxy: Final = proxy_for(parts.scheme, self._host, self._port or PORTS[parts.scheme], os.environ)
         direct = self._proxy is None or self._secure
         # A proxy is asked for the whole URL, unless it only passes TLS on.
-        self._target: Final = "" if direct else self.url
+        self._target: Final = self._base if direct else self.url
         self._connection: TimedConnection | None = None
         self._answered = False
         self.patience = TIMEOUT

@@ -24,7 +24,7 @@ from hkoji.game.time_control import DAY
 from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import any_of, shorten, tell
 from hkoji.processors import processors
-from hkoji.service_url import parse_url
+from hkoji.service_url import parse_origin
 from hkoji_server.mail_settings import MailDelimiter, read_imap, read_lmtp, read_own_address, read_smtp
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _rate(text: str | None) -> str | None:
 def _origin(text: str) -> str:
     """Returns the form in which players sign it, which their programs take as an address."""
     try:
-        return parse_url(text)
+        return parse_origin(text)
     except UsageError as error:
         raise ValueError(error.hint) from None
 

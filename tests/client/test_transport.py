@@ -24,7 +24,7 @@ from hkoji.client.proxies import proxy_for
 from hkoji.client.service_clock import seconds_ahead
 from hkoji.client.transport import LATER, HttpAnswer, Transport, naming_move, same_bytes
 from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
-from hkoji.service_url import parse_url
+from hkoji.service_url import parse_origin, parse_url
 from tests.support.commands import without_player
 from tests.support.lying_proxy import RawAnswer, lying_proxy
 from tests.support.service import serving
@@ -335,8 +335,8 @@ def test_a_proxy_that_refuses_is_named(scheme: str, monkeypatch: pytest.MonkeyPa
 def test_a_proxy_gets_the_whole_url_and_its_login(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening([OK]) as (url, got):
         monkeypatch.setenv("http_proxy", url.replace("//", "//us%65r:p%40ss@"))
-        assert status("http://hkoji.invalid:8000") == 200
-    assert got[0].startswith(b"GET http://hkoji.invalid:8000/x HTTP/1.1\r\nHost: hkoji.invalid:8000\r\n")
+        assert status("http://hkoji.invalid:8000/club") == 200
+    assert got[0].startswith(b"GET http://hkoji.invalid:8000/club/x HTTP/1.1\r\nHost: hkoji.invalid:8000\r\n")
     assert f"Proxy-Authorization: Basic {b64encode(b'user:p@ss').decode()}\r\n".encode() in got[0]
 
 
@@ -694,6 +694,7 @@ def test_it_is_not_waited_for_longer_than_a_minute_nor_more_than_three_times(
         ("HTTPS://Hanamikoji.Example", "https://hanamikoji.example"),
         ("https://hanamikoji.example:443/", "https://hanamikoji.example"),
         ("http://hanamikoji.example:443", "http://hanamikoji.example:443"),
+        ("https://hanamikoji.example/games/", "https://hanamikoji.example/games"),
         ("http://x:080", "http://x"),
         ("http://x:08000", "http://x:8000"),
         ("HTTP://LOCALHOST:19406", "http://localhost:19406"),
@@ -761,10 +762,10 @@ def test_only_where_nobody_is_a_service_may_have_moved(cause: OSError, *, moved:
     assert hint(registered=True, before="ask about the certificate") == "ask about the certificate"
 
 
-@pytest.mark.parametrize("path", ["/path", "//", "/games/", "/%2f"])
-def test_an_address_has_no_path(path: str) -> None:
+@pytest.mark.parametrize("path", ["/path", "/games/", "/%2f"])
+def test_the_address_of_a_services_own_has_no_path(path: str) -> None:
     with pytest.raises(UsageError, match="is not the address of a server") as wrong:
-        parse_url(f"HTTP://X:08000{path}")
+        parse_origin(f"HTTP://X:08000{path}")
     assert wrong.value.hint == "it has no path, because a service answers at its root: give http://x:8000"
 
 

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 
 from hkoji.errors import StorageError, UsageError
 from hkoji.messages.text import tell
-from hkoji.service_url import parse_url
+from hkoji.service_url import parse_origin
 from hkoji_server.process.connections import GuardedConnection, connection_class
 from hkoji_server.process.handover import Taker
 from hkoji_server.settings import Settings, cap_of_address
@@ -62,7 +62,7 @@ def default_origin(listener: socket.socket, bind: str) -> str:
     machine = f"http://{socket.gethostname()}:{listener.getsockname()[1]}"
     for url in (machine, own) if bind in _EVERYWHERE else (own,):
         with suppress(UsageError):
-            return parse_url(url)
+            return parse_origin(url)
     return own
 
 
