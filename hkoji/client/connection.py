@@ -8,7 +8,7 @@ import io
 import re
 import socket
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Final, TypeVar
 
 from hkoji.messages.text import shorten, tell
@@ -78,14 +78,21 @@ class TlsConnection(http.client.HTTPSConnection):
     _tunnel_host: str | None
 
     def _tunnel(self) -> None:
-        # Older versions of the library leave the brackets out. It compares the certificate with the address afterwards.
-        address = self._tunnel_host
-        if address is not None and ":" in address:
-            self._tunnel_host = f"[{address}]"
-        try:
-            super()._tunnel()  # type: ignore[misc] # it has no public name
-        finally:
-            self._tunnel_host = address
+        # Older versions of the library leave the brackets out, and do not close the answer of a proxy that refuses. The
+        # library compares the certificate with the address afterwards.
+        address, response_class = self._tunnel_host, self.response_class
+        with ExitStack() as answers:
+            if address is not None and ":" in address:
+                self._tunnel_host = f"[{address}]"
+
+            def answer(*args: Any, **options: Any) -> http.client.HTTPResponse:  # Any: passed on
+                return answers.enter_context(response_class(*args, **options))
+
+            self.response_class = answer  # type: ignore[assignment] # it is only called
+            try:
+                super()._tunnel()  # type: ignore[misc] # it has no public name
+            finally:
+                self._tunnel_host, self.response_class = address, response_class
 
 
 class TimedTlsConnection(TimedConnection, TlsConnection):
