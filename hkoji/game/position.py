@@ -5,9 +5,6 @@ This module knows no command line: callers pass the commands that its hints name
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 from hkoji.errors import GameOverError, IllegalActionError, NotYourTurnError
@@ -15,7 +12,7 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.replay import Replay, Step
 from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS, Event, Seat
-from hkoji.rules.protocol import find_refusal
+from hkoji.rules.protocol import find_refusal, of_each_kind
 
 _NOT_SENT: Final = tell("nothing was sent")
 
@@ -120,16 +117,6 @@ class Position(NamedTuple):
             hint = tell("nothing was sent; legal moves include {moves}", moves=moves)
         error = find_refusal(state, action)
         return IllegalActionError(action, error.yours, shape=error.shape or state.shape(), hint=hint)
-
-
-def of_each_kind(moves: Iterable[str], most: int) -> tuple[str, ...]:
-    """Returns up to `most` of the moves: the first of each kind, as its sign says, then the second, and so on."""
-    before = Counter[str]()
-    ranks: list[tuple[int, str]] = []
-    for move in moves:
-        ranks.append((before[move[0]], move))
-        before[move[0]] += 1
-    return tuple(move for _, move in sorted(ranks, key=itemgetter(0))[:most])
 
 
 def read_position(replay: Replay, seat: Seat | None, name: str | None = None) -> Position:

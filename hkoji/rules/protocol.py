@@ -6,9 +6,11 @@ A `Ruleset` is one game with its options fixed. A `State` is a position as one o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import itemgetter
 from typing import Final, Protocol, TypeAlias
 
 from hkoji.errors import IllegalActionError, IllegalError, IllegalEventError, InvalidError
@@ -194,3 +196,13 @@ def find_refusal(state: State, action: str) -> IllegalActionError:
     except (IllegalError, InvalidError) as error:  # such as a card too many
         return IllegalActionError(action, error.message, shape=state.shape())
     return IllegalActionError(action, tell("it is not among the legal moves"), shape=state.shape())
+
+
+def of_each_kind(moves: Iterable[str], most: int) -> tuple[str, ...]:
+    """Returns up to `most` of the moves: the first of each kind, as its sign says, then the second, and so on."""
+    before = Counter[str]()
+    ranks: list[tuple[int, str]] = []
+    for move in moves:
+        ranks.append((before[move[0]], move))
+        before[move[0]] += 1
+    return tuple(move for _, move in sorted(ranks, key=itemgetter(0))[:most])

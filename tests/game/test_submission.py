@@ -8,10 +8,11 @@ import pytest
 
 from hkoji.errors import IllegalActionError, NotYourTurnError
 from hkoji.game import entry_kinds
-from hkoji.game.position import Position, of_each_kind
+from hkoji.game.position import Position
 from hkoji.game.replay import replay
 from hkoji.game.submission import draft_entry, draft_move
 from hkoji.log.line import parse_log
+from hkoji.rules.protocol import of_each_kind
 from tests.support.table import new_game
 
 AT = "2026-11-20T12:00:00Z"
