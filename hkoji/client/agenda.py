@@ -161,7 +161,7 @@ class Agenda:
     def _kept_lapse(self, summary: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
         """Returns the same as `_lapse`, but does not ask the service: nothing if the end is not kept here."""
         if self._is_kept_unplayed(summary):
-            with suppress(HkojiError):  # whoever asks for this game is told
+            with suppress(HkojiError):  # a command about this game tells of it
                 return self._client.kept_game(summary["game"]).lapse
         return {}
 

@@ -30,7 +30,7 @@ class ProvingService(Protocol):
 
     @property
     def pins(self) -> Pins:
-        """What is pinned of it."""
+        """Its pins."""
 
     @property
     def key(self) -> PublicKey:

@@ -34,7 +34,7 @@ def text_order(mail: SplitMail, reader: int = READER_VERSION) -> tuple[str, ...]
     """Returns the lines of the order in the text of a mail, whatever its Subject is.
 
     Raises `UnreadableMailError` also if the same text in HTML begins with another order: nobody can tell which of the
-    two the player has seen. Whoever wants no more letters gets none.
+    two the player has seen. A player who wants no more letters gets none.
     """
     texts = read_texts(mail, reader)
     text = next(texts)

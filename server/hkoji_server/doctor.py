@@ -199,7 +199,7 @@ def _backups(folder: Path | None, location: Location, now: float) -> DoctorCheck
 
 
 def _is_packed(path: Path) -> bool:
-    """Reports whether a file is compressed. What is in it is not looked at."""
+    """Reports whether a file is compressed. Its content is not looked at."""
     try:
         with path.open("rb") as file:
             return file.read(max(map(len, _PACKED))).startswith(_PACKED)

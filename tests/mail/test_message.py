@@ -116,7 +116,7 @@ def test_version_1_knew_no_rest_of_a_quoted_line() -> None:
     ],
 )
 def test_version_1_found_the_order_in_its_own_way(text: str, first: str, second: str) -> None:
-    """What version 1 made of each comes from its own program."""
+    """The results of version 1 are those of its own program."""
     raw = plain(text)
     assert (describe(raw, reader=1), describe(raw, reader=2)) == (first, second)
 

@@ -1,4 +1,4 @@
-"""Who wins which favour, and who wins the game.
+"""The winner of each favour, and of the game.
 
 Markers are text of seven characters, one a geisha in the order of the row: `0` or `1` on that seat's side, `.` in
 the middle. Source: rulebooks, "Scoring" and "End of the game"; the optional round limit with its two tie-breaks.

@@ -88,7 +88,7 @@ class HanamikojiBrief(Brief):
         yield from self.columns(rows)
 
     def standing(self) -> Iterator[str]:
-        """Who has whose favour."""
+        """The favours of each player."""
         markers = self.state.markers
         if not self.state.round:
             return

@@ -169,9 +169,9 @@ class Receiving:
     async def _take_bounce(self, sent: _Sent, bounce: Bounce | None) -> Received:
         """Notes a report about a letter; everything else from nobody, or to an address for reports, is dropped.
 
-        A report comes from nobody, to the sender of the letter's envelope, within a week. What it quotes counts only
-        where that is the same address for all letters, and in complaints, which come from a provider and to any of our
-        addresses.
+        A report comes from nobody, to the sender of the letter's envelope, within a week. A quotation in it counts
+        only where that is the same address for all letters, and in complaints, which come from a provider and to any of
+        our addresses.
         """
         if bounce is None:
             return Received.NULL_SENDER
