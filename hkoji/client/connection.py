@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import http.client
 import io
+import os
 import re
 import socket
 import time
@@ -19,6 +20,16 @@ FAILURES: Final = (OSError, http.client.HTTPException, UnicodeError)
 _LOOK: Final = 3.0
 """The seconds that a server has to say that it speaks TLS."""
 _SLOW: Final = tell("the answer comes too slowly")
+_CERTIFICATE: Final = tell(
+    "nothing was sent. Is the address right, and the clock of this machine? If the service has a "
+    "certificate of its own, get its file from the operator, and set SSL_CERT_FILE to its path"
+)
+_CERTIFICATES: Final = {  # by what OpenSSL found (X509_V_ERR_…)
+    9: tell("nothing was sent. Is the clock of this machine right? Then ask the operator of the service"),
+    10: tell("nothing was sent. Is the clock of this machine right? Then ask the operator to renew the certificate"),
+    62: tell("nothing was sent. Use the address that the operator gives; the certificate is for another one"),
+    64: tell("nothing was sent. Use the address that the operator gives; the certificate is for another one"),
+}
 _HEAD: Final = re.compile(rb"HTTP/1\.1 ([2-5][0-9]{2}) ([ -~]*)\r\n((?:[A-Za-z-]+: [ -~]*\r\n){0,60})\r\n")
 _LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,11}")
 _LEFT_TO_LIBRARY: Final = re.compile(rb"\r\n(?:transfer-encoding|connection|keep-alive|proxy-connection): ")
@@ -225,6 +236,30 @@ def is_nobody_there(error: BaseException | None) -> bool:
     """Returns whether no server can be found at an address: no host has the name or answers, or nothing listens."""
     unreachable = isinstance(error, OSError) and error.errno == errno.EHOSTUNREACH
     return unreachable or isinstance(error, ConnectionRefusedError | socket.gaierror)
+
+
+def certificate_hint(code: int) -> str:
+    """Returns what to do about a certificate that does not hold, for the reason of this number."""
+    file = os.environ.get("SSL_CERT_FILE")
+    if file and not os.access(file, os.R_OK):
+        return tell("nothing was sent. SSL_CERT_FILE names a file that cannot be read: {file}", file=shorten(file, 200))
+    if file and not _has_certificates(file):
+        return tell(
+            "nothing was sent. SSL_CERT_FILE names a file without a certificate in PEM form, which begins with "
+            "-----BEGIN CERTIFICATE-----: {file}",
+            file=shorten(file, 200),
+        )
+    return _CERTIFICATES.get(code, _CERTIFICATE)
+
+
+def _has_certificates(file: str) -> bool:
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
+    except OSError:
+        return False
+    return True
 
 
 def reason_of(error: Exception) -> str:

@@ -22,7 +22,7 @@ from hkoji import __version__
 from hkoji.client.proxies import HttpProxy, proxy_for
 from hkoji.errors import NetworkError, TooLargeError
 from hkoji.log.line import MAX_LINE_BYTES
-from hkoji.messages.text import Text, shorten, tell
+from hkoji.messages.text import Text, tell
 from hkoji.service_url import PORTS, parse_url
 
 if TYPE_CHECKING:
@@ -45,16 +45,6 @@ LATER: Final = tell("nothing is lost; give the same command again later")
 _SAME_BYTES: Final = tell("nothing is lost: give the same command again, and it sends the same bytes")
 _OWN: Final = re.compile(r"localhost|::1|127(?:\.[0-9]{1,3}){3}")
 """The hosts that are this machine."""
-_CERTIFICATE: Final = tell(
-    "nothing was sent. Is the address right, and the clock of this machine? If the service has a "
-    "certificate of its own, get its file from the operator, and set SSL_CERT_FILE to its path"
-)
-_CERTIFICATES: Final = {  # by what OpenSSL found (X509_V_ERR_…)
-    9: tell("nothing was sent. Is the clock of this machine right? Then ask the operator of the service"),
-    10: tell("nothing was sent. Is the clock of this machine right? Then ask the operator to renew the certificate"),
-    62: tell("nothing was sent. Use the address that the operator gives; the certificate is for another one"),
-    64: tell("nothing was sent. Use the address that the operator gives; the certificate is for another one"),
-}
 _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL")
 """OpenSSL's words for what is no TLS."""
 _PLAIN: Final = tell(
@@ -321,12 +311,12 @@ class Transport:
         hint: str = LATER
         import ssl
 
-        from hkoji.client.connection import may_be_tls, reason_of
+        from hkoji.client.connection import certificate_hint, may_be_tls, reason_of
 
         reason = reason_of(error)
         if isinstance(error, ssl.SSLCertVerificationError):
             reason = tell("the certificate of the service does not hold: {reason}", reason=error.verify_message)
-            hint = _certificate_hint(error.verify_code)
+            hint = certificate_hint(error.verify_code)
         elif isinstance(error, ssl.SSLError):
             hint = tell("nothing is lost; does the service have https at this address? Ask its operator")
             if error.reason in _NOT_TLS:
@@ -359,30 +349,6 @@ class Transport:
             variable=proxy.variable,
             host=self._host,
         )
-
-
-def _certificate_hint(code: int) -> str:
-    """Returns what to do about a certificate that does not hold, for the reason of this number."""
-    file = os.environ.get("SSL_CERT_FILE")
-    if file and not os.access(file, os.R_OK):
-        return tell("nothing was sent. SSL_CERT_FILE names a file that cannot be read: {file}", file=shorten(file, 200))
-    if file and not _has_certificates(file):
-        return tell(
-            "nothing was sent. SSL_CERT_FILE names a file without a certificate in PEM form, which begins with "
-            "-----BEGIN CERTIFICATE-----: {file}",
-            file=shorten(file, 200),
-        )
-    return _CERTIFICATES.get(code, _CERTIFICATE)
-
-
-def _has_certificates(file: str) -> bool:
-    import ssl
-
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
-    except OSError:
-        return False
-    return True
 
 
 def request_headers(token: str | None) -> dict[str, str]:
