@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from starlette.responses import Response
+from fastapi import Response
 from starlette.types import ASGIApp, Receive, Scope
 
 from hkoji.errors import ClockError, GameOverError, NotYourTurnError, StorageError, TimeOverError

@@ -6,8 +6,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import Annotated, Final, Literal
 
-from fastapi import Query
-from starlette.responses import Response
+from fastapi import Query, Response
 from starlette.types import ASGIApp, Receive, Scope
 
 from hkoji.errors import InvalidError
