@@ -35,12 +35,12 @@ from hkoji_server.service.game_statements import GameStatements
 from hkoji_server.service.games import Games, MailArrival
 from hkoji_server.service.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.mail_cases import DraftText, MailCase, read_draft
+from hkoji_server.service.mail_rights import SIGNS_NO_MORE
 from hkoji_server.service.mail_signatures import has_dkim
 from hkoji_server.service.mail_tokens import answered_by
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import NO_GAME, IncomingMail, MailDraft, MailEvidence
 
-SIGNS_NO_MORE: Final = tell("the service can no longer sign for you in this game")
 _ENTROPY_BYTES: Final = 32
 
 

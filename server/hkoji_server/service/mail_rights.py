@@ -14,9 +14,9 @@ from hkoji.mail.order_purposes import PURPOSES
 from hkoji.mail.order_types import OrderKind
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.mail_cases import MailCase
-from hkoji_server.service.mail_entries import SIGNS_NO_MORE
 from hkoji_server.service.seat_games import SeatGame
 
+SIGNS_NO_MORE: Final = tell("the service can no longer sign for you in this game")
 _DELEGATED: Final = (OrderKind.MOVE, OrderKind.RESIGN)
 """What the service signs for a player who has allowed it to."""
 _SIGNED: Final = (*_DELEGATED, OrderKind.CANCEL, OrderKind.CALL_OFF, OrderKind.GIVE)
