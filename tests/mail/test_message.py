@@ -23,10 +23,11 @@ from hkoji.mail.message import READER_VERSION, MailPart, read_parts, read_text, 
 from hkoji.mail.orders import read_said
 from hkoji.mail.paragraph import order_paragraph
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from scripts.build.mails import FOLDER, SHAPES, build
+from scripts.build.mails import FOLDER, build
 from tests.support.mail_bombs import BOMBS, FILED
 from tests.support.mail_generated import generated_mail
 from tests.support.mail_shape import (
+    MAILS,
     Shape,
     alternative,
     describe,
@@ -39,8 +40,10 @@ from tests.support.mail_shape import (
     parts,
     plain,
     quote,
+    shapes,
 )
 
+SHAPES = shapes()
 SECONDS = 0.25
 """The longest that one mail may take."""
 
@@ -57,7 +60,7 @@ def _version_1() -> Iterator[tuple[bytes, str, str]]:
     for line in (FOLDER / "mails-version-1.txt").read_text().splitlines():
         if not line.startswith("#"):
             name, due, reading = line.split("  ", 2)
-            raw = generated_mail(int(name)) if name.isdigit() else (FOLDER / "mails" / f"{name}.eml").read_bytes()
+            raw = generated_mail(int(name)) if name.isdigit() else (MAILS / f"{name}.eml").read_bytes()
             yield raw, due.strip("-"), reading
 
 
@@ -147,7 +150,7 @@ def test_the_corpus_is_there_and_as_large_as_promised() -> None:
     for name, content in build().items():
         made = content if isinstance(content, bytes) else content.encode()
         assert (FOLDER / name).read_bytes() == made
-    assert {path.name for path in (FOLDER / "mails").iterdir()} == {"README", *(f"{each.name}.eml" for each in SHAPES)}
+    assert {path.name for path in MAILS.iterdir()} == {"README", *(f"{each.name}.eml" for each in SHAPES)}
     assert {path.stem for path in (FOLDER / "bombs").iterdir()} == set(FILED)
     assert all(len(raw) < 300_000 for raw in FILED.values())
 

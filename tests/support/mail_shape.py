@@ -1,13 +1,14 @@
-"""Mails as mail programs write them, for the corpus in tests/data/mails: building blocks, and what a reading says.
+"""The mails of tests/data/mails, what a reading says, and building blocks for other mails.
 
-Each shape says by hand what is to be read from it; nothing here is made by the reader. They were written from knowledge
-of the programs, with one player and one letter, so that only the shapes differ.
+tests/data/mails/README says by hand what is to be read from each; nothing there is made by the reader. The mails were
+written from knowledge of the programs, with one player and one letter, so that only the shapes differ.
 """
 
 from __future__ import annotations
 
 from base64 import encodebytes
 from binascii import b2a_qp
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.errors import UnreadableMailError
@@ -22,6 +23,7 @@ from hkoji.mail.orders import read_orders
 from hkoji.rules.protocol import State
 from hkoji.rules.transcript import parse_transcript
 
+MAILS: Final = Path(__file__).parents[1] / "data" / "mails"
 OWN: Final = OwnAddress("play@hkoji.example")
 TOKEN: Final = "7k2mq4ruapbd3xvn5tczshw6ef"
 TO_US: Final = f"play+{TOKEN}@hkoji.example"
@@ -52,6 +54,15 @@ class Shape(NamedTuple):
     raw: bytes
     reading: str
     due: str = "turn"
+
+
+def shapes() -> tuple[Shape, ...]:
+    """All mails of tests/data/mails, in the order of its README."""
+    _, _, rows = (MAILS / "README").read_text().rstrip("\n").partition("\n\n")
+    read = (row.split("  ", 2) for row in rows.split("\n"))
+    return tuple(
+        Shape(name, (MAILS / f"{name}.eml").read_bytes(), reading, due.strip("-")) for name, due, reading in read
+    )
 
 
 def describe(raw: bytes, due: str = "turn", reader: int = READER_VERSION) -> str:

@@ -17,8 +17,7 @@ from hkoji.mail.orders import read_orders
 from hkoji.mail.paragraph import order_paragraph
 from hkoji.rules.protocol import State
 from tests.lab.fuzz.target import Target, chosen, refusals, split_off, text
-from tests.support import mail_clients, mail_oddities
-from tests.support.mail_shape import OWN, POSITIONS, position
+from tests.support.mail_shape import OWN, POSITIONS, position, shapes
 
 _SECONDS: Final = 0.25
 _DUE: Final = (*POSITIONS, "")
@@ -106,7 +105,7 @@ def _ordered(lines: tuple[str, ...], state: State | None) -> None:
 
 def mail_seeds() -> Iterator[bytes]:
     """The shorter mails of the corpus."""
-    for shape in (*mail_oddities.shapes(), *mail_clients.shapes()):
+    for shape in shapes():
         if len(shape.raw) < 1500:
             yield shape.raw
 
