@@ -155,60 +155,6 @@ def test_audit_takes_expected_keys(players: tuple[HomeShell, HomeShell], tmp_pat
     assert "step 3 (keys), entry 1" in wrong
 
 
-@pytest.mark.parametrize("form", [["-C"], ["take", "C"]])
-def test_an_answer_may_begin_with_a_dash(players: tuple[HomeShell, HomeShell], form: list[str]) -> None:
-    host, guest = players
-    for _ in range(40):
-        game = open_and_join(host, guest)
-        gift = [a for a in host.json("show", game)["legal"] if a.startswith("3") and "C" in a]
-        if gift:
-            break
-    host.run("move", game, *f"gift {' '.join(gift[0][1:].lower())}".split())
-    assert "-C" in guest.json("show", game)["legal"]
-    done = guest.run("move", game, *form, "--json")
-    assert json.loads(done.stdout)["actor"] == 1
-
-
-def test_errors_say_what_failed_and_what_to_do(
-    players: tuple[HomeShell, HomeShell], tmp_path: Path, service: Service
-) -> None:
-    host, guest = players
-    game = open_and_join(host, guest)
-    assert host.json("show", game)["actor"] == 0
-    before = host.run("log", game).stdout
-    assert "is not a move" in host.fails(5, "move", game, "7AB")
-    hand = host.json("show", game)["hand"]
-    lacking = next(f"3{card}{card}{card}" for card in "DEFG" if hand.count(card) < 3)
-    illegal = host.fails(5, "move", game, lacking)
-    assert "not legal" in illegal
-    assert "legal moves include" in illegal
-    assert "nothing was sent" in illegal
-    assert "hkoji wait" in guest.fails(9, "move", game, "1A")
-    assert "hkoji games" in host.fails(2, "show", "ffff0000")
-    assert host.run("log", game).stdout == before
-    nobody = HomeShell(tmp_path / "nobody")
-    assert "hkoji init" in nobody.fails(4, "games")
-    assert "--max-rounds" in host.fails(2, "new", "--tiebreak", "charm")
-    assert "one of host, guest, random" in host.fails(2, "new", "--first", "nobody")
-    installed = HomeShell(host.home, program=True)  # in this process there is the toy game, too
-    assert "rulesets: hanamikoji" in installed.fails(2, "new", "--ruleset", "go")
-    fresh = HomeShell(tmp_path / "fresh")
-    fresh.run("init", "freshone")
-    assert "hkoji register" in fresh.fails(2, "new")
-    assert "cannot reach" in fresh.fails(7, "register", "--server", "http://127.0.0.1:9")
-    assert fresh.fails(2, "register", "--server", "ftp://x")
-    assert fresh.fails(2, "init")
-    assert "exists already" in host.fails(1, "init", "another")
-    fresh.run("init", "freshtwo")
-    assert fresh.json("whoami")["name"] == "freshtwo"
-    third = HomeShell(tmp_path / "third")
-    third.run("init", host.json("whoami")["name"])
-    assert "exists already" in third.fails(1, "register", "--server", service.url)
-    problem = json.loads(host.run("move", game, lacking, "--json", code=5).stderr)
-    assert problem["error"]["code"] == "illegal-action"
-    assert problem["error"]["exit_code"] == 5
-
-
 def test_waiting(players: tuple[HomeShell, HomeShell]) -> None:
     host, guest = players
     game = open_and_join(host, guest)
@@ -299,18 +245,6 @@ def test_an_own_ssh_key_and_an_agent(tmp_path: Path, service: Service) -> None:
     rsa = tmp_path / "rsa"
     subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", str(rsa)], check=True)
     assert "ed25519" in HomeShell(tmp_path / "rsa-home").fails(4, "init", "rsaman", "--key", str(rsa)).lower()
-
-
-def test_another_key_of_the_service_is_refused(
-    players: tuple[HomeShell, HomeShell], tmp_path: Path, service: Service
-) -> None:
-    host, _ = players
-    with serving(tmp_path / "other", forked=True) as impostor:
-        config = host.home / "config.json"
-        pins = host.home / "pins.json"
-        config.write_text(config.read_text().replace(service.url, impostor.url))
-        pins.write_text(pins.read_text().replace(service.url, impostor.url))
-        assert "another key than before" in host.fails(8, "register", "--server", impostor.url)
 
 
 def test_files_are_private_and_help_has_examples(players: tuple[HomeShell, HomeShell]) -> None:

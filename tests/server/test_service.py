@@ -5,11 +5,9 @@ from __future__ import annotations
 import http.client
 import json
 import sqlite3
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,14 +15,13 @@ import pytest
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit
-from hkoji.game.submission import Submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import sign_entry
 from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.ledger import connected, everything
-from tests.support.service import Answer, Player, Service, begin, offer_of, play, serving, start, two_players
+from tests.support.service import Answer, Player, Service, begin, offer_of, play, serving, start
 
 
 @pytest.fixture(scope="module")
@@ -299,61 +296,10 @@ def test_the_same_entry_again_gets_the_first_receipt(service: Service, players: 
     assert host.send(move).body == first.body
 
 
-def test_of_two_racing_moves_one_is_accepted(service: Service, players: tuple[Player, Player]) -> None:
-    host, guest = players
-    for _ in range(5):
-        game = begin(host, guest)
-        course = host.course(game)
-        moves = [host.make_move(course, action) for action in course.state.legal_actions()[-8:]]
-        barrier = threading.Barrier(len(moves))
-
-        def send(move: Submission, together: threading.Barrier = barrier) -> Answer:
-            together.wait()
-            return host.send(move)
-
-        with ThreadPoolExecutor(len(moves)) as pool:
-            answers = list(pool.map(send, moves))
-        assert sorted(answer.status for answer in answers) == [201] + [409] * 7
-        last = host.lines(game)[-1].entry
-        for answer in answers:
-            if answer.status == 409:
-                assert (answer.json["code"], answer.json["head"]) == ("conflict", last.head)
-        with ThreadPoolExecutor(8) as pool:
-            same = list(pool.map(host.send, [moves[[a.status for a in answers].index(201)]] * 8))
-        assert {answer.body for answer in same} == {next(a.body for a in answers if a.status == 201)}
-
-
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest) -> str | None:
     """The database of services started on `data`."""
     return str(request.getfixturevalue("postgres")) if request.param == "postgres" else None
-
-
-def test_two_processes_on_one_database_behave_as_one(tmp_path: Path, database: str | None) -> None:
-    shared = partial(serving, tmp_path / "data", database=database, forked=True)
-    with shared() as one, shared() as two:
-        assert one.ask("GET", "/v1/service").json["key"] == two.ask("GET", "/v1/service").json["key"]
-        host, guest = Player(one, "alice").register(), Player(two, "bob").register()
-        game = begin(host, guest)
-        for _ in range(10):
-            course = host.course(game)
-            if course.actor is None:
-                break
-            mover = (host, guest)[course.actor]
-            own = mover.course(game)
-            moves = [mover.make_move(own, action) for action in own.state.legal_actions()[:2]]
-            barrier = threading.Barrier(len(moves))
-
-            def send(pair: tuple[Service, Submission], together: threading.Barrier = barrier) -> Answer:
-                together.wait()
-                where, move = pair
-                return where.ask("POST", f"/v1/games/{move.entry.game}/entries", move.to_json())
-
-            with ThreadPoolExecutor(2) as pool:
-                answers = list(pool.map(send, zip((one, two), moves, strict=False)))
-            assert sorted(answer.status for answer in answers) == [201, 409][: len(moves)]
-        assert audit(one.ask("GET", f"/v1/games/{game}/log").body).ok
-        assert play(host, guest, game).status == "finished"
 
 
 def test_processes_that_start_at_once_on_an_empty_database_have_one_key(tmp_path: Path, database: str | None) -> None:
@@ -373,56 +319,6 @@ def test_processes_that_start_at_once_on_an_empty_database_have_one_key(tmp_path
 
 
 # --- crash, restart, schema ---------------------------------------------------------------------------------------
-
-
-def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
-    acknowledged: list[tuple[str, int, str]] = []
-    players: list[Player] = []
-    for _ in range(4):
-        service = start(tmp_path / "data", forked=True)
-        before = len(acknowledged)
-        try:
-            if not players:
-                players = list(two_players(service))
-            for player in players:
-                player.service = service
-            host, guest = players
-            for game, seq, head in acknowledged:
-                assert host.lines(game)[seq].entry.head == head
-            games = [begin(host, guest) for _ in range(2)]
-            stop = threading.Event()
-
-            def hammer(game: str, running: threading.Event = stop, one: Player = host, other: Player = guest) -> None:
-                try:
-                    while not running.is_set():
-                        course = one.course(game)
-                        if course.actor is None:
-                            return
-                        mover = (one, other)[course.actor]
-                        own = mover.course(game)
-                        move = mover.make_move(own, own.state.legal_actions()[0])
-                        if mover.send(move).status == 201:
-                            acknowledged.append((game, move.entry.seq, move.entry.head))
-                except (OSError, ValueError, KeyError, http.client.HTTPException):
-                    return
-
-            threads = [threading.Thread(target=hammer, args=(game,)) for game in games]
-            for thread in threads:
-                thread.start()
-            while len(acknowledged) < before + 6 and any(thread.is_alive() for thread in threads):
-                stop.wait(0.01)
-        finally:
-            service.kill()
-            stop.set()
-        for thread in threads:
-            thread.join(300)
-    assert len(acknowledged) >= 24
-    with serving(tmp_path / "data", forked=True) as service:
-        host.service = service
-        for game, seq, head in acknowledged:
-            assert host.lines(game)[seq].entry.head == head
-        for game in {game for game, _, _ in acknowledged}:
-            assert audit(service.ask("GET", f"/v1/games/{game}/log").body).ok
 
 
 def test_a_newer_database_is_refused_untouched(tmp_path: Path) -> None:
@@ -468,44 +364,6 @@ def test_the_schema_is_the_migrations(tmp_path: Path) -> None:
 
 
 # --- silence ------------------------------------------------------------------------------------------------------
-
-
-def test_nothing_secret_is_said_before_its_time(tmp_path: Path) -> None:
-    """Every answer to anyone but a card's owner, and every log line, through a whole game."""
-    with serving(tmp_path / "data", log_level="debug", forked=True) as service:
-        host, guest = two_players(service)
-        watcher = Player(service, "carol").register()
-        game = begin(host, guest)
-        said = b""
-        while (course := host.course(game)).actor is not None and course.state.round == 1:
-            for player in (guest, watcher):
-                said += service.ask("GET", f"/v1/games/{game}/view", token=player.token).body
-            said += service.ask("GET", f"/v1/games/{game}").body + service.ask("GET", f"/v1/games/{game}/log").body
-            said += service.ask("GET", "/v1/games").body
-            hidden = {o.salt for o in host.openings.get(game, [])}
-            assert not any(salt.encode() in said for salt in hidden)
-            spectator = service.ask("GET", f"/v1/games/{game}").json["state"]
-            assert spectator["hands"] == ["X" * len(each) for each in spectator["hands"]]
-            theirs = service.ask("GET", f"/v1/games/{game}/view", token=guest.token).json
-            assert theirs["state"] == guest.course(game).state.to_json()
-            assert set(theirs["state"]["hands"][0]) <= {"X"}
-            mover = (host, guest)[course.actor]
-            own = mover.course(game)
-            mover.send(mover.make_move(own, own.state.legal_actions()[0]))
-            if len(host.lines(game)) > 12:
-                break
-        database = sqlite3.connect(service.data / "hkoji.sqlite3")
-        seed = database.execute("SELECT seed FROM secret WHERE game = ?", (game,)).fetchone()[0]
-        key = database.execute("SELECT private_key FROM service").fetchone()[0]
-        database.close()
-        assert seed.encode() not in said
-        assert service.ask("GET", f"/v1/games/{game}/view", token=watcher.token).status == 403
-        play(host, guest, game)
-        logged = service.log.read_text()
-        assert "/v1/games/" in logged
-        secrets = [seed, key.splitlines()[1], host.token, guest.token]
-        secrets += [o.salt for player in (host, guest) for o in player.openings[game]]
-        assert not [secret for secret in secrets if secret in logged]
 
 
 def test_the_front_page_says_where_to_begin(service: Service) -> None:

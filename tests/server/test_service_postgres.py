@@ -12,7 +12,6 @@ from tests.server.test_service import (  # noqa: F401 # pytest finds them here t
     test_a_whole_game,
     test_abuse_is_refused_and_changes_nothing,
     test_lists_show_what_is_mine_what_waits_and_what_is_open,
-    test_of_two_racing_moves_one_is_accepted,
     test_only_who_asked_for_an_offer_opens_it,
     test_the_same_entry_again_gets_the_first_receipt,
     test_weak_keys_and_false_registrations_are_refused,

@@ -678,8 +678,11 @@ def test_another_key_of_the_service(service: HostileService, alice: LocalPlayer,
     service.key = STRANGER
     with pytest.raises(errors.TrustError, match="another service key"):
         alice.client.new(Hanamikoji())
-    with pytest.raises(errors.TrustError, match="another key than before"):
+    with pytest.raises(errors.TrustError, match="another key than before") as changed:
         alice.client.register(URL)
+    assert true.public.fingerprint in str(changed.value)
+    assert STRANGER.public.fingerprint in str(changed.value)
+    assert "over another channel" in changed.value.hint
     with pytest.raises(errors.TrustError, match="view does not hold"):
         alice.position(game)
     assert on_disk(alice) == before
