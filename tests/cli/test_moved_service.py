@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import NamedTuple
 
 import pytest
 
@@ -50,20 +53,48 @@ class Moved:
         return {str(each): each.read_bytes() for each in home.rglob("*") if each.is_file() and each.name != "lock"}
 
 
-@pytest.fixture
-def moved(tmp_path: Path) -> Iterator[Moved]:
-    data, port = tmp_path / "data", free_port()
-    with serving(data, forked=True) as service:
-        alice, bob = HomeShell(tmp_path / "alice"), HomeShell(tmp_path / "bob")
+class Begun(NamedTuple):
+    """The folder of a service that has ended, beside its players' homes; its address, and the game that they began."""
+
+    folder: Path
+    address: str
+    game: str
+
+
+def begin(folder: Path, then: Callable[[HomeShell, HomeShell], object]) -> Begun:
+    """Lets alice and bob begin a game, and `then` do what the test is about; after that the service ends."""
+    with serving(folder / "data", forked=True) as service:
+        alice, bob = HomeShell(folder / "alice"), HomeShell(folder / "bob")
         for name, shell in (("alice", alice), ("bob", bob)):
             shell.run("init", name)
             shell.run("register", "--server", service.url)
-        alice.run("trust", "bob", bob.json("key")["fingerprint"])
         game = alice.json("new", "--invite", "bob")["game"]
         bob.run("join", game)
         alice.run("show", game)
-    with serving(data, port=port, options=("--origin", f"http://localhost:{port}")) as now:
-        yield Moved(tmp_path, now, service.url, game)
+        then(alice, bob)
+    return Begun(folder, service.url, game)
+
+
+@contextmanager
+def serving_again(folder: Path, port: int) -> Iterator[Service]:
+    """The service of a folder at a new address, which it calls itself."""
+    with serving(folder / "data", port=port, forked=True, options=("--origin", f"http://localhost:{port}")) as now:
+        yield now
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Begun:
+    def confirm(alice: HomeShell, bob: HomeShell) -> None:
+        alice.run("trust", "bob", bob.json("key")["fingerprint"])
+
+    return begin(tmp_path_factory.mktemp("begun"), confirm)
+
+
+@pytest.fixture
+def moved(begun: Begun, tmp_path: Path) -> Iterator[Moved]:
+    shutil.copytree(begun.folder, tmp_path, dirs_exist_ok=True)
+    with serving_again(tmp_path, free_port()) as now:
+        yield Moved(tmp_path, now, begun.address, begun.game)
 
 
 def test_a_script_moves_the_games(moved: Moved) -> None:
@@ -136,20 +167,11 @@ def test_a_terminal_asks(moved: Moved, answer: str, *, moves: bool) -> None:
 
 
 def test_a_new_key_that_was_signed_at_the_earlier_address_is_followed(tmp_path: Path) -> None:
-    data, port = tmp_path / "data", free_port()
-    with serving(data, forked=True) as service:
-        alice, bob = HomeShell(tmp_path / "alice"), HomeShell(tmp_path / "bob")
-        for name, shell in (("alice", alice), ("bob", bob)):
-            shell.run("init", name)
-            shell.run("register", "--server", service.url)
-        game = alice.json("new", "--invite", "bob")["game"]
-        bob.run("join", game)
-        alice.run("show", game)
-        bob.run("rekey")
-    with serving(data, port=port, options=("--origin", f"http://localhost:{port}")):
-        url = f"http://localhost:{port}"
+    begin(tmp_path, lambda _, bob: bob.run("rekey"))
+    alice, bob = HomeShell(tmp_path / "alice"), HomeShell(tmp_path / "bob")
+    with serving_again(tmp_path, free_port()) as now:
         for shell in (alice, bob):
-            shell.run("register", "--server", url, "--move-games")
+            shell.run("register", "--server", f"http://localhost:{now.port}", "--move-games")
         second = bob.json("new", "--invite", "alice")["game"]
         alice.run("join", second)  # the key of its host is not the one that alice has seen first
 
@@ -175,7 +197,7 @@ def test_doctor_looks_at_the_address_of_each_game(moved: Moved) -> None:
 @pytest.fixture(params=["", "https://elsewhere.example"], ids=["same origin", "other origin"])
 def stranger(moved: Moved, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """The address at which the games' service was before, where another service answers now."""
-    with serving(tmp_path / "other", port=moved.port, options=("--origin", request.param or moved.before)):
+    with serving(tmp_path / "other", port=moved.port, forked=True, options=("--origin", request.param or moved.before)):
         yield moved.before
 
 
@@ -212,7 +234,7 @@ def test_another_service_is_named_with_the_new_address_of_the_right_one(moved: M
 
 @pytest.mark.parametrize("key", ["the same key", "another key"])
 def test_another_service_that_knows_the_name_is_named(moved: Moved, tmp_path: Path, key: str) -> None:
-    with serving(tmp_path / "other", port=moved.port, options=("--origin", moved.before)):
+    with serving(tmp_path / "other", port=moved.port, forked=True, options=("--origin", moved.before)):
         again = HomeShell(tmp_path / "again")
         again.run("init", "alice", *(("--key", key_file(moved.alice)) if key == "the same key" else ()))
         again.run("register", "--server", moved.before)
