@@ -44,8 +44,8 @@ _BARE: Final = tell("cards alone are no move in a mail: they need a sign or a wo
 def read_orders(lines: Iterable[str], state: State | None = None) -> tuple[MailOrder, ...] | OrderFault:
     """Returns the commands in the lines of an order, or why nothing is done.
 
-    `lines` are those of `hkoji.mail.paragraph.order_paragraph`. `state` is the position as the player knows it; None if
-    they owe no move, or if no move is read where the mail came.
+    `lines` are those of `order_paragraph`. `state` is the position as the player knows it; None if they owe no move, or
+    if no move is read where the mail came.
     """
     return _read_lines(lines, lambda line, number: _read_line(line, number, state))
 
