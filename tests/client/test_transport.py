@@ -24,7 +24,7 @@ from hkoji.client.proxies import proxy_for
 from hkoji.client.service_clock import seconds_ahead
 from hkoji.client.transport import LATER, HttpAnswer, Transport, naming_move, same_bytes
 from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
-from hkoji.service_url import parse_origin, parse_url
+from hkoji.service_url import parse_origin
 from tests.support.commands import without_player
 from tests.support.lying_proxy import RawAnswer, lying_proxy
 from tests.support.service import serving
@@ -684,60 +684,6 @@ def test_it_is_not_waited_for_longer_than_a_minute_nor_more_than_three_times(
     assert raised.value.hint == "try again in 7 s"
     assert slept == paused
     assert len(got) == len(waits)
-
-
-@pytest.mark.parametrize(
-    ("text", "url"),
-    [
-        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
-        ("http://127.0.0.1:8000/", "http://127.0.0.1:8000"),
-        ("HTTPS://Hanamikoji.Example", "https://hanamikoji.example"),
-        ("https://hanamikoji.example:443/", "https://hanamikoji.example"),
-        ("http://hanamikoji.example:443", "http://hanamikoji.example:443"),
-        ("https://hanamikoji.example/games/", "https://hanamikoji.example/games"),
-        ("http://x:080", "http://x"),
-        ("http://x:08000", "http://x:8000"),
-        ("HTTP://LOCALHOST:19406", "http://localhost:19406"),
-        ("http://[::1]:8000", "http://[::1]:8000"),
-        ("http://[2001:DB8::1]:0443/", "http://[2001:db8::1]:443"),
-        ("http://[fe80::1%Eth0]", "http://[fe80::1%Eth0]"),
-        ("http://hkoji_server:8000", "http://hkoji_server:8000"),
-        ("http://" + "a" * 63 + ".example", "http://" + "a" * 63 + ".example"),
-    ],
-)
-def test_addresses_have_one_form(text: str, url: str) -> None:
-    assert parse_url(text) == url
-    assert parse_url(url) == url
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "example.org", "ftp://example.org", "file:///etc/passwd", "http://", "http://a:99999", "http://a:b",
-        "http://a:", "https://a:/", "http://[::1]:", "http://a:0", "https://a:00/x", "http://a:" + "9" * 5000,
-        "http://user:secret@a", "http://a?b", "http://a#b", "http://[::1", "http://a[::1]", "http://[::1::]",
-        "http://[v1.a]", "//a", "javascript:alert(1)", "http://a/\x1b[2J", "http://" + "a." * 125,
-    ],
-)  # fmt: skip
-def test_anything_else_is_no_address(text: str) -> None:
-    with pytest.raises(UsageError) as wrong:
-        parse_url(text)
-    assert str(wrong.value).isprintable()
-    assert "a port from 1 to 65535" in wrong.value.hint
-
-
-@pytest.mark.parametrize(
-    "host",
-    [
-        "a..b", ".", ".a", "a..", "a" * 64, "a." + "b" * 64 + ".c", "a." * 126 + "aa", "a b", "a\n", "é",
-        "caffè.example", "\u212aiosk", "a%2eb", "a*b", "a,b", "$HOST", "<host>",
-    ],
-)  # fmt: skip
-def test_what_no_host_is_called_is_no_address(host: str) -> None:
-    with pytest.raises(UsageError, match="is not the address of a server") as wrong:
-        parse_url(f"http://{host}:8000")
-    assert str(wrong.value).isprintable()
-    assert wrong.value.hint.startswith("no host can have this name: ")
 
 
 @pytest.mark.parametrize(

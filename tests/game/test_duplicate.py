@@ -349,44 +349,11 @@ def test_nothing_but_the_unseal_follows_a_sealed_end() -> None:
 GOOD: dict[str, JsonValue] = {"deal": DEAL[0], "name": "duplicate/v1", "seed_commit": "ab" * 32}
 
 
-@pytest.mark.parametrize(
-    ("changes", "error"),
-    [
-        ({"deal": "d0" * 15}, errors.MalformedError),
-        ({"deal": "D0" * 16}, errors.MalformedError),
-        ({"deal": 7}, errors.MalformedError),
-        ({"deal": "d0" * 32}, errors.MalformedError),
-        ({"seed_commit": "ab" * 16}, errors.MalformedError),
-        ({"seed_commit": None}, errors.MalformedError),
-        ({"table": 1}, errors.NotUnderstoodError),
-        ({"name": "duplicate/v2"}, errors.NotUnderstoodError),
-        ({"name": "server/v1"}, errors.NotUnderstoodError),
-        ({"name": None}, errors.MalformedError),
-    ],
-)
-def test_terms_are_read_strictly(changes: dict[str, JsonValue], error: type[errors.HkojiError]) -> None:
+def test_terms_are_read() -> None:
     offer = Table(deal=DEAL).lines[0].entry.body
     read = parse_body("offer", {**offer, "dealer": GOOD})
     assert isinstance(read, entry_kinds.Offer)
     assert read.terms == DuplicateTerms(DEAL[0], "ab" * 32)
-    with pytest.raises(errors.HkojiError) as caught:
-        parse_body("offer", {**offer, "dealer": {**GOOD, **changes}})
-    assert type(caught.value) is error
-
-
-def test_a_deal_id_is_needed() -> None:
-    offer = Table(deal=DEAL).lines[0].entry.body
-    short = {name: GOOD[name] for name in ("name", "seed_commit")}
-    with pytest.raises(errors.MalformedError, match="deal is missing"):
-        parse_body("offer", {**offer, "dealer": short})
-
-
-@pytest.mark.parametrize("body", [{}, {"seed": None}, {"seed": "ab" * 16}, {"seed": 5}])
-def test_an_unseal_has_a_seed(body: dict[str, JsonValue]) -> None:
-    with pytest.raises(errors.MalformedError):
-        parse_body("unseal", body)
-    with pytest.raises(errors.NotUnderstoodError):
-        parse_body("unseal", {"seed": "ab" * 32, "deal": DEAL[0]})
 
 
 def test_an_end_says_null_and_does_not_leave_the_seed_out() -> None:

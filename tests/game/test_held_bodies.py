@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
+from hkoji.errors import HkojiError, MalformedError, SignatureError, WeakKeyError
 from hkoji.game.entry_kinds import KINDS, parse_body
 from hkoji.game.held_keys import (
     Gateway,
@@ -18,13 +18,12 @@ from hkoji.game.held_keys import (
     certify,
     grade_of_seat,
     read_gateway,
-    read_mail,
     verify_gateway,
     weaker,
 )
 from hkoji.log.game_statements import make_annul, make_gift, parse_annul, parse_gift
 from hkoji.log.private_key import PrivateKey
-from tests.game.test_bodies import AT, GATEWAY, GIFT, GOOD, HEX, KEY, OTHER, wrong
+from tests.game.test_bodies import AT, GATEWAY, GIFT, GOOD, HEX, wrong
 
 Json = Any  # wrong on purpose
 
@@ -35,54 +34,17 @@ WEAK = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "A" * 43
 SERVER = PrivateKey.from_seed(b"s" * 32)
 
 
-@pytest.mark.parametrize("kind", GOOD)
-def test_a_mail_is_in_six_kinds_and_elsewhere_malformed(kind: str) -> None:
-    body = {**GOOD[kind], "mail": MAIL}
-    if kind in BY_MAIL:
-        read = parse_body(kind, body)
-        assert read.mail == MailClaim(HEX, MailGrade.TOKEN)
-        assert read.to_json() == body
-        assert parse_body(kind, GOOD[kind]).mail is None
-        return
-    with pytest.raises(MalformedError, match="mail does not belong in it"):
-        parse_body(kind, body)
-    with pytest.raises(NotUnderstoodError, match="more"):  # an unknown key counts first
-        parse_body(kind, {**body, "more": 1})
-
-
 @pytest.mark.parametrize("kind", BY_MAIL)
-def test_only_a_seed_comes_without_a_mail(kind: str) -> None:
-    if kind == "seed":
-        assert parse_body(kind, {**GOOD[kind], "mail": NONE}).mail == MailClaim(None, MailGrade.NONE)
-        return
-    with pytest.raises(MalformedError, match="only for a seed"):
-        parse_body(kind, {**GOOD[kind], "mail": NONE})
+def test_a_mail_is_in_six_kinds(kind: str) -> None:
+    body = {**GOOD[kind], "mail": MAIL}
+    read = parse_body(kind, body)
+    assert read.mail == MailClaim(HEX, MailGrade.TOKEN)
+    assert read.to_json() == body
+    assert parse_body(kind, GOOD[kind]).mail is None
 
 
-@pytest.mark.parametrize(
-    ("value", "why"),
-    [
-        *((value, "not an object") for value in wrong(None, [], "", 1)),
-        *((value, "needs a commit and a grade") for value in wrong({}, {"grade": "dkim"}, {"commit": HEX})),
-        *(({**MAIL, "commit": value}, "commit is not") for value in wrong(None, HEX[1:], HEX.upper(), 1)),
-        *(({**MAIL, "grade": value}, "grade is not a word") for value in wrong(None, 1, [])),
-        ({"commit": HEX, "grade": "none"}, "if and only if"),
-        ({"commit": None, "grade": "spf"}, "commit is not"),
-    ],
-)
-def test_malformed_mails(value: Json, why: str) -> None:
-    with pytest.raises(MalformedError, match=why) as error:
-        read_mail(value, none=True)
-    assert error.value.what == "mail"
-
-
-def test_a_later_version_may_know_more_of_mails_and_certificates() -> None:
-    for value, what in ({**MAIL, "arc": 1}, "mail key"), ({**MAIL, "grade": "spf"}, "grade of a mail"):
-        with pytest.raises(NotUnderstoodError) as error:
-            read_mail(value)
-        assert error.value.what == what
-    with pytest.raises(NotUnderstoodError):
-        read_gateway({**GATEWAY, "signer": KEY})
+def test_a_seed_may_come_without_a_mail() -> None:
+    assert parse_body("seed", {**GOOD["seed"], "mail": NONE}).mail == MailClaim(None, MailGrade.NONE)
 
 
 @pytest.mark.parametrize("kind", ["open", "join"])
@@ -91,33 +53,10 @@ def test_the_certificate_of_a_newcomer_is_for_its_key(kind: str) -> None:
     read = parse_body(kind, body)
     assert read.to_json() == body
     assert read.certificate == Gateway(HEX, AT, read.newcomer_key(), "https://play.example", b"SSH")  # type: ignore[arg-type] # both have one
-    with pytest.raises(MalformedError, match="for another key"):
-        parse_body(kind, {**body, "gateway": {**GATEWAY, "key": OTHER}})
-    with pytest.raises(WeakKeyError):
-        parse_body(kind, {**body, "gateway": {**GATEWAY, "key": WEAK}, "key": WEAK})
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *(("address", value) for value in wrong(None, "", HEX[1:], HEX.upper())),
-        *(("at", value) for value in wrong(None, "", "2026-11-20")),
-        *(("origin", value) for value in wrong(None, "", "a b", "x" * 257)),
-        *(("key", value) for value in wrong(None, "", 1)),
-        *(("sig", value) for value in wrong(None, "", 1, "A")),
-    ],
-)
-def test_malformed_certificates(name: str, value: Json) -> None:
-    with pytest.raises(MalformedError):
-        read_gateway({**GATEWAY, name: value})
-    with pytest.raises(MalformedError):
-        read_gateway({key: given for key, given in GATEWAY.items() if key != name})
-
-
-def test_weak_held_keys_are_found_after_malformed_fields() -> None:
+def test_a_weak_held_key_is_found_after_malformed_fields() -> None:
     assert isinstance(read_gateway({**GATEWAY, "key": WEAK}), WeakKeyError)
-    with pytest.raises(WeakKeyError):
-        parse_body("delegate", {"gateway": {**GATEWAY, "key": WEAK}, "grade": "dkim"})
 
 
 def test_a_delegation_ends_with_two_nulls() -> None:
@@ -187,26 +126,12 @@ def test_a_statement_needs_a_mail_that_somebody_wrote() -> None:
         make_annul(game="cd" * 16, head=HEX, name="bob", mail=MailClaim(None, MailGrade.NONE))
 
 
-@pytest.mark.parametrize("value", [None, "", [], {}, {**MAIL, "commit": None}, NONE])
-def test_malformed_mails_of_gifts(value: Json) -> None:
-    for kind in ("credit", "annul"):
-        with pytest.raises(MalformedError):
-            parse_body(kind, {**GOOD[kind], "gift": {**GIFT, "mail": value}})
-
-
 def test_credit_and_annul_carry_mails_on() -> None:
     credit = {**GOOD["credit"], "gift": {**GIFT, "mail": MAIL}}
     assert parse_body("credit", credit).to_json() == credit
     for mails in wrong([MAIL, None], [None, MAIL], [MAIL, MAIL]):
         annul = {**GOOD["annul"], "mails": mails}
         assert parse_body("annul", annul).to_json() == annul
-    for mails in wrong(None, [], [None, None], [MAIL], [MAIL] * 3, [NONE, None], [MAIL, 1], {"0": MAIL}):
-        with pytest.raises(MalformedError):
-            parse_body("annul", {**GOOD["annul"], "mails": mails})
-    with pytest.raises(NotUnderstoodError):
-        parse_body("annul", {**GOOD["annul"], "mails": [{**MAIL, "arc": 1}, None]})
-    with pytest.raises(NotUnderstoodError):
-        parse_body("credit", {**GOOD["credit"], "mails": [MAIL, None]})
 
 
 # --- grades -----------------------------------------------------------------------------------------------------------

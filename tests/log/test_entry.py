@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.errors import MalformedError, NotUnderstoodError
-from hkoji.log.canonical import MAX_DEPTH, MAX_INTEGER, JsonValue, decode, encode
+from hkoji.errors import MalformedError
+from hkoji.log.canonical import MAX_DEPTH, MAX_INTEGER, JsonValue, encode
 from hkoji.log.entry import GENESIS, MAX_ENTRY_BYTES, Entry, is_name, is_time, make_entry, parse_entry
 from hkoji.log.line import make_receipt, parse_receipt
-from tests.log.samples import AT, GAME, LOG, MOVE, attempt, changed, edits, reason, texts, values
+from tests.log.samples import AT, GAME, LOG, MOVE, attempt, changed, edits, texts, values
 
 RECEIPT = LOG[3].receipt.receipt if LOG[3].receipt else make_receipt(at=AT, game=GAME, head=MOVE.head, seq=3)
 moments = st.datetimes(datetime(2000, 1, 1), datetime(8999, 12, 31, 23, 59, 59)).map(
@@ -102,121 +102,12 @@ def test_any_text_is_refused(text: str) -> None:
     assert entry is None or encode(entry.body) in inside
 
 
-NO_TIMES: list[JsonValue] = [
-    *(0, "", [], "2026-11-20", "2026-02-30T00:00:00Z", "2026-11-20T12:00:00+00:00"),
-    *("1999-12-31T23:59:59Z", "9000-01-01T00:00:00Z", "null"),
-]
-WRONG: dict[str, list[JsonValue]] = {
-    "at": [None, *NO_TIMES],
-    "seen": NO_TIMES,
-    "body": [None, [], "", 0, "{}", True],
-    "by": [None, 0, "", "a", "Alice", "a" * 33, "-a", "al ice", ["alice"]],
-    "game": [None, 0, "", GAME[:-1], GAME + "0", GAME.upper(), GAME[:-1] + "g"],
-    "kind": [None, 0, "", "Move", "0move", "a" * 33, "mo ve", "mo.ve"],
-    "prev": [None, 0, "", GENESIS[:-1], GENESIS + "0", "A" * 64],
-    "head": [None, 0, "", GENESIS[:-1], GENESIS + "0", "A" * 64],
-    "seq": [None, True, False, "3", [], {}],
-    "v": [None, True, False, "1", [], {}],
-}
-
-
-@pytest.mark.parametrize("key", ["at", "body", "by", "game", "kind", "prev", "seen", "seq", "v"])
-def test_malformed_fields_of_an_entry(key: str) -> None:
-    for value in WRONG[key]:
-        with pytest.raises(MalformedError) as error:
-            parse_entry(changed(MOVE.text, **{key: value}))
-        assert error.value.what == "entry"
-        assert f"{key} is not" in reason(error.value)
-
-
 def test_every_entry_but_the_first_states_a_time_before_it() -> None:
     """docs/spec/log.md, "Entries": null in the entry with `seq` 0, a time in every other."""
     assert LOG[0].entry.seen is None
-    for text, change in ((MOVE.text, {"seen": None}), (MOVE.text, {"seq": 0}), (LOG[0].entry.text, {"seen": AT})):
-        with pytest.raises(MalformedError) as error:
-            parse_entry(changed(text, **change))
-        assert error.value.what == "entry"
-        assert "seen is a time in each entry but the first, and null in that" in reason(error.value)
     for time in ("2000-01-01T00:00:00Z", "8999-12-31T23:59:59Z"):
         assert parse_entry(changed(MOVE.text, seen=time)).seen == time
     assert parse_entry(changed(MOVE.text, seen=None, seq=0)).seen is None
-
-
-@pytest.mark.parametrize("key", ["at", "game", "head", "seq", "v"])
-def test_malformed_fields_of_a_receipt(key: str) -> None:
-    for value in WRONG[key]:
-        with pytest.raises(MalformedError) as error:
-            parse_receipt(changed(RECEIPT.text, **{key: value}))
-        assert error.value.what == "receipt"
-        assert f"{key} is not" in reason(error.value)
-
-
-def test_keys_are_exactly_those() -> None:
-    for text in (MOVE.text, RECEIPT.text):
-        read = parse_entry if text == MOVE.text else parse_receipt
-        with pytest.raises(MalformedError, match="ext does not belong"):
-            read(changed(text, ext={}))
-        value = decode(text, "sample")
-        assert isinstance(value, dict)
-        for key in value:
-            with pytest.raises(MalformedError, match=f"{key} is missing"):
-                read(encode({name: item for name, item in value.items() if name != key}))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "why"),
-    [
-        ('"seq":3', '"seq":3.0', "not an integer"),
-        ('"seq":3', '"seq":3e0', "not an integer"),
-        ('"seq":3', '"seq":-3', "negative"),
-        ('"seq":3', '"seq":-0', "negative"),
-        ('"seq":3', '"seq":03', "not JSON"),
-        ('"seq":3', '"seq":NaN', "not an integer"),
-        ('"seq":3', f'"seq":{2**53}', "2^53"),
-        ('"seq":3', '"seq":12345678901234567', "2^53"),
-        ('"seq":3', '"seq":' + "9" * 10_000, "2^53"),
-        ('"seq":3', '"seq": 3', "canonical"),
-        ('"seq":3', '"seq":3,"seq":3', "each once"),
-        ('"v":1', '"v":1.0', "not an integer"),
-        ('"v":1', '"v":01', "not JSON"),
-        ('"action":"2XX"', '"action":"2XX","action":"1X"', "each once"),
-        ('"action":"2XX"', '"action":2.5', "not an integer"),
-        ('"action":"2XX"', '"action":-1', "negative"),
-        ('"action":"2XX"', '"action":' + "9" * 10_000, "2^53"),
-        ('"action":"2XX"', '"action":"2\\u0058X"', "U+005C"),
-        ('"action":"2XX"', '"action":"2\u00d7X"', "U+00D7"),
-        ('"action":"2XX"', '"action": "2XX"', "canonical"),
-        ('"action":"2XX"', '"action":"2XX","a":1', "keys sorted"),
-        ('"action":"2XX"', '"action":"2XX"', "nothing is wrong"),
-    ],
-)
-def test_other_spellings_inside_an_entry(old: str, new: str, why: str) -> None:
-    text = MOVE.text.replace(old, new)
-    if old == new:
-        assert parse_entry(text) == MOVE
-        return
-    assert text != MOVE.text
-    with pytest.raises(MalformedError) as error:
-        parse_entry(text)
-    assert why in reason(error.value)
-
-
-@pytest.mark.parametrize(
-    "around", ["{}\n", "{}\r", "{}\r\n", "\ufeff{}", " {}", "{} ", "{}{}", "[{}]", "\n{}", "{}\x00"]
-)
-def test_nothing_stands_around_an_entry(around: str) -> None:
-    for text, read in ((MOVE.text, parse_entry), (RECEIPT.text, parse_receipt)):
-        with pytest.raises(MalformedError) as error:
-            read(around.replace("{}", text))
-        assert reason(error.value)
-
-
-@pytest.mark.parametrize("version", [0, 2, 3, MAX_INTEGER])
-def test_another_version_is_not_understood(version: int) -> None:
-    for text, read in ((MOVE.text, parse_entry), (RECEIPT.text, parse_receipt)):
-        with pytest.raises(NotUnderstoodError) as error:
-            read(changed(text, v=version, more={"new": True}))
-        assert error.value.value == str(version)
 
 
 def test_unknown_kinds_are_read() -> None:
@@ -233,9 +124,6 @@ def test_nesting_is_bounded_in_an_entry_as_a_whole() -> None:
     text = MOVE.text.replace(encode(MOVE.body), encode({"a": body}))
     with pytest.raises(MalformedError, match="nested"):
         parse_entry(text)
-    for nested in ("[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000):
-        with pytest.raises(MalformedError, match="nested"):
-            parse_entry(MOVE.text.replace('"2XX"', nested))
 
 
 def test_length_is_bounded() -> None:
@@ -244,8 +132,6 @@ def test_length_is_bounded() -> None:
     assert len(parse_entry(longest).text) == MAX_ENTRY_BYTES == 2**20
     with pytest.raises(MalformedError, match="longer than 1048576 bytes"):
         parse_entry(changed(MOVE.text, body={"a": "a" * (room + 1)}))
-    with pytest.raises(MalformedError, match="longer than"):
-        parse_receipt(RECEIPT.text + " " * 10_000)
 
 
 def test_making_refuses_what_reading_refuses() -> None:

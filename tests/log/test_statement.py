@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.errors import MalformedError, NotUnderstoodError, SignatureError, WeakKeyError
+from hkoji.errors import MalformedError, SignatureError
 from hkoji.log import sshsig
 from hkoji.log.canonical import MAX_DEPTH, JsonValue, encode, encode_base64
 from hkoji.log.game_statements import (
@@ -28,7 +28,6 @@ from hkoji.log.game_statements import (
     read_signed_head,
 )
 from hkoji.log.statement import (
-    MAX_STATEMENT_BYTES,
     Dealt,
     Login,
     NewKey,
@@ -53,8 +52,7 @@ from hkoji.log.statement import (
     parse_view,
     proof_message,
 )
-from tests.log.samples import ALICE, AT, BOB, GAME, MOVE, SERVER, attempt, changed, edits, reason
-from tests.support.curve import NEUTRAL, encode_point
+from tests.log.samples import ALICE, AT, BOB, GAME, MOVE, SERVER, attempt, changed, edits
 
 ORIGIN = "https://play.example"
 NONCE = "5" * 64
@@ -96,7 +94,6 @@ READERS: dict[str, tuple[Statement, Callable[[str], Statement]]] = {
     "signed head": (HEAD, parse_head),
     "origin": (PROVED, parse_origin),
 }
-KEYS = [(what, key) for what, (statement, _) in READERS.items() for key in ("key", "old") if hasattr(statement, key)]
 every_statement = pytest.mark.parametrize("what", READERS)
 
 
@@ -151,62 +148,10 @@ def test_every_edit_is_refused_or_another_statement(what: str) -> None:
         assert statement is None or (getattr(statement, "text", None) == edit and statement != same)
 
 
-@every_statement
-def test_the_frame_of_every_statement(what: str) -> None:
-    statement, read = READERS[what]
-    text = statement.text
-    for wrong in ("", "{}", "[]", text + "\n", " " + text, "\ufeff" + text, "[" * 100_000, changed(text, ext={})):
-        with pytest.raises(MalformedError) as error:
-            read(wrong)
-        assert reason(error.value)
-        assert error.value.what == what
-    for value in (True, None, "1"):
-        with pytest.raises(MalformedError, match="v is not a number"):
-            read(changed(text, v=value))
-    for version in (0, 2):
-        with pytest.raises(NotUnderstoodError):
-            read(changed(text, v=version, ext={}))
-    with pytest.raises(MalformedError, match="longer than"):
-        read(text + " " * MAX_STATEMENT_BYTES)
-    for name in json.loads(text):
-        with pytest.raises(MalformedError, match=f"{name} is missing"):
-            read(encode({key: value for key, value in json.loads(text).items() if key != name}))
-
-
 @given(st.text(max_size=40))
 def test_any_text_is_refused(text: str) -> None:
     for _, read in READERS.values():
         assert attempt(partial(read, text)) is None
-
-
-VIEWS: list[tuple[str, JsonValue, str]] = [
-    ("dealt", None, "dealt is not a list"),
-    ("dealt", {}, "dealt is not a list"),
-    ("dealt", "[]", "dealt is not a list"),
-    ("dealt", [None], "not an object"),
-    ("dealt", [{}], "cards is missing"),
-    ("dealt", [{"cards": "A", "round": 1, "seat": 0}], "seat does not belong"),
-    ("dealt", [{"cards": "", "round": 1}], "the cards of round 1"),
-    ("dealt", [{"cards": "a", "round": 1}], "the cards of round 1"),
-    ("dealt", [{"cards": ["A"], "round": 1}], "the cards of round 1"),
-    ("dealt", [{"cards": "A", "round": 2}], "round 1 is not in its place"),
-    ("dealt", [{"cards": "A", "round": True}], "round 1 is not in its place"),
-    ("dealt", [{"cards": "A", "round": 1}, {"cards": "A", "round": 1}], "round 2 is not in its place"),
-    ("seat", 2, "seat is not 0 or 1"),
-    ("seat", True, "seat is not 0 or 1"),
-    ("seat", None, "seat is not 0 or 1"),
-    ("seq", True, "seq is not a number"),
-    ("seq", "3", "seq is not a number"),
-    ("game", GAME.upper(), "game is not 32"),
-    ("head", GAME, "head is not 64"),
-]
-
-
-@pytest.mark.parametrize(("key", "value", "why"), VIEWS)
-def test_malformed_views(key: str, value: JsonValue, why: str) -> None:
-    with pytest.raises(MalformedError) as error:
-        parse_view(changed(VIEW.text, **{key: value}))
-    assert why in reason(error.value)
 
 
 def test_nesting_is_bounded_in_a_view() -> None:
@@ -223,75 +168,6 @@ def test_nesting_is_bounded_in_a_view() -> None:
         parse_view(deeper)
 
 
-REGISTRATIONS: list[tuple[str, JsonValue, str]] = [
-    ("at", "today", "at is not a time"),
-    ("name", "Alice", "name is not a name"),
-    ("name", "a", "name is not a name"),
-    ("name", None, "name is not a name"),
-    ("origin", "", "origin is not"),
-    ("origin", "a b", "origin is not"),
-    ("origin", "x" * 257, "origin is not"),
-    ("origin", None, "origin is not"),
-    ("key", None, "key is not text"),
-    ("key", "", "ssh-ed25519"),
-    ("key", ALICE.public.text + " alice", "without a comment"),
-    ("key", ALICE.public.text[:-4], "not an Ed25519 key"),
-]
-
-
-@pytest.mark.parametrize(("key", "value", "why"), REGISTRATIONS)
-def test_malformed_registrations(key: str, value: JsonValue, why: str) -> None:
-    with pytest.raises(MalformedError) as error:
-        parse_registration(changed(REGISTRATION.text, **{key: value}))
-    assert why in reason(error.value)
-
-
-@pytest.mark.parametrize(("what", "key"), KEYS)
-def test_a_weak_key_stands_in_no_statement(what: str, key: str) -> None:
-    statement, read = READERS[what]
-    blob = ALICE.public.blob[:-32] + encode_point(NEUTRAL)
-    with pytest.raises(WeakKeyError):
-        read(changed(statement.text, **{key: f"ssh-ed25519 {encode_base64(blob)}"}))
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("expires", ""), ("expires", 7), ("nonce", NONCE[1:]), ("nonce", "F" * 64), ("nonce", None), ("origin", "")],
-)
-def test_malformed_logins(key: str, value: JsonValue) -> None:
-    with pytest.raises(MalformedError) as error:
-        parse_login(changed(LOGIN.text, **{key: value}))
-    assert f"{key} is not" in reason(error.value)
-
-
-GAME_STATEMENTS: list[tuple[str, str, JsonValue, str]] = [
-    *(("gift of time", "seconds", value, "seconds is not") for value in (None, "60", True, 0, 30 * 86_400 + 1)),
-    ("gift of time", "seconds", 2**53 - 1, "seconds is not a number from 1 to 2592000"),
-    ("gift of time", "name", "Alice", "name is not a name"),
-    ("gift of time", "head", GAME, "head is not 64"),
-    ("gift of time", "game", GAME.upper(), "game is not 32"),
-    ("calling off", "name", None, "name is not a name"),
-    ("calling off", "head", MOVE.head.upper(), "head is not 64"),
-    ("calling off", "game", MOVE.head, "game is not 32"),
-    ("signed head", "at", "today", "at is not a time"),
-    ("signed head", "at", None, "at is not a time"),
-    ("signed head", "seq", "3", "seq is not a number"),
-    ("signed head", "seq", True, "seq is not a number"),
-    ("signed head", "seq", None, "seq is not a number"),
-    ("signed head", "head", None, "head is not 64"),
-    ("signed head", "game", None, "game is not 32"),
-]
-
-
-@pytest.mark.parametrize(("what", "key", "value", "why"), GAME_STATEMENTS)
-def test_malformed_statements_about_a_game(what: str, key: str, value: JsonValue, why: str) -> None:
-    statement, read = READERS[what]
-    with pytest.raises(MalformedError) as error:
-        read(changed(statement.text, **{key: value}))
-    assert why in reason(error.value)
-    assert error.value.what == what
-
-
 @pytest.mark.parametrize("seconds", [1, 86_400, 30 * 86_400])
 def test_a_gift_is_one_second_to_thirty_days(seconds: int) -> None:
     assert MAX_GIFT_SECONDS == 30 * 86_400
@@ -299,23 +175,10 @@ def test_a_gift_is_one_second_to_thirty_days(seconds: int) -> None:
     assert parse_gift(gift.text).seconds == seconds
 
 
-def test_a_number_of_seconds_has_one_spelling() -> None:
-    for wrong in ("0172800", "172800.0", "1.728e5", "-172800", "+172800", "9" * 17):
-        with pytest.raises(MalformedError) as error:
-            parse_gift(GIFT.text.replace("172800", wrong))
-        assert reason(error.value)
-
-
 def test_a_signed_head_is_read_from_json() -> None:
     sig = SERVER.sign(sshsig.HEAD, HEAD.message)
     value = {"sig": encode_base64(sig), "text": HEAD.text}
     assert read_signed_head(value) == SignedHead(HEAD, sig)
-    bad: list[object] = [None, [], HEAD.text, {**value, "at": AT}, {"text": HEAD.text}, {**value, "sig": "?"}]
-    for wrong in bad:
-        with pytest.raises(MalformedError):
-            read_signed_head(wrong)
-    with pytest.raises(MalformedError, match="at is missing"):
-        read_signed_head({**value, "text": ANNUL.text})
 
 
 def test_a_statement_says_nothing_in_another_namespace() -> None:

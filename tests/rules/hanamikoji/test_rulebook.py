@@ -9,7 +9,6 @@ import pytest
 from hkoji.errors import IllegalActionError, IllegalError, NotationError, NotUnderstoodError
 from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Reveal
 from hkoji.rules.hanamikoji import scoring
-from hkoji.rules.hanamikoji.notation import parse
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, State
 from hkoji.rules.registry import parse_ruleset
@@ -44,70 +43,6 @@ def test_one_of_each_hand_has_168_first_actions() -> None:
 
 
 # --- notation -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("given_text", "canonical"),
-    [
-        ("1e", "1E"),
-        (" 1 E ", "1E"),
-        ("secret e", "1E"),
-        ("SECRET E", "1E"),
-        ("2cb", "2BC"),
-        ("2 c, b", "2BC"),
-        ("trade-off c b", "2BC"),
-        ("tradeoff cb", "2BC"),
-        ("Trade Off c b", "2BC"),
-        ("discard b c", "2BC"),
-        ("3BCC", "3BCC"),
-        ("gift b c c", "3BCC"),
-        ("gift cbc", "3BCC"),
-        ("4BDAC", "4ACBD"),
-        ("4ca/db", "4ACBD"),
-        ("4 bd / ac", "4ACBD"),
-        ("competition a c b d", "4ACBD"),
-        ("compete ca db", "4ACBD"),
-        ("-C", "-C"),
-        ("- db", "-BD"),
-        ("take c", "-C"),
-        ("answer b d", "-BD"),
-        ("1X", "1X"),
-        ("2xx", "2XX"),
-    ],
-)
-def test_lenient_in_canonical_out(given_text: str, canonical: str) -> None:
-    assert parse(given_text) == canonical
-
-
-def test_an_answer_needs_no_dash_while_one_is_due() -> None:
-    assert parse("c", proposal="3BCC") == "-C"
-    assert parse("d b", proposal="4ACBD") == "-BD"
-    with pytest.raises(NotationError):
-        parse("c")
-
-
-@pytest.mark.parametrize(
-    ("text", "word"),
-    [
-        ("", "empty"),
-        ("   ", "empty"),
-        ("5A", "moves begin with"),
-        ("hello", "moves begin with"),
-        ("3AB", "takes 3 cards"),
-        ("1AB", "takes 1 card,"),
-        ("1H", "no card"),
-        ("2AX", "whole"),
-        ("3XXX", "whole"),
-        ("-", "one card"),
-        ("-ABC", "one card"),
-        ("-X", "names its cards"),
-        ("1\u0410", "plain letters"),
-        ("12E", "no card"),
-    ],
-)
-def test_errors_say_what_is_wrong(text: str, word: str) -> None:
-    with pytest.raises(NotationError, match=word):
-        parse(text)
 
 
 def test_the_example_round_can_be_played() -> None:
