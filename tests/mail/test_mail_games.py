@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from hkoji.audit.log_audit import audit
-from hkoji.log.line import format_log, parse_log
-from hkoji.rules.registry import RULESETS
+from hkoji.log.line import parse_log
 from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mail_hosts import mail_host
-from tests.support.mail.mail_programs import MAIL_PROGRAMS
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import LetterReader
@@ -53,34 +51,6 @@ def move_by_client(player: Player, game: str) -> None:
 
 def is_over(world: ListWorld, game: str) -> bool:
     return str(world.service.ask("GET", f"/v1/games/{game}").json["status"]) in ("finished", "cancelled")
-
-
-@pytest.mark.parametrize(("game", "lang"), [("hanamikoji", "it"), ("geishas-road", "en")])
-def test_a_player_with_a_mailbox_only_plays_a_game_against_a_client(world: ListWorld, game: str, lang: str) -> None:
-    alice = Player(world.service, "alice").register()
-    rng = random.Random(f"{game} {lang}")
-    bob = MailboxPlayer(world.mailbox("bob@example.org"), rng.choice(list(MAIL_PROGRAMS.values())))
-    played = world.invite(alice, "bob", "bob@example.org", ruleset=RULESETS[game](), lang=lang)
-    reader = LetterReader(lang, rng)
-    for _ in range(MOST_ROUNDS):
-        world.deliver(61)
-        read_letters(bob, reader)
-        move_by_client(alice, played)
-        if is_over(world, played):
-            break
-    found = alice.lines(played)
-    assert found[-1].entry.kind == "end"
-    assert audit(format_log(found).encode()).ok
-    by_mail = [line.entry for line in found if "mail" in line.entry.body]
-    assert [line.entry for line in found if line.entry.by == "bob"] == by_mail
-    assert [entry.kind for entry in by_mail[:3]] == ["join", "seed", "move"]
-    assert {entry.body["mail"]["grade"] for entry in by_mail} == {"token", "none"}  # type: ignore[index, call-overload] # JSON
-    evidence = world.run(world.store.evidence(played, "bob"))
-    assert len(evidence) == len(by_mail) - 1
-    assert world.deliver(61)[-1:] in (["answer"], ["over"], [])
-    listed = [world.service.ask("GET", path, token=alice.token).json for path in ("/v1/games", "/v1/me/games")]
-    shown = world.service.ask("GET", f"/v1/games/{played}").json
-    assert [each["by_mail"] for each in (listed[0]["games"][0], listed[1]["games"][0], shown)] == [{"bob": "word"}] * 3
 
 
 @pytest.mark.parametrize(("game", "lang"), [("hanamikoji", "en"), ("geishas-road", "it")])
