@@ -240,9 +240,7 @@ def test_a_kept_program_that_closes_its_output_between_two_moves_is_ended(
 
 
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
-def test_a_program_that_cannot_be_ended_is_left(
-    written: type[Program], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_that_cannot_be_ended_is_left(written: type[Program], monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that runs with the rights of another user."""
     monkeypatch.setattr(program, "_FAREWELL", 0.2)
     ended: list[int] = []

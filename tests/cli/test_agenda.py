@@ -25,7 +25,7 @@ from tests.support.timed_players import (
 __all__ = ["alice", "bob", "world"]
 
 
-def test_the_most_urgent_game_is_first(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
+def test_the_most_urgent_game_is_first(alice: TimedPlayer, bob: TimedPlayer) -> None:
     untimed = timed_game(alice, bob, "none")
     late = timed_game(alice, bob, "9d")
     soon = timed_game(alice, bob, "1d")
@@ -128,7 +128,7 @@ def test_everybodys_games_have_the_clocks_that_the_service_states(alice: TimedPl
 
 
 def test_a_game_whose_move_the_list_has_just_sent_is_not_in_it(
-    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, monkeypatch: pytest.MonkeyPatch
+    alice: TimedPlayer, bob: TimedPlayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An earlier command could not send the move. The list sends it, and then the game waits for the opponent."""
     game, other = timed_game(alice, bob), timed_game(alice, bob)

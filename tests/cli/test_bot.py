@@ -209,9 +209,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str]
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not here")
-def test_the_example_in_a_shell(
-    here: Callable[[str, str], Path], alice: Shell, game: str, service: MemoryService
-) -> None:
+def test_the_example_in_a_shell(here: Callable[[str, str], Path], alice: Shell, game: str) -> None:
     here("first.sh", example("sh", "jq"))
     before = alice("show", game, "--json").json["legal"][0]
     done = alice("bot", "run", game, "--once", "--", "./first.sh")

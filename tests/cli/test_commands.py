@@ -401,7 +401,7 @@ def test_an_existing_file_wins_over_a_game(
     assert alice("replay", game[:8], "--json").json["game"] == game
 
 
-def test_a_cut_log_is_replayed_as_far_as_it_goes(alice: Shell, bob: Shell, tmp_path: Path) -> None:
+def test_a_cut_log_is_replayed_as_far_as_it_goes(alice: Shell, bob: Shell) -> None:
     game = begin(alice, bob)
     text = alice("log", game).out
     done = run("replay", "-", stdin=text[:-20])

@@ -129,7 +129,7 @@ def test_evidence_and_logs_in_one_archive(
 
 
 def test_a_game_of_which_all_was_refused_has_evidence_too(
-    service: HostileService, alice: Shell, bob: Shell, game: str, tmp_path: Path
+    service: HostileService, alice: Shell, bob: Shell, game: str
 ) -> None:
     for name in ("log.jsonl", "view.json", "views.signed"):
         (alice.seat.folder(game) / name).unlink()

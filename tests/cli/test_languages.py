@@ -122,7 +122,7 @@ def test_a_wrong_settings_file_names_the_file_and_the_key(
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def test_errors_are_said_in_the_language_and_json_in_english(tmp_path: Path) -> None:
+def test_errors_are_said_in_the_language_and_json_in_english() -> None:
     said = {lang: run("audit", "zz=", "--key", "a=x", "--lang", lang) for lang in LANGUAGES}
     assert said["en"].code == said["it"].code
     assert said["en"].err != said["it"].err

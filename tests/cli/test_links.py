@@ -155,7 +155,7 @@ def test_not_with_an_invitation(alice: HomeShell, dora: HomeShell) -> None:
 # --- joining ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_again_changes_nothing(service: Service, alice: HomeShell, dora: HomeShell) -> None:
+def test_a_link_again_changes_nothing(alice: HomeShell, dora: HomeShell) -> None:
     link = alice.json("new", "--link")["link"]
     first = dora.json("join", link)
     again = dora.run("join", link, "--json")

@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import json
 from contextlib import closing
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -191,9 +190,7 @@ def test_a_list_of_messages_that_is_none_is_not_told(
     assert (done.code, done.err) == (0, "")
 
 
-def test_a_command_that_is_killed_before_it_tells_leaves_the_news(
-    alice: TimedPlayer, bob: TimedPlayer, tmp_path: Path
-) -> None:
+def test_a_command_that_is_killed_before_it_tells_leaves_the_news(alice: TimedPlayer, bob: TimedPlayer) -> None:
     game = timed_game(alice, bob)
     assert bob("talk", game, "hello").code == 0
     with patch("hkoji.cli.games.news.message_line", side_effect=KeyboardInterrupt):

@@ -87,7 +87,7 @@ def test_a_note_from_standard_input_is_never_cut(alice: Shell, game: str, text: 
     assert alice("note", game, "-", stdin="x" * 65_536 + "\n").code == 0
 
 
-def test_a_note_needs_a_game_that_is_known_here(service: MemoryService, alice: Shell, game: str) -> None:
+def test_a_note_needs_a_game_that_is_known_here(alice: Shell, game: str) -> None:
     for name in ("0" * 32, "0000", "x"):
         done = alice("note", name, "text")
         assert (done.code, done.out) == (2, "")

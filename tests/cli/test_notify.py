@@ -150,7 +150,7 @@ def test_nothing_is_posted_before_the_code_is_typed_or_after_the_channel_is_remo
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_channel_from_beginning_to_end(world: TimedWorld, bob: TimedPlayer, hook: Receiver) -> None:
+def test_a_channel_from_beginning_to_end(bob: TimedPlayer, hook: Receiver) -> None:
     assert bob("notify", "list").out == "You have no channels. Add one with: hkoji notify add\n"
     options = ("--events", "over,turn", "--quiet", "22:00-07:00", "--digest", "18:00,08:00", "--zone", "+01:00")
     made = bob("notify", "add", "webhook", address(hook), *options, "--json").json
@@ -178,7 +178,7 @@ def test_a_channel_from_beginning_to_end(world: TimedWorld, bob: TimedPlayer, ho
 
 
 @pytest.mark.parametrize(("form", "key"), [("slack", "text"), ("discord", "content")])
-def test_chats_are_told_the_code_too(form: str, key: str, world: TimedWorld, bob: TimedPlayer, hook: Receiver) -> None:
+def test_chats_are_told_the_code_too(form: str, key: str, bob: TimedPlayer, hook: Receiver) -> None:
     made = bob("notify", "add", "webhook", address(hook), "--format", form, "--json").json
     (said,) = json.loads(hook.posts[0].body).items()
     assert said[0] == key
@@ -204,7 +204,7 @@ REFUSED: list[tuple[tuple[str, ...], Exit, str]] = [
 ]
 
 
-def test_what_cannot_be_done_says_so_and_changes_nothing(world: TimedWorld, bob: TimedPlayer) -> None:
+def test_what_cannot_be_done_says_so_and_changes_nothing(bob: TimedPlayer) -> None:
     for words, code, error in REFUSED:
         with patch("asyncio.BaseEventLoop.getaddrinfo", side_effect=OSError):  # no name server is asked
             done = bob("notify", *words, "--json")

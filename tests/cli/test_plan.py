@@ -17,8 +17,8 @@ from hkoji.log.line import parse_log
 from tests.support import programs
 from tests.support.conditions import until
 from tests.support.home_shell import HomeShell, begin, open_and_join
-from tests.support.memory_service import MemoryService, play_on
 from tests.support.memory_service import begin as begin_here
+from tests.support.memory_service import play_on
 from tests.support.service import HKOJI, Service, serving
 from tests.support.shell import Shell
 
@@ -135,7 +135,7 @@ def begin_ruleset(player: Shell, game: str) -> Any:
     return player.seat.position(game).course.setup.ruleset
 
 
-def test_always_only(alice: Shell, bob: Shell, game: str, tmp_path: Path, service: MemoryService) -> None:
+def test_always_only(alice: Shell, bob: Shell, game: str, tmp_path: Path) -> None:
     with patch.dict(os.environ, {"HKOJI_CONFIG": str(tmp_path / "settings.toml")}):
         assert bob("config", "always", "all").code == 2
         assert bob("config", "always", "only", "--json").json["settings"]["always"]["value"] == "only"

@@ -231,9 +231,7 @@ def test_reads_do_not_promise_to_send_anything(
 
 
 @pytest.mark.parametrize("command", ["games", "next", "games --status playing", "games --status open"])
-def test_lists_are_made_of_what_is_kept(
-    command: str, alice: Shell, bob: Shell, service: MemoryService, down: Callable[[], None]
-) -> None:
+def test_lists_are_made_of_what_is_kept(command: str, alice: Shell, bob: Shell, down: Callable[[], None]) -> None:
     begun = [begin(alice.seat, bob.seat) for _ in range(2)]
     play_on((alice.seat, bob.seat), begun[1], 2)
     ended = begin(alice.seat, bob.seat)
@@ -295,7 +293,7 @@ def test_a_batch_answers_with_both(alice: Shell, game: str, down: Callable[[], N
     assert third["result"][0]["offline"] is True
 
 
-def test_no_card_of_another_is_in_it(alice: Shell, bob: Shell, game: str, service: MemoryService) -> None:
+def test_no_card_of_another_is_in_it(alice: Shell, bob: Shell, game: str) -> None:
     """The output is the same as with the service there, but for what says that it was not asked."""
     play_on((alice.seat, bob.seat), game, 6)
     true: Any = bob("show", game, "--json").json

@@ -189,7 +189,7 @@ def test_no_line_of_a_message_is_wider_than_the_terminal() -> None:
 
 
 def test_a_message_that_was_not_confirmed_is_sent_again_with_the_same_bytes(
-    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, game: str, monkeypatch: pytest.MonkeyPatch
+    alice: TimedPlayer, bob: TimedPlayer, game: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = InsideTransport.request
     sent: list[bytes | None] = []
@@ -270,9 +270,7 @@ def test_the_same_words_some_time_later_are_another_message(
         assert len(bob("talk", game, "--json").json["messages"]) == count
 
 
-def test_a_message_that_waits_is_sent_by_the_next_command(
-    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, game: str
-) -> None:
+def test_a_message_that_waits_is_sent_by_the_next_command(alice: TimedPlayer, bob: TimedPlayer, game: str) -> None:
     with alice.client.game(game) as held:
         player = held._sender.player()
         statement = make_talk(after=NOTHING_SEEN, at=AT, game=game, name="alice", words="waits")
@@ -294,7 +292,7 @@ def test_a_refused_message_does_not_wait(world: TimedWorld, alice: TimedPlayer, 
     assert (len(shown["messages"]), shown["pending"]) == (1, None)
 
 
-def test_before_the_join_there_is_nobody(world: TimedWorld, alice: TimedPlayer) -> None:
+def test_before_the_join_there_is_nobody(alice: TimedPlayer) -> None:
     game = alice("new").out.strip()
     done = alice("talk", game, "anybody?", "--json")
     assert (done.code, done.error["code"]) == (9, "talk-closed")
@@ -354,7 +352,7 @@ def test_offline_shows_what_was_verified(world: TimedWorld, alice: TimedPlayer, 
     assert bob("talk", game, "--offline", "--json").json["offline"] is True
 
 
-def test_talk_is_in_no_log_export_or_evidence(alice: TimedPlayer, bob: TimedPlayer, game: str, tmp_path: Path) -> None:
+def test_talk_is_in_no_log_export_or_evidence(alice: TimedPlayer, bob: TimedPlayer, game: str) -> None:
     alice("talk", game, "a secret word")
     bob("talk", game, "another one")
     alice("talk", game)
@@ -548,9 +546,7 @@ def test_an_answer_that_is_none_changes_nothing(
     assert files_of(bob, game) == before
 
 
-def test_a_message_by_an_earlier_key_stays_its_authors(
-    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, game: str, tmp_path: Path
-) -> None:
+def test_a_message_by_an_earlier_key_stays_its_authors(alice: TimedPlayer, bob: TimedPlayer, game: str) -> None:
     alice("talk", game, "by the first key")
     assert alice("rekey").code == 0
     assert alice("show", game).code == 0

@@ -83,9 +83,7 @@ def test_a_second_home_shows_a_game_that_still_names_the_earlier_key(
     assert kinds(other, mine)[-2:] == ["rekey", "move"]
 
 
-def test_a_home_in_which_the_log_is_kept_without_the_cards_fetches_them(
-    service: Service, alice: HomeShell, bob: HomeShell
-) -> None:
+def test_a_home_in_which_the_log_is_kept_without_the_cards_fetches_them(alice: HomeShell, bob: HomeShell) -> None:
     """As when a log was kept for a spectator, or a synced folder has the log and not yet the view."""
     game = begin(alice, bob)
     hand = alice.json("show", game)["hand"]
@@ -155,7 +153,7 @@ def test_register_in_a_new_home_says_that_the_key_was_replaced_or_revoked(
 
 
 def test_a_key_that_was_replaced_elsewhere_is_taken_up_by_rekey(
-    service: Service, alice: HomeShell, bob: HomeShell, tmp_path: Path
+    alice: HomeShell, bob: HomeShell, tmp_path: Path
 ) -> None:
     other = HomeShell(tmp_path / "copy")
     game = begin(alice, bob)

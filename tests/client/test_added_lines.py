@@ -162,7 +162,7 @@ def test_an_entry_costs_what_it_is_long(alice: LocalPlayer, bob: LocalPlayer) ->
 
 
 @pytest.mark.parametrize("action", ["1", "2", "3", "4"])
-def test_the_syncs_of_a_move(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, action: str) -> None:
+def test_the_syncs_of_a_move(alice: LocalPlayer, bob: LocalPlayer, action: str) -> None:
     """One before the entry is sent, one for the line with its receipt, and no others."""
     game = begin(alice, bob)
     client = alice.client

@@ -117,7 +117,7 @@ def test_a_head_that_is_later_than_the_log_here_brings_the_log(
     assert kept(alice, game) == [found]
 
 
-def test_a_clock_that_is_ahead_is_mentioned(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
+def test_a_clock_that_is_ahead_is_mentioned(alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     said = len(alice.said)
     fetch(alice, game, now=later(AT, -120))

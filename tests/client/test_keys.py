@@ -309,7 +309,7 @@ def test_at_several_services_each_knows_its_own_key(tmp_path: Path) -> None:
             alice.client.service(url).own_games()
 
 
-def test_a_machine_with_the_old_key_learns_what_to_do(hall: Hall, alice: HallPlayer, tmp_path: Path) -> None:
+def test_a_machine_with_the_old_key_learns_what_to_do(alice: HallPlayer, tmp_path: Path) -> None:
     other = HallPlayer(alice.halls, "alice", tmp_path / "other machine")
     shutil.copytree(alice.path, other.path)
     alice.client.keys.rekey(None)
@@ -339,7 +339,7 @@ def test_a_key_that_cannot_be_one_changes_nothing(
 
 
 def test_who_knows_the_old_key_follows_the_service_only_where_that_key_has_signed(
-    hall: Hall, alice: HallPlayer, bob: HallPlayer
+    alice: HallPlayer, bob: HallPlayer
 ) -> None:
     """No running game shows the change: the service's record of it does, by both keys' signatures."""
     begun = begin(alice, bob)
@@ -522,7 +522,7 @@ def test_an_old_game_shows_how_an_earlier_key_came_and_that_one_counts_no_more(t
 
 
 def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signatures(
-    hall: Hall, alice: HallPlayer, bob: HallPlayer, monkeypatch: pytest.MonkeyPatch
+    alice: HallPlayer, bob: HallPlayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = begin(alice, bob)
     bob.position(game)

@@ -54,9 +54,7 @@ def test_the_game_may_move_on_meanwhile(alice: LocalPlayer, bob: LocalPlayer, se
     assert service.games[game].receipts == 5
 
 
-def test_a_second_signature_for_a_place_is_said_to_be_one(
-    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
-) -> None:
+def test_a_second_signature_for_a_place_is_said_to_be_one(alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     alice.said.clear()
     first = signed(alice, game, 0)

@@ -310,9 +310,7 @@ def test_after_the_deadline_a_reply_is_tried_at_once(alice: LocalPlayer, bob: Lo
     assert found.made or found.error
 
 
-def test_when_a_reply_is_due_does_not_depend_on_cards_or_plans(
-    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
-) -> None:
+def test_when_a_reply_is_due_does_not_depend_on_cards_or_plans(alice: LocalPlayer, bob: LocalPlayer) -> None:
     """The time is drawn before the plan is looked at: for any plan, and any hand, it is the same draw."""
     dues = set()
     for number, text in enumerate((OFFER, "** : only", "3* : -A\n4* : only", "3CCD : -C\n** : 1A")):
@@ -399,9 +397,7 @@ def test_an_error_in_one_game_does_not_stop_the_others(
 
 
 @pytest.mark.parametrize("game", GAMES[:2], ids=[game.name for game in GAMES[:2]])
-def test_a_move_with_a_warning_is_never_legal_in_the_round(
-    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, game: Any
-) -> None:
+def test_a_move_with_a_warning_is_never_legal_in_the_round(alice: LocalPlayer, bob: LocalPlayer, game: Any) -> None:
     """Of all actions of random games, those with a warning are never among bob's legal moves up to the round's end."""
     warned = 0
     for seed in range(2):

@@ -90,7 +90,7 @@ def test_showing_is_one_request(alice: LocalPlayer, bob: LocalPlayer, service: M
 
 
 def test_what_is_stored_is_not_verified_again(
-    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+    alice: LocalPlayer, bob: LocalPlayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = begin(alice, bob)
     play_on((alice, bob), game, 4)
@@ -226,9 +226,7 @@ def test_a_refused_reveal_is_not_taken_for_another_home(
     assert alice.position(game).course.stage is Stage.PLAY
 
 
-def test_random_start_is_chosen_by_chance_and_followed(
-    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
-) -> None:
+def test_random_start_is_chosen_by_chance_and_followed(alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob, Hanamikoji("random"))
     assert [line.entry.kind for line in alice.log(game)] == ["offer", "open", "join", "seed", "seed", "chance"]
 
@@ -338,9 +336,7 @@ def test_an_expired_token_is_renewed(alice: LocalPlayer, bob: LocalPlayer, servi
     ]
 
 
-def test_games_are_found_by_prefix(
-    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path
-) -> None:
+def test_games_are_found_by_prefix(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     games = [alice.client.new(Hanamikoji()).course.setup.game for _ in range(3)]
     client = alice.client
     assert client.find(games[0][:3]) == games[0]

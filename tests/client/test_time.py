@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -533,7 +532,7 @@ def test_heads_are_fetched_every_five_minutes_and_once_more_when_the_time_is_ove
 
 
 def test_a_late_entry_that_the_service_has_taken_is_refused_and_proved(
-    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, tmp_path: Path
+    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
 ) -> None:
     game = timed_game(alice, bob, "3d")
     action = first_move(alice, game)
@@ -551,9 +550,7 @@ def test_a_late_entry_that_the_service_has_taken_is_refused_and_proved(
     assert all("server" in (finding.signer or "server") for finding in result.findings)
 
 
-def test_a_sent_statement_that_the_game_has_overtaken_is_a_conflict(
-    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
-) -> None:
+def test_a_sent_statement_that_the_game_has_overtaken_is_a_conflict(alice: TimedPlayer, bob: TimedPlayer) -> None:
     game = timed_game(alice, bob)
     with bob.client.game(game) as held:
         held.current()

@@ -672,7 +672,7 @@ def test_tls_is_used_with_a_certificate_that_is_trusted_and_with_no_other(tmp_pa
             open_session(server._replace(host="127.0.0.1"), PASSWORD, context=trusting)
 
 
-def test_nobody_listens(tmp_path: Path) -> None:
+def test_nobody_listens() -> None:
     with imap_server(ImapDouble()) as port:
         pass
     with pytest.raises(ImapError, match="connect: ConnectionRefusedError"):

@@ -123,9 +123,7 @@ def test_only_the_digest_of_a_code_is_kept(service: Inside, players: tuple[Playe
     assert not any(code.encode() in each for each in files)
 
 
-def test_a_wrong_code_changes_nothing_and_few_can_be_tried(
-    service: Inside, players: tuple[Player, Player], hook: Receiver
-) -> None:
+def test_a_wrong_code_changes_nothing_and_few_can_be_tried(players: tuple[Player, Player], hook: Receiver) -> None:
     alice, _ = players
     made = add(alice, address(hook)).json
     code = code_of(hook)
@@ -164,7 +162,7 @@ def test_channels_that_wait_in_vain_take_no_place(
     assert len(listed(alice)) == 1
 
 
-def test_an_address_has_one_channel(service: Inside, players: tuple[Player, Player], hook: Receiver) -> None:
+def test_an_address_has_one_channel(players: tuple[Player, Player], hook: Receiver) -> None:
     alice, bob = players
     channel = confirmed(alice, hook)
     kept = listed(alice)

@@ -297,7 +297,7 @@ def test_a_gift_moves_the_time_until_which_a_game_can_be_called_off(
     verify(mover, game)
 
 
-def test_a_game_that_nobody_has_joined_is_not_called_off(service: Inside, players: tuple[Player, Player]) -> None:
+def test_a_game_that_nobody_has_joined_is_not_called_off(players: tuple[Player, Player]) -> None:
     alice, bob = players
     game = alice.new(agreement=AN_HOUR)
     before = log_of(alice, game)
@@ -308,7 +308,7 @@ def test_a_game_that_nobody_has_joined_is_not_called_off(service: Inside, player
     assert state(alice, game, a_wish(alice, game)).status == 201
 
 
-def test_the_wish_of_a_revoked_key_ends_no_game(service: Inside, players: tuple[Player, Player]) -> None:
+def test_the_wish_of_a_revoked_key_ends_no_game(players: tuple[Player, Player]) -> None:
     game, mover, other = timed(players)
     assert state(other, game, a_wish(other, game)).status == 201
     assert other.ask(f"/v1/players/{other.name}/revocation", other.revoking()).status == 200

@@ -125,9 +125,7 @@ def test_a_new_key_needs_both_signatures_and_a_key_that_is_nobodys(
     assert bob.ask("/v1/players/bob/key", bob.rekeying(NEW)).json["code"] == "exists"
 
 
-def test_running_games_go_on_with_the_old_key_until_it_gives_way_there(
-    service: Inside, players: tuple[Player, Player]
-) -> None:
+def test_running_games_go_on_with_the_old_key_until_it_gives_way_there(players: tuple[Player, Player]) -> None:
     alice, bob = players
     old, game = alice.key, begin(alice, bob)
     rekey(alice, NEW)

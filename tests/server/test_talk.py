@@ -45,9 +45,7 @@ def delete(player: Player, game: str, number: int) -> Answer:
     return player.service.ask("DELETE", f"/v1/games/{game}/talk/{number}", token=player.token)
 
 
-def test_both_read_what_each_says_in_the_order_in_which_it_came(
-    service: Inside, players: tuple[Player, Player]
-) -> None:
+def test_both_read_what_each_says_in_the_order_in_which_it_came(players: tuple[Player, Player]) -> None:
     alice, bob = players
     game = begin(*players)
     assert said(bob, game) == []
@@ -61,7 +59,7 @@ def test_both_read_what_each_says_in_the_order_in_which_it_came(
     assert talk_of(bob, game).headers["cache-control"] == "no-store"
 
 
-def test_the_same_message_again_changes_nothing(service: Inside, players: tuple[Player, Player]) -> None:
+def test_the_same_message_again_changes_nothing(players: tuple[Player, Player]) -> None:
     alice, bob = players
     game = begin(*players)
     request = alice.saying(game, "hi")
@@ -94,7 +92,7 @@ def test_one_request_tells_each_player_where_the_other_has_written(
     refused(service.ask("GET", "/v1/me/talk"), 401, "login-required")
 
 
-def test_pages_have_every_message_once(service: Inside, players: tuple[Player, Player]) -> None:
+def test_pages_have_every_message_once(players: tuple[Player, Player]) -> None:
     alice, bob = players
     game = begin(*players)
     for number in range(7):
@@ -171,21 +169,21 @@ def _text(alice: Player, game: str, words: bytes, **changes: Any) -> dict[str, s
 @pytest.mark.parametrize(
     "words", [b"", b"x" * 1001, b"a\rb", b"\x1b[2J", b"a\x00", b"\x7f", b"\xc2\x9b2J", b"\xff", b"\xed\xa0\x80"]
 )
-def test_words_that_no_message_may_have(service: Inside, players: tuple[Player, Player], words: bytes) -> None:
+def test_words_that_no_message_may_have(players: tuple[Player, Player], words: bytes) -> None:
     alice, _ = players
     game = begin(*players)
     refused(alice.ask(f"/v1/games/{game}/talk", _text(alice, game, words), alice.token), 400, "malformed")
     assert said(alice, game) == []
 
 
-def test_words_of_the_greatest_length(service: Inside, players: tuple[Player, Player]) -> None:
+def test_words_of_the_greatest_length(players: tuple[Player, Player]) -> None:
     alice, bob = players
     game = begin(*players)
     assert alice.say(game, "x" * 1000).status == 201
     assert said(bob, game) == [(1, "alice", "x" * 1000)]
 
 
-def test_there_is_nobody_to_talk_to_before_the_join(service: Inside, players: tuple[Player, Player]) -> None:
+def test_there_is_nobody_to_talk_to_before_the_join(players: tuple[Player, Player]) -> None:
     alice, bob = players
     game = alice.new(invite=entry_kinds.Invite("bob", None))
     refused(alice.say(game, "hi"), 409, "talk-closed")
@@ -252,7 +250,7 @@ def test_who_has_blocked_the_author_hears_nothing(service: Inside, players: tupl
     assert said(alice, game) == [(1, "alice", "hi"), (2, "bob", "no")]
 
 
-def test_the_key_that_counts_in_the_game_signs(service: Inside, players: tuple[Player, Player]) -> None:
+def test_the_key_that_counts_in_the_game_signs(players: tuple[Player, Player]) -> None:
     alice, bob = players
     game, old = begin(*players), alice.key
     assert alice.say(game, "by the first key").status == 201
@@ -267,7 +265,7 @@ def test_the_key_that_counts_in_the_game_signs(service: Inside, players: tuple[P
     assert [words for _, _, words in said(bob, game)] == ["by the first key", "by the second key"]
 
 
-def test_a_revoked_key_says_nothing(service: Inside, players: tuple[Player, Player]) -> None:
+def test_a_revoked_key_says_nothing(players: tuple[Player, Player]) -> None:
     alice, bob = players
     game = begin(*players)
     assert bob.ask("/v1/players/bob/revocation", bob.revoking()).status == 200

@@ -162,7 +162,7 @@ def test_resigning_is_always_allowed(service: Inside, players: tuple[Player, Pla
     verify(mover, game)
 
 
-def test_an_entry_with_another_time_of_record_is_refused(service: Inside, players: tuple[Player, Player]) -> None:
+def test_an_entry_with_another_time_of_record_is_refused(players: tuple[Player, Player]) -> None:
     game = begin(*players, agreement=AN_HOUR)
     mover = owing(players, game)
     true = move_of(mover, game)

@@ -274,7 +274,7 @@ def genuine_join(service: HostileService, player: LocalPlayer, link: InviteLink)
 
 
 @attack("a stranger joins a game by link without its code", who=PLAYER, found=REFEREE, named=SENDER)
-def test_a_stranger_without_the_code(tmp_path: Path) -> None:
+def test_a_stranger_without_the_code() -> None:
     """Nobody has joined, so no clock runs. The game is for the friend as before."""
     table = Table(seed=4).open_by_link()
     mallory = PrivateKey.from_seed(b"\x07" * 32)

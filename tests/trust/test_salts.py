@@ -160,7 +160,7 @@ def test_the_default_is_the_operating_systems_randomness(tmp_path: Path, monkeyp
     out.__init__()  # type: ignore[misc]
 
 
-def test_signed_refused_and_tried_again(players: tuple[Watched, Watched], service: HostileService) -> None:
+def test_signed_refused_and_tried_again(players: tuple[Watched, Watched]) -> None:
     """Each new entry has its own salts, also for the same place and the same cards."""
     alice = players[0]
     game = begin(*players)
