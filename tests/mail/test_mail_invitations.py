@@ -95,7 +95,7 @@ def until_dealt(world: ListWorld, game: str, sends: bool) -> None:
 
 def test_the_process_that_has_taken_what_makes_a_seed_due_sends_it_at_once(tmp_path: Path) -> None:
     with (
-        patch.object(held_seeds, "PACE", 10**6),
+        patch.object(held_seeds, "SEED_PACE", 10**6),
         list_world(tmp_path / "data", mail="play@hkoji.example", seeds_at_once=True) as world,
     ):
         bob, commands = mail_host(world)

@@ -466,7 +466,7 @@ def test_two_mail_players_play_no_rated_game(service: Inside, alice: Player) -> 
 
 @pytest.mark.parametrize("mail", ["play@hkoji.example", None])
 def test_the_service_forgets_spent_tokens(tmp_path: Path, mail: str | None) -> None:
-    with patch.object(tidying, "PACE", 0.05), inside(tmp_path / "data", mail=mail) as running:
+    with patch.object(tidying, "TIDY_PACE", 0.05), inside(tmp_path / "data", mail=mail) as running:
         old, late = "2026-09-20T12:00:00Z", "2026-09-22T12:00:00Z"  # 61 and 59 days before
         with at_work(running) as (store, _):
             for digest, spent in (("1" * 64, old), ("2" * 64, late), ("3" * 64, None)):

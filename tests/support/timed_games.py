@@ -39,7 +39,7 @@ NEVER_OUT = 10**7
 @contextmanager
 def inside_with_keeper(data: Path, **settings: Any) -> Iterator[Inside]:  # Any: arguments of `inside`
     """A service for the duration of a block whose keeper looks often, and which notes no outage by itself."""
-    with patch.object(keeper, "PACE", 0.02), inside(data, **{"outage_after": NEVER_OUT, **settings}) as service:
+    with patch.object(keeper, "KEEPER_PACE", 0.02), inside(data, **{"outage_after": NEVER_OUT, **settings}) as service:
         yield service
 
 

@@ -160,7 +160,7 @@ def test_a_credit_in_a_wrong_place(tmp_path: Path, place: str) -> None:
 @pytest.mark.parametrize("what", ["gift", "wish"])
 def test_a_statement_sent_again(tmp_path: Path, what: str) -> None:
     """It is bound to one head of one game."""
-    with patch.object(keeper, "PACE", 0.02), inside(tmp_path / "data", outage_after=NEVER_OUT) as service:
+    with patch.object(keeper, "KEEPER_PACE", 0.02), inside(tmp_path / "data", outage_after=NEVER_OUT) as service:
         players = Player(service, "alice").register(), Player(service, "bob").register()
         game, mover, giver = timed(players)
         other, *_ = timed(players)

@@ -28,10 +28,10 @@ from hkoji_server.service.loaded_games import LoadedGames
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailDraft
 
-PACE: Final = 5.0
+SEED_PACE: Final = 5.0
 """The seconds between two looks, on average."""
 _SPREAD: Final = 0.25
-_MOST: Final = 100
+_MOST_DRAFTS: Final = 100
 """How many drafts are looked at together."""
 
 
@@ -50,7 +50,7 @@ class HeldSeeds:
         Raises `ClockError` and `StorageError`: then it has not looked at all of them.
         """
         sent, after = 0, ("", "")
-        while drafts := await self._store.drafts_with_entropy(after, _MOST):
+        while drafts := await self._store.drafts_with_entropy(after, _MOST_DRAFTS):
             for draft in drafts:
                 sent += await self._send(draft)
             after = drafts[-1].game, drafts[-1].source
@@ -103,7 +103,7 @@ async def send_seeds_at_intervals(seeds: HeldSeeds, due: asyncio.Queue[str]) -> 
     """Looks at intervals, and at once into the games that are `due`, until it is cancelled."""
     # Processes that were started together do not look together.
     chance, time = Random(), asyncio.get_running_loop().time  # noqa: S311 # no secret
-    until = time() + PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD)
+    until = time() + SEED_PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD)
     while True:
         game = None
         with suppress(TimeoutError):
@@ -112,7 +112,7 @@ async def send_seeds_at_intervals(seeds: HeldSeeds, due: asyncio.Queue[str]) -> 
             if game is not None:
                 await seeds.send(game)
             if time() >= until:
-                until = time() + PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD)
+                until = time() + SEED_PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD)
                 await seeds.look()
         except HkojiError as error:
             log.warning("could not look for seeds that held seats owe", reason=str(error))

@@ -27,10 +27,10 @@ from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.time_contract import StaleDecisionError
 
-PACE: Final = 20.0
+KEEPER_PACE: Final = 20.0
 """The seconds between two looks, on average."""
 _SPREAD: Final = 0.25
-_MOST: Final = 50
+_MOST_OVERDUE: Final = 50
 """How many games are looked at together."""
 _PUT_OFF: Final = 3600.0
 """For how many seconds this process leaves a game alone that it could not end."""
@@ -87,7 +87,7 @@ class Keeper:
             before = await self._time.taken_until(way, before)
             elapsed = self._sources.elapsed()
             self._put_off = {game: until for game, until in self._put_off.items() if until > elapsed}
-            limit = _MOST + len(self._put_off)
+            limit = _MOST_OVERDUE + len(self._put_off)
             games = await self._store.overdue(way, before, limit)
             for game in games:
                 if game not in self._put_off:
@@ -162,7 +162,7 @@ async def keep_at_intervals(keeper: Keeper, *, pause: Callable[[float], Awaitabl
     # Processes that were started together do not look together.
     chance = Random()  # noqa: S311 # no secret
     while True:
-        await pause(PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD))
+        await pause(KEEPER_PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD))
         try:
             await keeper.look()
         except HkojiError as error:

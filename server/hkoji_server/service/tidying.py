@@ -20,9 +20,9 @@ from hkoji_server.service.talk import KEPT, WRITTEN
 from hkoji_server.store.contract import Removed, Store
 from hkoji_server.store.mail_values import SPENT_DAYS
 
-PACE: Final = 600.0
+TIDY_PACE: Final = 600.0
 """The seconds between two looks."""
-_MOST: Final = 200
+_MOST_REMOVED: Final = 200
 """How many offers are removed in one transaction, for which moves may have to wait."""
 _PAUSE: Final = 0.1
 
@@ -33,9 +33,9 @@ async def remove_in_steps(
     """Removes offers made before a time that nobody has opened, and what has expired, and returns how many of each."""
     total = Removed()
     while True:
-        removed = await store.remove_expired(now, offered_before, _MOST)
+        removed = await store.remove_expired(now, offered_before, _MOST_REMOVED)
         total = Removed(*map(sum, zip(total, removed, strict=True)))
-        if removed.offers < _MOST:
+        if removed.offers < _MOST_REMOVED:
             return total
         await pause(_PAUSE)
 
@@ -48,9 +48,9 @@ async def remove_old_talk(
     ended, begun = sources.at(-KEPT), sources.at(WRITTEN - KEPT)
     total = 0
     while True:
-        removed = await store.remove_talk(ended, begun, _MOST)
+        removed = await store.remove_talk(ended, begun, _MOST_REMOVED)
         total += removed
-        if removed < _MOST:
+        if removed < _MOST_REMOVED:
             return total
         await pause(_PAUSE)
 
@@ -65,9 +65,9 @@ async def remove_old_mail(
     spent, ended = sources.at(-SPENT_DAYS * DAY), sources.at(-keep_days * DAY)
     total = 0
     while True:
-        removed = await store.remove_old_mail(sources.at(), spent_before=spent, ended_before=ended, most=_MOST)
+        removed = await store.remove_old_mail(sources.at(), spent_before=spent, ended_before=ended, most=_MOST_REMOVED)
         total += removed
-        if removed < _MOST:
+        if removed < _MOST_REMOVED:
             return total
         await pause(_PAUSE)
 
@@ -79,7 +79,7 @@ async def tidy_at_intervals(
     # Processes that were started together do not look together.
     chance = Random()  # noqa: S311 # no secret
     while True:
-        await asyncio.sleep(PACE * chance.uniform(0.5, 1.0))
+        await asyncio.sleep(TIDY_PACE * chance.uniform(0.5, 1.0))
         try:
             removed = await remove_in_steps(store, sources.at(), sources.at(-offer_lifetime))
             await remove_old_talk(store, sources)

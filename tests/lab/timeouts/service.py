@@ -158,7 +158,7 @@ def _prepare(fault: str | None, waits: Waits) -> None:
         PLANTED[fault].plant()
     patch.object(worker_start, "_context", lambda _: _fork()).start()
     patch.object(workers, "_SHORT_LIFE", 0.0).start()
-    patch.object(keeper, "PACE", _PACE).start()
+    patch.object(keeper, "KEEPER_PACE", _PACE).start()
     _let_wait(waits)
 
 
