@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from hkoji.game.agreement import read_agreement
+from hkoji.game.clock import read_outage
 from hkoji.game.commitments import parse_openings
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.held_keys import read_gateway, read_mail
@@ -139,6 +140,7 @@ AREAS: Final[Mapping[str, Mapping[str, Iterable[Reader]]]] = {
         "an agreement": [lambda value: encode(read_agreement(value).to_json())],
         "a mail of an entry": [partial(read_mail, none=True)],
         "a certificate": [_certificate],
+        "an outage": [read_outage],
     },
 }
 

@@ -235,32 +235,6 @@ def test_the_default_service_stays(alice: HomeShell, tmp_path: Path) -> None:
         assert {each["server"] for each in alice.json("keys")} == {own, other.url}
 
 
-@pytest.mark.parametrize(
-    ("link", "reason"),
-    [
-        ("http://127.0.0.1:9/i/{id}", "the part after the # is missing"),
-        ("http://127.0.0.1:9/i/{id}#", "the part after the # is missing"),
-        ("http://127.0.0.1:9/i/{id}#{code}0", "is not 32 digits"),
-        ("http://127.0.0.1:9/i/{id}#5B0E", "is not 32 digits"),
-        ("http://127.0.0.1:9/i/2714#{code}", "names no game"),
-        ("http://127.0.0.1:9/{id}#{code}", "is not the link of an invitation"),
-        ("127.0.0.1:9/i/{id}#{code}", "is not the address of a server"),
-        ("ftp://127.0.0.1/i/{id}#{code}", "is not the address of a server"),
-        ("http://x@127.0.0.1/i/{id}#{code}", "is not the address of a server"),
-        ("https://a.example/i/{id}?from=mail#{code}", "names no game"),
-        ("https://a.io/i%2F{id}%23{code}", "is not the link of an invitation"),
-        ("hkoji join", "is not the link of an invitation"),
-    ],
-)
-def test_what_is_no_link(dora: HomeShell, link: str, reason: str) -> None:
-    given = link.format(id="27" * 16, code="5b" * 16)
-    for done in (dora.run("join", given, code=2), dora.run("join", "-", stdin=f"{given}\n", code=2)):
-        assert reason in done.stderr
-        assert "nothing was sent" in done.stderr or "an address looks like" in done.stderr
-        assert "5b" * 2 not in done.stderr  # an error may end up in a log
-    assert not (dora.home / "pins.json").exists()
-
-
 def test_a_line_as_a_mail_program_makes_it(alice: HomeShell, dora: HomeShell) -> None:
     link = alice.json("new", "--link")["link"]
     dora.run("join", "-", stdin=f"  hkoji  join ‘{link}’\r\n")

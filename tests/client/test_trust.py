@@ -16,7 +16,7 @@ from hkoji.client.home import Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.client.vault import Vault
-from hkoji.errors import HkojiError, LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
+from hkoji.errors import LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
 from hkoji.game.dealer import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
@@ -376,35 +376,6 @@ def test_a_list_of_games_that_does_not_end_is_given_up(
     with pytest.raises(ServiceError, match="does not end"):
         without_player(Endless(URL)).list_games()
     assert len(asked) == 1 if empty else 2 < len(asked) < 20
-
-
-@pytest.mark.parametrize(
-    ("status", "value", "kind"),
-    [
-        (400, {"code": "malformed", "detail": "x"}, "invalid"),
-        (403, {}, "forbidden"),
-        (409, {"code": "exists"}, "exists"),
-        (409, {"code": "conflict", "game": "g" * 500, "seq": 9, "head": "h"}, "conflict"),
-        (409, {"code": "conflict", "game": 1, "seq": "9", "head": None}, "exists"),
-        (409, {"code": "not-your-turn", "actor": 77}, "not-your-turn"),
-        (409, {"code": "game-over", "game": "a" * 32}, "game-over"),
-        (422, {"code": "illegal-action", "detail": "\x1b[31mred\x07"}, "illegal"),
-        (429, {"code": "too-many-requests", "retry_after": 7}, "too-many-requests"),
-        (429, {"retry_after": "soon"}, "too-many-requests"),
-        (500, {"detail": ["no text"]}, "service"),
-        (302, {}, "service"),
-        (418, None, "service"),
-    ],
-)
-def test_problems_become_errors(status: int, value: Any, kind: str) -> None:
-    from hkoji.client.answers import problem
-
-    error = problem(HttpAnswer(status, json.dumps(value).encode(), "https://elsewhere.example/\x1b"))
-    assert isinstance(error, HkojiError)
-    assert error.code == kind
-    for text in (str(error), error.hint):
-        assert text.isprintable()
-        assert len(text) < 500
 
 
 def test_login_errors_are_the_players(alice: LocalPlayer, service: MemoryService) -> None:

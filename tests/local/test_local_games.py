@@ -18,7 +18,7 @@ from hkoji.client.identity import create
 from hkoji.errors import ForbiddenError, HkojiError, NotFoundError, StorageError, UsageError
 from hkoji.game.course import Stage
 from hkoji.local.local_game import LocalGame
-from hkoji.local.local_games import URL, LocalGames, LocalSeats, player_name
+from hkoji.local.local_games import URL, LocalGames, LocalSeats
 from hkoji.local.local_service import LocalTransport
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -117,26 +117,6 @@ def test_a_bot_that_there_is_not_begins_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no bot"):
         LocalGames(tmp_path).begin(Hanamikoji(), "nobody")
     assert LocalGames(tmp_path).all_seats() == ()
-
-
-@pytest.mark.parametrize(
-    ("bot", "name"),
-    [
-        ("greedy", "greedy-bot"),
-        ("search:easy", "search-bot"),
-        ("cmd:/usr/bin/python3 there/mine.py", "mine-bot"),
-        ("./MyBot.py", "mybot-bot"),
-        ("cmd:python3 bots/fine_bot.py --deep", "fine-bot-bot"),
-        ("keep+referee:/opt/x/theirs", "theirs-bot"),
-        ("cmd:node --harmony t3.js", "t3-bot"),
-        ("./böt", "b-t-bot"),
-        ("./" + "x" * 90, "x" * 28 + "-bot"),
-        ("./...", "program-bot"),
-        ("cmd:", "program-bot"),
-    ],
-)
-def test_what_a_bot_is_called(bot: str, name: str) -> None:
-    assert player_name(bot) == name
 
 
 # --- crashes ----------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import read_bounce
 from hkoji.mail.fields import split_mail
-from hkoji.mail.header import automatic_reason, find_token, header_there, known_by, read_header
-from hkoji.mail.mail_types import Automatic, Bounce, BounceClass
+from hkoji.mail.header import find_token, header_there, known_by, read_header
+from hkoji.mail.mail_types import Bounce, BounceClass
 from tests.support.mail_shape import BOB, OUR_ID, OWN, TOKEN, head, made, multipart, part, plain
 
 TOKENS = tuple(f"{letter}{TOKEN[1:]}" for letter in "abcdefg")
@@ -144,44 +144,6 @@ def test_a_comment_that_is_not_closed_leaves_no_sender(opened: str) -> None:
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters='"\\'), max_size=30))
 def test_every_quoted_name_leaves_the_address(name: str) -> None:
     assert read_header(plain("2bc\n", sender=f'"{name}" <bob@example.org>')).sender == BOB
-
-
-@pytest.mark.parametrize(
-    ("field", "reason"),
-    [
-        ("Auto-Submitted: auto-replied", Automatic.AUTO_SUBMITTED),
-        ("auto-submitted: AUTO-GENERATED; x=y", Automatic.AUTO_SUBMITTED),
-        ("Auto-Submitted:", Automatic.AUTO_SUBMITTED),
-        ("Auto-Submitted:\n auto-notified", Automatic.AUTO_SUBMITTED),
-        ("Auto-Submitted: no", None),
-        ("Auto-Submitted: NO (really)", None),
-        ("Precedence: bulk", Automatic.PRECEDENCE),
-        ("Precedence: JUNK", Automatic.PRECEDENCE),
-        ("Precedence: list", Automatic.PRECEDENCE),
-        ("Precedence: auto_reply", Automatic.PRECEDENCE),
-        ("Precedence: special-delivery", None),
-        ("List-Id:", Automatic.LIST_ID),
-        ("X-Autoreply: no", Automatic.X_AUTOREPLY),
-        ("X-Autorespond: a", Automatic.X_AUTORESPOND),
-        ("X-Hkoji: turn", Automatic.X_HKOJI),
-        ("X-Hkoji-Other: turn", None),
-        ("Content-Type: multipart/report; report-type=disposition-notification; boundary=x", Automatic.REPORT),
-        ("content-type:\n Multipart/Report;\n boundary=x", Automatic.REPORT),
-        ("Content-Type: multipart/report", Automatic.REPORT),
-        ("Content-Type: multipart/reports; boundary=x", None),
-        ("Content-Type: text/plain; x=multipart/report", None),
-        ("X-Content-Type: multipart/report", None),
-        ("Subject: Auto-Submitted: auto-replied", None),
-    ],
-)
-def test_mails_of_programs(field: str, reason: Automatic | None) -> None:
-    assert automatic_reason(plain("2bc\n", field)) is reason
-    assert read_header(plain("2bc\n", field)).automatic is reason
-    broken = b"no field at all\r\n" + plain("2bc\n", field)
-    assert automatic_reason(broken) is reason
-    assert automatic_reason(plain("2bc\n", field) + b"a" * 300_000) is reason
-    assert automatic_reason(plain(f"2bc\n\n{field}\n")) is None
-    assert automatic_reason(plain("2bc\n", "Auto-Submitted: no", field, "From: a@b", "From: c@d")) is reason
 
 
 def _report(status: str, kind: str = "delivery-status", quoted: str = f"Message-ID:\n {OUR_ID}\n\nx\n") -> bytes:

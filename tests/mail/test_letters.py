@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from hkoji.game.agreement import Agreement
 from hkoji.game.course import Stage
-from hkoji.game.entry_kinds import Invite
 from hkoji.game.submission import Submission
 from hkoji.game.time_control import parse_time_control
 from hkoji.log.line import Line
@@ -30,8 +29,6 @@ from hkoji.mail.letters import Letter, write_letter
 from hkoji.mail.letters.facts import (
     SHOW_TURN,
     AnnulFacts,
-    AskedBackFacts,
-    AskedWhy,
     CalledOffFacts,
     HelpFacts,
     InvitationFacts,
@@ -467,24 +464,6 @@ def test_a_planted_leak_is_found(ruleset: Ruleset, monkeypatch: pytest.MonkeyPat
 # --- single letters ---------------------------------------------------------------------------------------------------
 
 
-def test_a_turn_letter_says_the_clock_the_hand_and_one_move() -> None:
-    table = Table(Hanamikoji(), 1, names=("bob", "alice"), agreement=AGREED).begin().play(5).wait(60)
-    letter = write_letter(TurnFacts(seat_of(table, 1)))
-    assert letter.subject == f"hkoji {table.game[:8]}: you and bob"
-    assert first_paragraph(letter).split("\n") == [
-        "It is your turn against bob: Hanamikoji, round 1.",
-        "You have 3 days, until Mon 23 Nov 12:00 UTC, then 14 days in reserve.",
-        "Your reserve ends, and the game is lost, on Mon 7 Dec 12:00 UTC.",
-        "Answer this mail: your move on the first line, then an empty line.",
-    ]
-    assert "You hold A B C D G. Actions left: 1 secret, 2 trade-off, 4 competition (bob: 2, 4)." in " ".join(
-        letter.text.split()
-    )
-    assert "There are 30 legal moves (answer:  moves)." in letter.text.replace("\n", " ")
-    assert len(offered(letter.text, "en")) == 1
-    assert letter.text.endswith("\n\nThe service signs for you.\n")
-
-
 @pytest.mark.parametrize("ruleset", GAMES[:2], ids=("hanamikoji", "geishas-road"))
 def test_only_the_position_and_the_end_name_an_entry_and_a_head(ruleset: Ruleset) -> None:
     """Most readers can do nothing with them."""
@@ -553,35 +532,6 @@ def test_an_answer_not_understood_changes_nothing_and_says_what_to_write() -> No
     assert offered(letter.text, "en") == ["2ab", "2bc"]
 
 
-def test_an_order_asked_back_has_the_line_to_send_and_says_that_the_clock_runs() -> None:
-    table = Table(GeishasRoad(), 2, names=("alice", "bob"), agreement=AGREED).begin().play(6)
-    assert table.course.actor is not None
-    facts = seat_of(table, table.course.actor)
-    move = facts.position.legal[0]
-    letter = write_letter(AskedBackFacts(move, AskedWhy.SENDER, facts, sender="eve@elsewhere.example"))
-    assert letter.text.startswith("Mail in your name came from another address than yours, so nothing was\ndone yet.\n")
-    assert "Your clock runs until your answer is here." in first_paragraph(letter)
-    assert "\n  eve@elsewhere.example\n" in letter.text
-    (line,) = offered(letter.text, "en")
-    assert action_of(line, facts.position.course.state) == move
-
-
-def test_a_late_mail_hears_what_is_on_record_and_gets_the_turn_if_it_is_due() -> None:
-    table = Table(Hanamikoji(), 1, names=("bob", "alice"), agreement=AGREED).begin().play(5)
-    letter = write_letter(TurnOverFacts(seat_of(table, 1), "3DDG", 0))
-    assert letter.text.startswith("Your mail was for a turn that is over, so nothing was done.\n")
-    assert "On record: bob played a gift of D D G (3DDG)." in letter.text
-    assert "Answer this mail: your move on the first line" in letter.text
-    waiting = write_letter(TurnOverFacts(seat_of(table, 0), "3DDG", 0))
-    assert "Answer this mail" not in waiting.text
-    assert "It is alice's turn" in waiting.text
-    assert "On record is what you sent before: D D G offered as a gift (3DDG)." in waiting.text
-    secret = write_letter(TurnOverFacts(seat_of(table, 0), "1F", 0))
-    assert "On record is what you sent before: F face down (1F)." in secret.text
-    bare = write_letter(TurnOverFacts(seat_of(table, 0, cards=False), "1F", 0))
-    assert "On record" not in bare.text
-
-
 def test_a_fault_of_form_is_told_as_one_of_the_mail_program() -> None:
     seat = seat_of(Table(Hanamikoji(), 1, agreement=AGREED).begin().play(5), 1)
     for reason, what in (
@@ -615,26 +565,6 @@ def test_the_last_answer_of_a_day_says_when_there_are_answers_again() -> None:
     limit = LastTodayFacts("2026-11-21T00:00:00Z", "2026-11-20T12:00:00Z", "+01:00")
     text = " ".join(write_letter(ManyFacts((HelpFacts(), limit))).text.split())
     assert "Everything is answered again from Sat 21 Nov 00:00 UTC (01:00 at UTC+1) on." in text
-
-
-def test_the_letter_of_geishas_road_says_what_a_marker_is_worth_and_a_lantern_once() -> None:
-    table = Table(GeishasRoad(), 1, agreement=AGREED).begin()
-    assert table.course.actor is not None
-    text = " ".join(write_letter(TurnFacts(seat_of(table, table.course.actor))).text.split())
-    assert "First each of you takes one geisha's marker (A to E), worth half a point of influence with her." in text
-    assert "The next geisha to come home gets 3 prestige. " in text
-    assert "or 3" not in text
-
-
-def test_an_order_on_record_is_the_turn_letter_too_if_the_next_entry_is_due() -> None:
-    table = Table(Hanamikoji(), 1, names=("bob", "alice"), agreement=AGREED).begin().play(5)
-    again = write_letter(OnRecordFacts(seat_of(table, 1), "move", table.now, "-G"))
-    assert "It is your turn against bob" in first_paragraph(again)
-    assert offered(again.text, "en")
-    table.play(1)
-    done = write_letter(OnRecordFacts(seat_of(table, 1), "move", table.now, "1A"))
-    assert "It is bob's turn" in done.text
-    assert not offered(done.text, "en")
 
 
 def test_the_last_order_of_a_game_is_answered_with_the_log_unless_cards_are_not_wanted() -> None:
@@ -713,17 +643,6 @@ def test_a_game_without_a_brief_of_its_own_has_letters_too() -> None:
     lines = offered(found["turn"].text, "en")
     assert lines
     assert {action_of(line, facts.position.course.state) for line in lines} <= {*facts.position.legal}
-
-
-def test_a_reader_who_is_only_invited_is_told_how_to_answer() -> None:
-    table = Table(Hanamikoji(), 1, names=("alice", "bob"), agreement=AGREED)
-    table.open(Invite("bob", table.keys[1].public))
-    letter = write_letter(ShowFacts(invited_to(table, "bob")))
-    assert letter.subject == f"hkoji {table.game[:8]}: you and alice"
-    assert "answer  accept  or  decline  by\nTue 1 Dec 12:00 UTC." in letter.text
-    table.lapse("declined")
-    letter = write_letter(OnRecordFacts(invited_to(table, "bob"), "lapse", table.now))
-    assert letter.text.startswith("You have declined the invitation, on Fri 20 Nov 12:00 UTC.")
 
 
 def test_several_letters_of_a_game_are_one_and_of_several_games_have_no_cards() -> None:

@@ -17,9 +17,8 @@ from hkoji.mail.bounce import read_bounce
 from hkoji.mail.decoding import join_flowed
 from hkoji.mail.fields import LONGEST_MAIL, split_mail
 from hkoji.mail.header import automatic_reason, read_header
-from hkoji.mail.html_text import html_to_text
 from hkoji.mail.lines import clean, trim
-from hkoji.mail.message import READER_VERSION, MailPart, read_parts, read_text, without_trace
+from hkoji.mail.message import MailPart, read_parts, read_text, without_trace
 from hkoji.mail.orders import read_said
 from hkoji.mail.paragraph import order_paragraph
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -99,29 +98,6 @@ def test_version_1_read_hidden_text_and_no_lines_in_pre() -> None:
 def test_version_1_knew_no_rest_of_a_quoted_line() -> None:
     raw = plain(f"> > {'a ' * 34}\nhkoji wrote:\n> {'a ' * 34}\n2bc\n")
     assert (describe(raw, reader=1), describe(raw, reader=2)) == ("move 2BC", "nothing: hkoji wrote:")
-
-
-@pytest.mark.parametrize(
-    ("text", "first", "second"),
-    [
-        # An order with two full stops is one, and could stand in an attribution.
-        ("2bc\nresign..\nwrote:\n> x\n", "move 2BC", "nothing: resign"),
-        ("resign..\n2bc..\nwrote:\n\n> x\n\n1a\n", "move 1A", "nothing: 2bc"),
-        ("wrote:\n2bc..\nwrote:\n> x\n1a\n", "move 1A", "nothing: wrote:"),
-        ("1a\n2bc.*.\nwrote:\n> x\n", "move 1A", "nothing: 2bc"),
-        ("2bc..\n", "move 2BC", "move 2BC"),
-        # It knew no bars, rules and headers, and no attribution without a colon.
-        ("2bc\nBob\n| x:\n> 1a\n", "move 2BC", "nothing: Bob"),
-        ("2bc\n\n| 1a\n", "move 2BC", "move 2BC"),
-        ("| 1a\n\n2bc\n", "nothing: | 1a", "move 2BC"),
-        ("2bc\n---\n1a\n", "nothing: ---", "move 2BC"),
-        ("2bc\nOn 25 Nov 2026, hkoji wrote\n> 1a\n", "nothing: On 25 Nov 2026, hkoji wrote", "move 2BC"),
-    ],
-)
-def test_version_1_found_the_order_in_its_own_way(text: str, first: str, second: str) -> None:
-    """The results of version 1 are those of its own program."""
-    raw = plain(text)
-    assert (describe(raw, reader=1), describe(raw, reader=2)) == (first, second)
 
 
 def test_version_1_left_out_two_full_stops_and_no_third() -> None:
@@ -311,43 +287,6 @@ def test_flowed_paragraphs_are_joined() -> None:
     assert join_flowed(["a ", "-- ", "x"], delete_space=False) == ["a ", "-- ", "x"]
     assert join_flowed(["ta ", "ke c"], delete_space=True) == ["take c"]
     assert join_flowed([" >c4a1", "-- ", "x"], delete_space=False) == [">c4a1", "-- ", "x"]
-
-
-@pytest.mark.parametrize(
-    ("markup", "lines"),
-    [
-        ("2bc", ["2bc"]),
-        ("<p>2bc</p>", ["2bc"]),
-        ("<p>2bc</p><p>Bob</p>", ["2bc"]),
-        ("2bc<br>Bob", ["2bc", "Bob"]),
-        ("2bc<br><br>Bob", ["2bc"]),
-        ("<blockquote>1a</blockquote>2bc", ["2bc"]),
-        ("<blockquote><blockquote>1a</blockquote>1a</blockquote>2bc", ["2bc"]),
-        ("On that day hkoji wrote:<blockquote>1a</blockquote>2bc", ["2bc"]),
-        ("2bc<br>On that day hkoji wrote:<blockquote>1a</blockquote>", ["2bc"]),
-        ('<div class="x gmail_quote y"><div>1a</div></div>2bc', ["2bc"]),
-        ("<DIV CLASS=gmail_quote>1a</DIV>2bc", ["2bc"]),
-        ("<blockquote>1a", []),
-        ("<style>1a</style><script>1a<b></script>2bc<title>1a</title>", ["2bc"]),
-        ("<script><!-- </script>2bc", ["2bc"]),
-        ("<!-- 1a -->2bc<!-- 1a", ["2bc"]),
-        ("<!DOCTYPE html><?xml 1a?>2bc", ["2bc"]),
-        ("<p title='>'>2bc</p>", ["2bc"]),
-        ("<p title=\"a > b\" class='x'>2bc</p>", ["2bc"]),
-        ("2\nb  c", ["2 b c"]),
-        ("2b&#99; &lt;3", ["2bc <3"]),
-        ("&nbsp;2bc&nbsp;<br>&nbsp;<br>x", ["2bc"]),
-        ("a < b", ["a < b"]),
-        ("&unknown; &#0; &#1114112; &#xD800;", ["&unknown; \ufffd \ufffd \ufffd"]),
-        ("", []),
-        ("<p", []),
-    ],
-)
-def test_html_is_read_as_lines(markup: str, lines: list[str]) -> None:
-    assert list(order_paragraph(html_to_text(markup, READER_VERSION).split("\n"))) == lines
-    raw = plain(markup, kind="text/html; charset=utf-8")
-    assert list(order_paragraph(read_text(raw).lines)) == lines
-    assert read_text(raw).from_html
 
 
 def test_quoted_order_is_not_read_in_any_form() -> None:

@@ -39,6 +39,7 @@ LATER = "2030-01-01T00:00:00Z"
 TO = f"play+{TOKEN}@hkoji.example"
 BOUNCES = f"play+b-{TOKEN}@hkoji.example"
 BOB = "Bob@Example.org"
+REPORTS = Path(__file__).parents[1] / "data" / "reports"
 
 
 def a_mail(said: bytes = b"1e\r\n", /, **fields: str | None) -> bytes:
@@ -358,52 +359,9 @@ def report(status: str, message_id: str = f"turn.12.{TOKEN}@hkoji.example", acti
     )
 
 
-EXIM = (
-    b"X-Failed-Recipients: bob@example.org\r\nAuto-Submitted: auto-replied\r\n"
-    b"From: Mail Delivery System <Mailer-Daemon@mx.example.org>\r\nTo: " + BOUNCES.encode() + b"\r\n"
-    b"References: <turn.12." + TOKEN.encode() + b"@hkoji.example>\r\n"
-    b"Content-Type: multipart/report; report-type=delivery-status; boundary=1700000000-eximdsn-1\r\n"
-    b"MIME-Version: 1.0\r\nSubject: Mail delivery failed: returning message to sender\r\n"
-    b"Message-Id: <E1@mx.example.org>\r\n\r\n--1700000000-eximdsn-1\r\nContent-type: text/plain\r\n\r\n"
-    b"This message was created automatically by mail delivery software.\r\n\r\n--1700000000-eximdsn-1\r\n"
-    b"Content-type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.example.org\r\n\r\nAction: failed\r\n"
-    b"Final-Recipient: rfc822;bob@example.org\r\nStatus: 5.0.0\r\nRemote-MTA: dns; mx\r\n"
-    b"Diagnostic-Code: smtp; 550 no such user\r\n\r\n--1700000000-eximdsn-1\r\nContent-type: message/rfc822\r\n\r\n"
-    b"Message-ID: <turn.12." + TOKEN.encode() + b"@hkoji.example>\r\n\r\nx\r\n\r\n--1700000000-eximdsn-1--\r\n"
-)
-EXCHANGE = (
-    b"From: <postmaster@example.onmicrosoft.com>\r\nTo: " + BOUNCES.encode() + b"\r\nMIME-Version: 1.0\r\n"
-    b'Content-Type: multipart/report; report-type=delivery-status;\r\n\tboundary="4a1b-2c3d"\r\n'
-    b"X-MS-Exchange-Message-Is-Ndr:\r\nContent-Language: en-GB\r\nMessage-ID: <3c@DB7.prod.outlook.com>\r\n"
-    b"In-Reply-To: <turn.12." + TOKEN.encode() + b"@hkoji.example>\r\nSubject: Undeliverable: hkoji\r\n"
-    b'Auto-Submitted: auto-replied\r\n\r\n--4a1b-2c3d\r\nContent-Type: multipart/alternative;\r\n boundary="5e"\r\n\r\n'
-    b'--5e\r\nContent-Type: text/plain; charset="us-ascii"\r\n\r\nYour message could not be delivered.\r\n\r\n'
-    b'--5e\r\nContent-Type: text/html; charset="us-ascii"\r\n\r\n<html><body>x</body></html>\r\n\r\n--5e--\r\n\r\n'
-    b"--4a1b-2c3d\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns;DB7.eurprd02.prod.outlook.com\r\n"
-    b"Arrival-Date: Sun, 22 Nov 2026 10:00:00 +0000\r\n\r\nFinal-Recipient: rfc822;bob@example.org\r\n"
-    b"Action: failed\r\nStatus: 5.1.10\r\nDiagnostic-Code: smtp;550 5.1.10 RESOLVER.ADR.RecipientNotFound\r\n\r\n"
-    b"--4a1b-2c3d\r\nContent-Type: message/rfc822\r\n\r\nMessage-ID: <turn.12."
-    + TOKEN.encode()
-    + b"@hkoji.example>\r\n"
-    b"\r\nx\r\n\r\n--4a1b-2c3d--\r\n"
-)
-GMAIL = (
-    b"From: Mail Delivery Subsystem <mailer-daemon@googlemail.com>\r\nTo: " + BOUNCES.encode() + b"\r\n"
-    b"Auto-Submitted: auto-replied\r\nSubject: Delivery Status Notification (Failure)\r\n"
-    b"References: <turn.12." + TOKEN.encode() + b"@hkoji.example>\r\nX-Failed-Recipients: bob@gmail.com\r\n"
-    b"Message-ID: <65.gmr@mx.google.com>\r\n"
-    b'Content-Type: multipart/report; boundary="000000000000f"; report-type=delivery-status\r\n\r\n'
-    b'--000000000000f\r\nContent-Type: multipart/related; boundary="000000000000a"\r\n\r\n'
-    b'--000000000000a\r\nContent-Type: multipart/alternative; boundary="000000000000b"\r\n\r\n'
-    b'--000000000000b\r\nContent-Type: text/plain; charset="UTF-8"\r\n\r\nAddress not found\r\n\r\n'
-    b"--000000000000b--\r\n--000000000000a--\r\n--000000000000f\r\nContent-Type: message/delivery-status\r\n\r\n"
-    b"Reporting-MTA: dns; googlemail.com\r\n\r\nFinal-Recipient: rfc822; bob@gmail.com\r\nAction: failed\r\n"
-    b"Status: 5.1.1\r\nDiagnostic-Code: smtp; 550-5.1.1 The account that you tried to reach does not exist.\r\n\r\n"
-    b"--000000000000f\r\nContent-Type: message/rfc822\r\n\r\nMessage-ID: <turn.12."
-    + TOKEN.encode()
-    + b"@hkoji.example>"
-    b"\r\n\r\nx\r\n\r\n--000000000000f--\r\n"
-)
+EXIM = (REPORTS / "exim.eml").read_bytes()
+EXCHANGE = (REPORTS / "exchange.eml").read_bytes()
+GMAIL = (REPORTS / "gmail.eml").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -415,16 +373,7 @@ def test_one_report_of_an_unknown_mailbox_pauses_its_letters(office: Office, raw
     assert office.rows() == []
 
 
-EXIM_IN_WORDS = (
-    b"X-Failed-Recipients: bob@example.org\r\nAuto-Submitted: auto-replied\r\n"
-    b"From: Mail Delivery System <Mailer-Daemon@mx.example.org>\r\nTo: " + BOUNCES.encode() + b"\r\n"
-    b"Subject: Mail delivery failed: returning message to sender\r\nMessage-Id: <E1@mx.example.org>\r\n\r\n"
-    b"A message that you sent could not be delivered to one or more of its recipients.\r\n\r\n"
-    b"  bob@example.org\r\n    host mx.example.org [192.0.2.25]\r\n"
-    b"    SMTP error from remote mail server after RCPT TO:<bob@example.org>:\r\n    550 5.1.1 No such user\r\n\r\n"
-    b"------ This is a copy of the message, including all the headers. ------\r\n\r\n"
-    b"Message-ID: <turn.12." + TOKEN.encode() + b"@hkoji.example>\r\n\r\nIt is your turn\r\n"
-)
+EXIM_IN_WORDS = (REPORTS / "exim-in-words.eml").read_bytes()
 MIXED = report("5.1.1").replace(b"multipart/report; report-type=delivery-status;", b"multipart/mixed;")
 NO_TYPE = report("5.1.1").replace(b" report-type=delivery-status;", b"")
 

@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.rate_limits import RateLimits, counted_name
+from hkoji_server.service.rate_limits import RateLimits
 from hkoji_server.settings import parse_rate
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.postgres.rates import PostgresRates
@@ -239,23 +239,6 @@ class TestPostgres(RatesContract):
 
 
 # --- who is counted ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("address", "place"),
-    [
-        ("203.0.113.7", "203.0.113.7"),
-        ("::ffff:203.0.113.7", "203.0.113.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("", "other"),
-        (None, "other"),
-        ("a name", "other"),
-    ],
-)
-def test_whom_an_address_is_counted_for(address: str | None, place: str) -> None:
-    assert counted_name(address) == place
 
 
 def test_rates_as_they_are_written() -> None:

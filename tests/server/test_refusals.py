@@ -1,20 +1,30 @@
-"""What an operator sets, and addresses of services, webhooks and mailboxes: read or refused as the data says."""
+"""Settings, addresses, links, problem documents and parts of mails are read or refused as tests/data/refusals says."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
+from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.guarded_post import parse_webhook_url
+from hkoji_server.service.rate_limits import counted_name
 from hkoji_server.settings import load
 
+from hkoji.client.answers import problem
+from hkoji.client.invite_link import read_invite_link
+from hkoji.client.transport import HttpAnswer
+from hkoji.local.local_games import player_name
 from hkoji.mail.addresses import is_mailbox
-from hkoji.mail.header import read_header, zone_of
+from hkoji.mail.header import automatic_reason, read_header, zone_of
+from hkoji.mail.html_text import html_to_text
+from hkoji.mail.message import READER_VERSION, read_text
+from hkoji.mail.paragraph import order_paragraph
 from hkoji.rules.hanamikoji.notation import parse
 from hkoji.service_url import parse_url
 from hkoji.show.decks import find_deck
-from tests.support.mail_shape import plain
+from tests.support.mail_shape import describe, plain
 from tests.support.refusals import Case, Reader, check, every_case
 
 
@@ -40,6 +50,32 @@ def _addresses(text: str) -> str:
     return " ".join(to.to)
 
 
+def _problem(value: dict[str, Any]) -> object:
+    answer = HttpAnswer(value["status"], json.dumps(value["body"]).encode(), "https://elsewhere.example/\x1b")
+    raise problem(answer)
+
+
+def _order_in_html(markup: str) -> str:
+    """The lines of the order, of a markup alone and of a mail that has it."""
+    order = order_paragraph(html_to_text(markup, READER_VERSION).split("\n"))
+    read = read_text(plain(markup, kind="text/html; charset=utf-8"))
+    assert read.from_html
+    assert order_paragraph(read.lines) == order
+    return " / ".join(order)
+
+
+def _program(field: str) -> str:
+    """The reason for which a mail with this field is one of a program, whatever else is in its header."""
+    raw = plain("2bc\n", field)
+    reason = automatic_reason(raw)
+    assert read_header(raw).automatic is reason
+    broken, long = b"no field at all\r\n" + raw, raw + b"a" * 300_000
+    several = plain("2bc\n", "Auto-Submitted: no", field, "From: a@b", "From: c@d")
+    assert {automatic_reason(each) for each in (broken, long, several)} == {reason}
+    assert automatic_reason(plain(f"2bc\n\n{field}\n")) is None
+    return str(reason)
+
+
 def _zone(date: str) -> str:
     return zone_of(f"Subject: hello\r\n{date}\r\n\r\nDate: Fri, 20 Nov 2026 13:01:00 +0900\r\n".encode())
 
@@ -56,6 +92,15 @@ AREAS: Final[Mapping[str, Mapping[str, Iterable[Reader]]]] = {
         "a mailbox": [is_mailbox],
         "a list of addresses in a mail": [_addresses],
         "the zone of a mail": [_zone],
+        "the settings of a channel": [ChannelSettings.parse],
+        "the address that a limit counts": [counted_name],
+        "the link of an invitation": [read_invite_link],
+        "a problem document": [_problem],
+        "the order in HTML": [_order_in_html],
+        "the order in a text, by version 1": [lambda text: describe(plain(text), reader=1)],
+        "the order in a text": [lambda text: describe(plain(text))],
+        "a field of a program's mail": [_program],
+        "the name that a bot gets": [player_name],
     }
 }
 
