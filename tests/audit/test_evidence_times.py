@@ -41,7 +41,7 @@ def convicts(made: EvidenceFile, table: Table, entry: int, reason: str, *, step:
 
 
 def taken(table: Table, submission: Submission, at: str) -> Line:
-    """What a player sends, with a receipt of that time, as a service writes it that does not look at clocks."""
+    """The entry that a player sends, with a receipt of that time, as a service without a clock writes it."""
     entry = submission.entry
     receipt = make_receipt(at=at, game=entry.game, head=entry.head, seq=entry.seq)
     return Line(entry, submission.sig, SignedReceipt(receipt, table.server.sign(sshsig.RECEIPT, receipt.message)))
@@ -253,7 +253,7 @@ def test_a_third_player_is_no_reason_to_fail() -> None:
 
 
 def test_statements_of_the_log_itself_are_judged_by_the_log() -> None:
-    """What the log alone shows stays a finding of its own step, and is not repeated."""
+    """A fault that the log alone shows stays a finding of its own step, and is not repeated."""
     table = new_table().play(2)
     move = late_move(table, 61)
     end = follow(table.server, move, entry_kinds.Resign(), "alice", table.keys[0], at=later(AT, 61))

@@ -1,4 +1,4 @@
-"""What the audit says of games in which the service holds keys: how much it has signed, and who is named."""
+"""The audit of games in which the service holds keys says how much it has signed, and names the right party."""
 
 from __future__ import annotations
 

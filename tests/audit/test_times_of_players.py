@@ -33,7 +33,7 @@ def written(table: TimedTable, seat: int, body: EntryBody, claim: str, recorded:
 
 
 def step_5(folder: Path, table: TimedTable, lines: list[Line]) -> str | None:
-    """What both audits find in step 5, in the last entry; the rest of the log holds."""
+    """The finding of both audits in step 5, in the last entry; the rest of the log holds."""
     log, last = format_log(lines), len(lines) - 1
     (finding,) = audit(log, pins(table)).findings
     assert finding.entry == last

@@ -26,7 +26,7 @@ from tests.support.terminal import Terminal
 INTERACTIVE = {"bash": ("bash", "--rcfile", ".bashrc", "-i"), "zsh": ("zsh", "-i")}
 SHELLS = ("bash", "zsh", "fish")
 IN_A_PROCESS = ("hkoji join ", "--ruleset ", "hkoji rules ")
-"""What is completed in a process of its own: with a connection that ends with it, or without the tests' toy game."""
+"""Words completed in a process of its own: with a connection that ends with it, or without the tests' toy game."""
 
 
 class Place(NamedTuple):
@@ -72,7 +72,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def ask(place: Place, line: str, shell: str = "fish", **more: str) -> Done:
-    """What a shell's function asks for with a line that ends at the cursor."""
+    """The words that a shell's function asks for with a line that ends at the cursor."""
     if shell == "bash":
         words = line.split(" ")
         asked = {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}

@@ -39,7 +39,7 @@ SPECIFIED: Final = {"log", "export", "evidence", "sign"}
 """Commands whose output has the format of the specification, with its version in signed texts."""
 
 Outputs = dict[str, list[Any]]
-"""What was printed, by the heading of the page that describes it."""
+"""The printed JSON, by the heading of the page that describes it."""
 
 
 class Recorder:

@@ -231,7 +231,7 @@ def test_whose_letters_do_not_arrive_is_shown_before_and_after_the_game_is_joine
     for command in ("show", "clock"):
         assert homes("alice", command, game, "--json").json["silent"] == {"bob": "2026-12-03T08:00:00Z"}
         assert "bob: mail is not arriving since" in " ".join(homes("alice", command, game).out.split())
-    # What the service was not asked about is not known.
+    # The client asked the service nothing about it, so it is not known.
     assert homes("alice", "show", game, "--offline", "--json").json["silent"] == {}
 
 

@@ -1,5 +1,5 @@
-"""What is new in a player's games is told once, in a line with the command that shows more, by every command that lists
-or shows games; JSON has it in fields and takes nothing away from the player.
+"""News of a player's games are told once, in a line with the command that shows more, by every command that lists or
+shows games; JSON has them in fields and takes nothing away from the player.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def without_streams(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(player: TimedPlayer) -> dict[str, object]:
-    """What is kept of what the player was told."""
+    """The record of the news that the player was told."""
     found: dict[str, object] = json.loads((player.path / "told.json").read_text())
     return found
 

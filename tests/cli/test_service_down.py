@@ -36,7 +36,7 @@ def refuse(service: MemoryService) -> None:
 
 
 def bad_gateway(service: MemoryService) -> None:
-    """What a proxy says for a service that is down."""
+    """The answer of a proxy for a service that is down."""
     service.tamper = lambda _method, _path, _answer: HttpAnswer(502, b"<html>Bad Gateway</html>")
 
 

@@ -122,7 +122,7 @@ class Terminal:
         return self.until(*PROMPTS)
 
     def answer(self, line: str) -> str:
-        """What is printed for a line. Readline shows its prompt again after a change of width."""
+        """The text printed for a line. Readline shows its prompt again after a change of width."""
         self.type(line)
         said = ""
         while f"{line}\n" not in said:
@@ -181,7 +181,7 @@ def test_commands_honour_the_width_and_columns(game: str, home: Path) -> None:
             fits(said.removeprefix("?\n").removeprefix("n\n").rpartition("\n")[0], width)
             at.resize({30: 100, 100: 24, 24: 24}[width])
             at.type("n")
-    # What is no terminal has no width.
+    # A stream that is no terminal has no width.
     assert "─" * WIDE in run("replay", source).out
 
 
@@ -231,7 +231,7 @@ def test_every_sign_of_the_program_has_a_plain_form() -> None:
     package = Path(hkoji.__file__).parent
     signs: set[str] = set()
     for path in package.rglob("*.py"):
-        # What only drawings and mails have is written to no terminal.
+        # Signs that only drawings and mails have are written to no terminal.
         if path.name not in ("everdeck.py", "transliteration.py") and not {"svg", "mail"} & set(path.parts):
             tree = ast.parse(path.read_text())
             texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))

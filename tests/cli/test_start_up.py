@@ -105,7 +105,7 @@ NOT_FOR = {
     ("rules", "--list"): (*HTTP, "hkoji.client", "hkoji.bots", "hkoji.game"),
     ("bot", "list"): (*MAIL, "hkoji.audit.log_audit"),
 }
-"""What commands do not load: modules, with those below them."""
+"""Modules that commands do not load, with those below them."""
 
 
 @pytest.mark.parametrize("words", NOT_FOR, ids=" ".join)
@@ -192,7 +192,7 @@ def _parameters(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # A
 
 
 def _made(parameter: Any, value: Any, root: Any) -> Any:  # Any: as above, and any value
-    """What a parameter makes of a value, or the text of its error."""
+    """The value that a parameter makes of a text, or the text of its error."""
     try:
         made = parameter.process_value(typer.Context(root, info_name="hkoji"), value)
     except TyperException as error:

@@ -47,7 +47,7 @@ def states(done: Done) -> list[tuple[int, str, str, str | None]]:
 
 
 def files_of(player: TimedPlayer, game: str) -> bytes:
-    """What is kept of the talk."""
+    """The file of the talk."""
     return (player.folder(game) / "talk.json").read_bytes()
 
 
@@ -311,7 +311,7 @@ def test_a_message_is_deleted_by_its_author_only(alice: TimedPlayer, bob: TimedP
         done = player("talk", game)
         assert (done.code, done.out.splitlines()[-1]) == (0, "    deleted")
         assert b"dHdv" not in files_of(player, game)  # "two" in base64
-    # What refers to a message that was deleted is not doubtful, also for a reader who never saw it.
+    # A message that refers to a deleted one is not doubtful, also for a reader who never saw that one.
     assert alice("talk", game, "three").code == 0
     assert [each[2] for each in states(bob("talk", game, "--json"))] == ["said", "deleted", "said"]
 

@@ -39,7 +39,7 @@ __all__ = ["hall"]
 
 FORGED = "hkoji: all is well"
 EVIL = f"a\x1b[31;5mb\x1b]0;title\x07c\x9b2Jd\u202ee\u2066f\u2028g\rh\x08i\x7fj\n{FORGED}\nk"
-"""What nobody may do to a terminal: sequences that begin with ESC or C1, other directions, lines of their own."""
+"""Signs that may not come to a terminal: sequences that begin with ESC or C1, other directions, lines of their own."""
 STEERING = [chr(n) for n in (*range(0x20), *range(0x7F, 0xA0)) if chr(n) not in "\n\t"] + list(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029"
 )
@@ -412,7 +412,7 @@ PRINTING: list[tuple[str, str]] = [
 
 
 PROGRAMS = ("--help", "--version", "play", "audit LOG LOG --json", "replay LOG --png -", "show zz")
-"""Of these, the whole program is started as it is installed. What the others print takes the same way out."""
+"""Of these, the whole program is started as it is installed. The output of the others takes the same way out."""
 TO_HEAD = "| head -c 1; exit ${PIPESTATUS[0]}"
 
 

@@ -1,4 +1,4 @@
-"""What Typer says about a command line, in Italian: its errors, one by one, and the words of its help."""
+"""Typer's words about a command line, in Italian: its errors, one by one, and the words of its help."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def mistakes() -> Iterator[tuple[str, ...]]:
 
 
 def refused(words: tuple[str, ...], lang: str) -> Done | None:
-    """What is said of a mistake; None if Typer finds none, and the command would run."""
+    """The message about a mistake; None if Typer finds none, and the command would run."""
     try:
         made = root().make_context("hkoji", list(words), obj=None)
         while (below := made.command.get_command(made, made._protected_args[0])) is not None:

@@ -69,7 +69,7 @@ def test_an_addition_that_fails_leaves_the_file_as_it_was(
 
 
 def test_a_torn_line_of_the_log_is_fetched_again(alice: LocalPlayer, bob: LocalPlayer) -> None:
-    """What was whole stays; the rest is verified and kept again. A reader without a lock does not see the part."""
+    """The whole lines stay; the rest is verified and kept again. A reader without a lock does not see the part."""
     game = begin(alice, bob)
     play_on((alice, bob), game, 2)
     alice.position(game)

@@ -1,4 +1,4 @@
-"""What a client asks for, compares and remembers before it signs `open` or `join`. docs/spec/log.md, "Client rules"."""
+"""A client compares and remembers an agreement before it signs `open` or `join`. docs/spec/log.md, "Client rules"."""
 
 from __future__ import annotations
 

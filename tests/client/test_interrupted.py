@@ -247,7 +247,7 @@ def test_another_command_delivers_what_waits(alice: LocalPlayer, bob: LocalPlaye
 def test_another_move_instead_is_not_sent(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, when: str
 ) -> None:
-    """What was signed stands; the second move is refused with the news, and neither is lost or doubled."""
+    """The signed move stands; the second one is refused with the news, and neither is lost or doubled."""
     game = begin(alice, bob)
     legal = alice.position(game).legal
     _break_post(service, when)

@@ -30,7 +30,7 @@ REQUESTS = {
     "wait": ("service.log('0' * 32, 5, 20)", MOST_BYTES),
     "recovery": ("service.recover_seat('0' * 32, b'')", answers.LONGEST_VIEW),
 }
-"""What a client asks for, and how long the answer may be."""
+"""The requests of a client, and how long each answer may be."""
 
 ASKING = """
 import re, sys

@@ -276,7 +276,7 @@ def _in_bursts(rng: random.Random) -> Callable[[list[str]], str]:
 def test_wherever_the_host_of_the_larger_id_stands_still_exactly_one_goes_on(
     alice: SteppedPlayer, bob: SteppedPlayer
 ) -> None:
-    """The other client waits a little, and joins. What the slow one does then comes too late, and it joins nothing."""
+    """The other client waits a little, and joins. The slow one comes too late, and joins nothing."""
     chosen = Counter[str]()
     for steps in STEPS:
         game = over(alice, bob)

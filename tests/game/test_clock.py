@@ -133,7 +133,7 @@ CREDITS = st.just(0) | st.integers(0, 30 * DAY)
 
 
 def budget(control: TimeControl, pace: Pace, actor: int, credits: int) -> tuple[int, int]:
-    """What the formula compares: the seconds spent before `since`, and move + bank + credits."""
+    """The two sides of the formula: the seconds spent before `since`, and move + bank + credits."""
     bank, spent = pace.banks[actor], pace.spent
     if pace.seat != actor:
         bank, spent = min(control.cap, bank + control.add), 0

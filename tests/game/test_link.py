@@ -32,7 +32,7 @@ def opened(seed: int = 0) -> Table:
 
 
 def statement_of(table: Table, seat: int, **changes: Any) -> bytes:  # Any: fields by name
-    """What the key of the link signs for the next entry of a seat; `changes` replace its fields."""
+    """The signature of the link's key for the next entry of a seat; `changes` replace its fields."""
     fields: dict[str, Any] = {**table.newcomer(seat), "game": table.game, "prev": table.course.head}
     return make_link_statement(**{**fields, **changes}).message
 

@@ -1,4 +1,4 @@
-"""The referee keeps the clocks: docs/spec/log.md, "Time". What it writes passes the audit, and so does each prefix."""
+"""The referee keeps the clocks: docs/spec/log.md, "Time". All that it writes passes the audit, as does each prefix."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Play:
             table.send(table.move(self.draw(st.sampled_from(table.course.state.legal_actions()))))
 
     def nonsense(self) -> None:
-        """What the service knows and must not use: gifts at past heads, and an outage of before the turn."""
+        """Statements that the service knows and must not use: gifts at past heads, and an outage of before the turn."""
         table = self.table
         table.gifts += (table.gift(10 * DAY, table.lines[-2].entry.prev),)
         before = parse_time(table.now) - parse_time(AT)

@@ -233,7 +233,7 @@ def test_every_edit_has_the_form_or_is_refused() -> None:
 
 @given(st.text(alphabet='{}[]",:ab1', max_size=20), st.text(alphabet='{}[]",:ab1', max_size=20))
 def test_a_text_is_divided_in_one_way(one: str, other: str) -> None:
-    """Whatever an object holds, the parts after it are found."""
+    """The parts after an object are found with any content of it."""
     form = TextForm("thing", 1000, {"b": OBJECT, "n": NUMBER, "x": TEXT})
     inside = one + '"n":1,"v":1,"x":"' + other
     text = '{"b":{' + inside + '},"n":2,"v":1,"x":"y"}'

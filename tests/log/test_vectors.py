@@ -60,7 +60,7 @@ def _name(vector: dict[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def written() -> dict[str, str]:
-    """What the script writes, by name. Making it takes seconds."""
+    """The script's results, by name. Making it takes seconds."""
     return vectors.build()
 
 

@@ -69,7 +69,7 @@ class Sent:
         return self.server.events()[before:]
 
     def clock(self) -> dict[str, str]:
-        """Who does not get their letters, as anybody sees it."""
+        """The players who do not get their letters, as anybody sees it."""
         silent: dict[str, str] = self.world.service.ask("GET", f"/v1/games/{self.game}/clock").json["silent"]
         return silent
 

@@ -138,7 +138,7 @@ def test_whoever_writes_in_the_players_name_without_a_signature_does_not_use_up_
     missing = "has signed your other mails, but not this one"
     asked = [letter for letter in letters if missing in " ".join(letter.text.split())]
     assert len(asked) == 3
-    # What such a mail orders is not done, so no letter says that it is.
+    # The orders of such a mail are not carried out, so no letter says that they are.
     assert not any("Orders are still carried out." in " ".join(letter.text.split()) for letter in asked)
     # One of them still takes what the player sends, and what the provider has signed is answered as before.
     table.bob.answer(table.letter, "resign")
@@ -209,7 +209,7 @@ def test_what_is_expected_is_cleared_after_three_orders_without_a_signature(tabl
             table.bob.answer(table.letter, table.line)
             assert table.result()["answer"] == "asked back"
             asked = table.answers()[-1]
-            # What is no order is not counted.
+            # A mail without an order is not counted.
             table.bob.answer(asked, "show")
             assert world.box("bob").dkim_seen == left + 1
             table.bob.answer(asked, table.line)

@@ -387,7 +387,7 @@ def test_answers_have_one_form(data: bytes) -> None:
 
 @given(st.data())
 def test_no_byte_of_what_is_signed_can_be_changed(data: st.DataObject) -> None:
-    """Whatever is changed, the verdict is that of the same order for the same token, or that nothing holds."""
+    """After any change the verdict is that of the same order for the same token, or that nothing holds."""
     raw = sign(mail())
     place = data.draw(st.integers(0, len(raw) - 1))
     byte = data.draw(st.integers(0, 255))

@@ -51,7 +51,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def poller_of(store: Store, port: int, results: list[str]) -> ImapPoller:
-    """What reads the mailbox of a Dovecot."""
+    """The poller that reads the mailbox of a Dovecot."""
     sources = ClockAndEntropy()
     mail_time = ServiceTime(store, sources, outage_after=180, way=Way.MAIL, polled=True)
     bounces = Bounces(store, mail_time)

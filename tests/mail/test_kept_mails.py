@@ -1,4 +1,4 @@
-"""Mails are kept as evidence for what is on record, or may come on record. What is refused leaves nothing."""
+"""Mails are kept as evidence for what is on record, or may come on record. A refused mail leaves nothing."""
 
 from __future__ import annotations
 

@@ -342,7 +342,7 @@ def test_every_word_that_a_letter_names_is_a_command(lang: str) -> None:
 
 
 def cards_in(text: str, ruleset: Ruleset) -> list[str]:
-    """What looks like a card or a move in a text: a card by itself, or notation."""
+    """Parts of a text that look like a card or a move: a card by itself, or notation."""
     card = "[A-E][1-4]" if ruleset.name == "geishas-road" else "[A-G]"
     bare = re.findall(rf"(?<![\w']){card}(?![\w'])", text)
     return bare + re.findall(rf"(?<!\w)(?:[1-4RIGC?-](?:{card})+|{card}{{2,}})(?!\w)", text)
@@ -377,7 +377,7 @@ def told(ruleset: Ruleset, seed: int, events: tuple[Event, ...], deals: dict[str
 
 
 def begun(ruleset: Ruleset, seed: int) -> tuple[Event, ...]:
-    """The events of a random game before some decision. What has happened by itself until then is among them."""
+    """The events of a random game before some decision. Events that happen by themselves until then are among them."""
     game = random_game(ruleset, seed, 2)
     places = [at for at, event in enumerate(game.events) if isinstance(event, DECISIONS)]
     return game.events[: random.Random(seed).choice(places[3:])]
@@ -404,7 +404,7 @@ def differing(ruleset: Ruleset, seed: int, seat: int, lang: str) -> tuple[list[s
 
 
 class Told(NamedTuple):
-    """What a seat was told when something was due: its letters by kind, and the hands that there really were."""
+    """A seat's letters when something was due, by kind, and the hands that there really were."""
 
     due: Due
     hands: tuple[int, int]

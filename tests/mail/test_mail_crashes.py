@@ -41,7 +41,7 @@ class Killer:
             except KilledError:
                 self.kills += 1
                 point += 1
-                # What the killed process has leased is free again.
+                # The leases of the killed process are free again.
                 self.world.clock.pass_by(LEASE + 1)
             else:
                 self.fragile.arm(None)

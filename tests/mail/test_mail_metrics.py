@@ -1,4 +1,4 @@
-"""What the mail process shows Prometheus: what becomes of mails and letters, and of nobody's name, address or game."""
+"""The mail process shows Prometheus figures of mails and letters, and nobody's name, address or game."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Counted:
         run(work())
 
     def figures(self) -> dict[str, float]:
-        """What has been counted; what is zero is left out."""
+        """The counters; those that are zero are left out."""
         port = free_port()
         hide = self.metrics.serve("127.0.0.1", port)
         found = read(port)

@@ -1,4 +1,4 @@
-"""What becomes of a mail: who has sent it, what it says, and to which letter. The mailboxes are lists."""
+"""The result for a mail depends on its sender, its text, and the letter that it answers. The mailboxes are lists."""
 
 from __future__ import annotations
 

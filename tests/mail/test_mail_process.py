@@ -86,7 +86,7 @@ def send(door: tuple[str, int], raw: bytes, to: str = TO) -> None:
 
 
 def states(data: Path) -> list[str]:
-    """What became of the mails."""
+    """The results for the mails."""
     with sqlite_at(data / "hkoji.sqlite3") as store:
         found: list[str] = []
         while (row := run(store.incoming(len(found) + 1))) is not None:

@@ -121,7 +121,7 @@ def test_at_most_so_many_letters_a_day_but_for_those_about_turns(tmp_path: Path)
         assert any(offered(letter) for letter in found)
         assert table.send("rules", to=found[-1].answered_to) == "rules"
         assert table.answers() == []
-        # What changes something is counted apart; the welcome was the first of these.
+        # Answers to changes are counted apart; the welcome was the first of these.
         for lang in ("it", "en"):
             assert table.send(f"lang {lang}", to=found[-1].answered_to) == "setting"
             assert len(table.answers()) == 1

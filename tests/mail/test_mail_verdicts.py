@@ -1,4 +1,4 @@
-"""What a mail needs to count: every row of the table over sender, signature and past of the mailbox."""
+"""A mail counts by the table over sender, signature and past of the mailbox: every row of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `evidence` sends and the operator prints: a player's mails, to that player only; none once they are erased."""
+"""The command `evidence` and the operator get a player's mails, and no other player does; none once they are erased."""
 
 from __future__ import annotations
 

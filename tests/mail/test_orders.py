@@ -1,4 +1,4 @@
-"""What lines order: every loose form of a legal move, commands in both languages; nothing if a line is neither."""
+"""The orders in lines: every loose form of a legal move, commands in both languages; nothing if a line is neither."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def recovered(table: MailTable, code: str, new: PrivateKey = OWN, name: str = "b
 
 
 def kept(table: MailTable) -> Any:  # Any: JSON
-    """What the service says of bob, and the logs of his games."""
+    """The service's answers about bob, and the logs of his games."""
     ask, games = table.world.service.ask, table.world.games_of("bob")
     return ask("GET", "/v1/players/bob").json, [ask("GET", f"/v1/games/{game}/log").body for game in games]
 
@@ -282,7 +282,7 @@ def test_who_has_not_written_from_the_mailbox_is_asked_back(table: MailTable) ->
     assert table.result()["why"] == "signature"
     assert codes(table) == []
     assert kept(table) == before
-    # Whoever reads the mailbox is taken for bob.
+    # A stranger who reads the mailbox is taken for bob.
     assert recovered(table, asked(table, to=table.answers()[-1].answered_to)).status == 200
 
 

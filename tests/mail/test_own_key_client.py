@@ -68,7 +68,7 @@ def play(player: HallPlayer, game: str) -> None:
 
 
 def kinds(world: ListWorld, game: str) -> list[tuple[str, str]]:
-    """Who has written which entries of a game."""
+    """The author of each entry of a game."""
     return [(line.entry.kind, line.entry.by) for line in Hall(world.service).lines(game)]
 
 

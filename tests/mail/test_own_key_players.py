@@ -106,7 +106,7 @@ class Table:
 
     @property
     def kinds(self) -> list[str]:
-        """What is in the log: the kinds of alice's entries, those that came by mail with their grade."""
+        """The log: the kinds of alice's entries, those that came by mail with their grade."""
         found = []
         for line in self.bob.log(self.game):
             if line.entry.by != "alice":
@@ -521,7 +521,7 @@ def test_addresses_that_cannot_be_used_are_refused_plainly(table: Table) -> None
 
 
 def test_a_mail_for_a_turn_that_ends_while_dns_is_asked_does_nothing(table: Table) -> None:
-    """Who moves on the command line meanwhile does not find the order played on their next turn."""
+    """A player who moves on the command line meanwhile does not find the order played on their next turn."""
     world = table.world
     world.mailbox(ADDRESS).signs = SigningProvider(world.dns.records)
     table.on()

@@ -1,4 +1,4 @@
-"""What becomes of a mail as it comes in: dropped without a trace, noted as a bounce, or kept durably."""
+"""A mail that comes in is dropped without a trace, noted as a bounce, or kept durably."""
 
 from __future__ import annotations
 

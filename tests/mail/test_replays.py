@@ -1,6 +1,6 @@
 """A mail that a provider has signed counts once, also where its signature leaves the Message-ID open.
 
-Whoever gets to see a mail, in a forwarded thread or on a mailing list, can send it again. Some large providers sign no
+A reader of a mail, in a forwarded thread or on a mailing list, can send it again. Some large providers sign no
 Message-ID, so anybody can give such a mail another one, and its signature holds.
 """
 
@@ -24,7 +24,7 @@ from tests.support.service_in_process import Clock
 __all__ = ["first"]  # a fixture
 
 YAHOO = ("date", "from", "to", "subject", "references", "in-reply-to", "from", "subject", "reply-to")
-"""What a large provider signs: no Message-ID, and no Content-Type."""
+"""The fields that a large provider signs: no Message-ID, and no Content-Type."""
 
 
 @dataclass

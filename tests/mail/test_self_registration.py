@@ -25,7 +25,7 @@ SIGNER = Signer("example.com", "s1")
 
 
 class Door:
-    """What takes mails to the bare address of a service at which everybody can register."""
+    """The receiver of mails to the bare address of a service at which everybody can register."""
 
     def __init__(self, world: ListWorld, *, open_to_all: bool = True) -> None:
         self.world, self.number = world, 0
@@ -45,7 +45,7 @@ class Door:
         return self.world.run(self.receiving.receive(to, raw, "lmtp", null_sender=False))
 
     def rows(self) -> dict[str, Any]:
-        """What the service keeps."""
+        """The rows that the service keeps."""
         tables = ("mailbox", "channel", "held_key", "certificate", "incoming", "outbox", "reply", "player")
         with closing(sqlite3.connect(self.world.service.data / "hkoji.sqlite3")) as database:
             return {table: database.execute(f"SELECT * FROM {table}").fetchall() for table in tables}

@@ -162,7 +162,7 @@ def test_what_refusals_mean(command: str, said: str, status: str, for_ever: bool
         submit(SmtpTls.NEVER)
     assert refused.value.answer == (int(said[:3]), status)
     assert refused.value.for_ever == for_ever
-    # What a server says may have addresses and tokens in it.
+    # A server's reply may have addresses and tokens in it.
     assert "bob" not in str(refused.value)
     assert not provider.taken
 

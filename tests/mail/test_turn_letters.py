@@ -1,4 +1,4 @@
-"""Whoever is on turn gets a letter that says so, whichever letters are late, sent again, or about something else."""
+"""A player on turn gets a letter that says so, whichever letters are late, sent again, or about something else."""
 
 from __future__ import annotations
 

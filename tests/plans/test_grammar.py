@@ -48,7 +48,7 @@ def test_what_is_written_is_read_again(game: Game, data: st.DataObject) -> None:
     plan = parse_plan(text, play.ruleset)
     assert parse_plan(format_plan(plan), play.ruleset) == plan
     assert len(plan.lines) == 3
-    # Whatever the seats see can stand in a pattern, and whatever they play among the choices.
+    # Everything that the seats see can stand in a pattern, and everything that they play among the choices.
     for line, row in zip(plan.lines, text.splitlines(), strict=True):
         assert line.text == " ".join(row.split())
 

@@ -1,4 +1,4 @@
-"""What a program learns about a game: only what the view, its events and its legal actions say."""
+"""A program learns of a game only what the view, its events and its legal actions say."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def confirmed(player: Player, hook: Receiver, path: str = SECRET) -> str:
 
 
 def refused(answer: Answer, status: int, code: str) -> str:
-    """What a problem document says failed."""
+    """The reason that a problem document gives."""
     assert (answer.status, answer.json["code"]) == (status, code), answer
     assert answer.json["hint"]
     return str(answer.json["detail"])
@@ -295,7 +295,7 @@ def test_a_channel_is_its_players_own(service: Inside, players: tuple[Player, Pl
 
 
 def test_an_address_is_in_no_answer(service: Inside, players: tuple[Player, Player], hook: Receiver) -> None:
-    """What follows the host is a secret of some receivers: whoever has it can post there."""
+    """The path behind the host is a secret of some receivers: with it, anybody can post there."""
     alice, bob = players
     channel = confirmed(alice, hook)
     said = [

@@ -19,7 +19,7 @@ MANY = b"".join(b"x-%05d: y\r\n" % number for number in range(LIMIT))
 
 
 NONE: Any = (None, None)
-"""What an application receives and sends with, where it does neither."""
+"""The callables with which an application receives and sends, where it does neither."""
 
 
 class Line(asyncio.Transport):

@@ -103,7 +103,7 @@ def test_it_has_every_game_that_is_over_once_in_order(service: Inside, players: 
 
 
 def test_pages_and_places(service: Inside, players: tuple[Player, Player]) -> None:
-    """Whoever asks with `next` gets every game once, and with the last place what has come since."""
+    """A client that asks with `next` gets every game once, and with the last place all later ones."""
     ended = [game for game, *_ in ended_games(service, players)]
     service.clock.pass_by(LATE)
     seen: list[str] = []

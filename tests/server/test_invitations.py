@@ -1,4 +1,4 @@
-"""Whoever invites a player, however often, hides none of the player's games; and nobody invites without limit."""
+"""Any number of invitations hides none of a player's games; and nobody invites without limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told of what, by laws over whole games; and when a notice is sent, by laws over times."""
+"""Players are told of what others do, by laws over whole games; and notices are sent in time, by laws over times."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ToldTable(TimedTable):
 
     told: list[tuple[Course, str | None, int, str | None, tuple[NewNotice, ...]]] = field(default_factory=list)
     by: str | None = None
-    """Who causes entries of the service."""
+    """The player who causes entries of the service."""
 
     def _keep(self, accepted: referee.Accepted) -> None:
         before = self.course
@@ -137,7 +137,7 @@ def _received(table: TimedTable, seq: int) -> str:
 
 
 def _actor_after(table: TimedTable, seq: int) -> int:
-    """Who owes the entry after number `seq`: the author of the next seed or move that is in the log, by replaying."""
+    """The player who owes the entry after number `seq`: the author of the next seed or move, by replaying."""
     resumed = referee.resume(table.lines[: seq + 1], table.refereed.seed, table.refereed.openings)
     assert resumed.course.actor is not None
     return resumed.course.actor
@@ -304,7 +304,7 @@ def test_a_reminder_is_sent_at_its_time_or_before_the_quiet_hours(
         assert verdict == DROP
     elif moment < wanted:
         assert (verdict.at, verdict.anew, verdict.dropped) == (wanted, True, False)
-        # Whoever looks again then sends it.
+        # The next look sends it.
         assert judge(lease(event, wanted), player, game, chosen, wanted) == SEND
     elif is_quiet(chosen, moment):
         assert (verdict.at, verdict.anew) == (chosen.after_quiet(moment), tries == 1)

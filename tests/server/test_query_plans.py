@@ -76,7 +76,7 @@ SEATS = "host|guest|invite"
 PLAYERS = {f"game_{seat}{kind}" for seat in SEATS.split("|") for kind in ("", "_ended")}
 FEW_ROWS = {"service", "alembic_version", "beat", "probe"}
 AT_A_GAP = re.compile(r"max\(outage\.until\)|substr\(entry\.receipt")
-"""What is read when an outage is recorded, which is rare. An index for that would cost something at every move."""
+"""Queries for the recording of an outage, which is rare. An index for that would cost something at every move."""
 ALL_OUTAGES = re.compile(r'SELECT outage\."from", outage\.until, outage\.way\s+FROM outage ORDER BY')
 """The list of all outages, which are few."""
 OF_ONE = (
@@ -89,7 +89,7 @@ STRAYS = re.compile(r"(SELECT 1|DELETE)\s+FROM outbox\s+WHERE NOT|SELECT DISTINC
 """The look for notices to channels that were removed, and for what is kept of games that are over, several times an
 hour."""
 ERASED = re.compile(r"WHERE held_key\.name =|UPDATE incoming SET .*WHERE incoming\.channel = ", re.DOTALL)
-"""What is looked for when an operator erases a mailbox, which is rare."""
+"""Queries for the erasure of a mailbox by an operator, which is rare."""
 WAITING_MAILS = ("incoming_new", "incoming_oldest", "incoming_failed")
 """The indexes of the mails that wait or were set aside, which are few."""
 

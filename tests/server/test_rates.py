@@ -89,7 +89,7 @@ class RatesContract:
         while not waits(each[1], "a", MANY) or not waits(each[2], "a", MANY):
             admitted += 1
         assert 500 <= admitted <= 500 + 3 * MANY.untold
-        # What was too much is paid for: the name waits longer.
+        # Each request too many is paid for: the name waits longer.
         refused = max(waits(rates, "a", MANY) for rates in each)
         assert refused == pytest.approx((admitted - 500 + 1) / 10, abs=0.3)
         clock.now += refused

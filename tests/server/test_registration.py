@@ -1,4 +1,4 @@
-"""Who may register: anyone, those with a code from the operator, or nobody. And codes, as the operator makes them."""
+"""Registration is open to anyone, to those with a code, or to nobody; and the operator's codes."""
 
 from __future__ import annotations
 

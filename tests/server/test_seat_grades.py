@@ -22,12 +22,12 @@ from tests.support.table import Table, held_game
 
 
 def appended(table: Table, before: referee.RefereedGame, lines: int) -> Append:
-    """What is written for the entries of a game behind the first `lines`."""
+    """The columns written for the entries of a game behind the first `lines`."""
     return append_of(hold(before, None), referee.Accepted(tuple(table.lines[lines:]), table.refereed), ())[0]
 
 
 def step(table: Table) -> Append:
-    """What is written for the next move of a game."""
+    """The columns written for the next move of a game."""
     before, lines = table.refereed, len(table.lines)
     table.play(1)
     return appended(table, before, lines)

@@ -117,7 +117,7 @@ def test_whatever_waits_for_a_recording_finds_the_outage(tmp_path: Path, what: s
 
 @pytest.mark.parametrize("what", ["append", "decide", "game", "give"])
 def test_the_age_is_judged_when_the_write_lock_is_held(tmp_path: Path, what: str) -> None:
-    """Whatever waits for another process grows old meanwhile."""
+    """A write that waits for another process grows old meanwhile."""
     with opened(tmp_path) as (store, other, waits):
         table, added = new_game(store, 1), Table(seed=2)
         summary = run(store.summary(table.game))

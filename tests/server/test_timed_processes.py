@@ -1,6 +1,6 @@
 """Games with clocks of seconds at real services: workers, restarts, stopped processes. Both backends.
 
-What is asserted never depends on how long something takes: tests wait until it is there. Their stories mostly wait, and
+No assertion depends on how long something takes: tests wait until it is there. Their stories mostly wait, and
 so they go on at the same time, each with a service of its own.
 """
 
@@ -40,7 +40,7 @@ AWAY = 12.0
 
 Where = dict[str, Any]  # Any: arguments of `start` by name
 Told = Mapping[tuple[str, str], Future[None]]
-"""What came of each story, by its name and the store."""
+"""The result of each story, by its name and the store."""
 
 
 def until(seen: Callable[[], bool]) -> None:

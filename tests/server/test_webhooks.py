@@ -1,4 +1,4 @@
-"""What is posted to webhooks: its bytes, its signature as ssh-keygen verifies it, and what each answer leads to."""
+"""Posts to webhooks: their bytes, their signature as ssh-keygen verifies it, and the effect of each answer."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def resign(player: Player, game: str) -> None:
 def printed(
     service: Inside, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], asked: list[str]
 ) -> list[str]:
-    """What the program prints."""
+    """The output of the program."""
     (program,) = re.findall(r"^```python\n(.*?)^```$", (DOCS / "studying.md").read_text(), re.MULTILINE | re.DOTALL)
 
     def urlopen(url: str) -> io.BytesIO:

@@ -1,4 +1,4 @@
-"""What a player's commands do with a game; each command locks the game while it runs."""
+"""Commands of a player with a game; each command locks the game while it runs."""
 
 from __future__ import annotations
 

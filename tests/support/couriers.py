@@ -20,7 +20,7 @@ from tests.support.table import AT
 from tests.support.timed_games import NEVER_OUT
 
 Deed = Callable[[], Awaitable[None]]
-"""What a courier does before it says that it has sent something."""
+"""The work of a courier before it says that it has sent something."""
 
 
 @dataclass

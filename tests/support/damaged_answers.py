@@ -26,9 +26,9 @@ from tests.support.shell import Done, run
 _NAME = " (name)"
 Request = tuple[str, str, bytes | None]
 _ELSE = HttpAnswer(404, b'{"code": "not-found", "detail": "no"}')
-"""What is told to a request that the honest answers did not lead to."""
+"""The answer to a request that the honest answers did not lead to."""
 _DISK = shutil.disk_usage("/")
-"""What `doctor` finds, however much others write meanwhile."""
+"""The findings of `doctor`, however much others write meanwhile."""
 
 
 class Told(NamedTuple):

@@ -45,7 +45,7 @@ class DatabaseClock:
 
     @contextmanager
     def stopping(self) -> Iterator[None]:
-        """Whoever looks at the clock during this block goes on at its end."""
+        """Everybody who looks at the clock during this block goes on at its end."""
         with connected(self._url) as server:
             server.execute(f"SELECT pg_advisory_lock({_LOCK})")
             try:

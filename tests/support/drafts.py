@@ -264,7 +264,7 @@ def _link(each: Draft, linker: PrivateKey) -> None:
 
 
 def sign_for_link(linker: PrivateKey, namespace: str, value: Value) -> str:
-    """What the key of a link signs for the entry of that value, signed with `linker`."""
+    """The signature of a link's key, `linker`, for the entry of that value."""
     body = value["body"]
     said = {
         "entropy_commit": body.get("entropy_commit"),

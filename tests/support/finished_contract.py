@@ -63,7 +63,7 @@ class FinishedContract:
             assert [each.ended for each in run(store.finished(at[2], start, 50))] == [at[1]] * 3
 
     def test_whoever_goes_on_at_the_last_place_gets_every_game_once(self, clocked: Clocked) -> None:
-        """Whatever clocks the processes have, and in whatever order what they have decided is written."""
+        """The clocks of the processes may differ, and decisions may be written in any order."""
         rng, refused, moment = random.Random(11), 0, MOMENT
         with clocked(MOMENT) as (store, show):
             waiting = [new_game(store, number) for number in range(GAMES)]

@@ -23,7 +23,7 @@ from tests.support.service import UNLIMITED, Answer, ask
 
 _PATIENCE: Final = 120.0
 _STANDING: Final = "TZX"
-"""What Linux calls a process that stands still, or has ended."""
+"""The states of a process that stands still, or has ended, as Linux calls them."""
 
 
 class ForkedService:
@@ -48,7 +48,7 @@ class ForkedService:
 
     @property
     def log(self) -> str:
-        """What it has logged."""
+        """Its log."""
         return self._log.read_text() if self._log.exists() else ""
 
     @property

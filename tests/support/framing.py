@@ -122,7 +122,7 @@ def _later(line: Line, seconds: int) -> str:
 
 
 def gift_of(table: Table, giver: int, seconds: int) -> entry_kinds.GivenTime:
-    """What a seat gives to the other one for the entry that is due."""
+    """The gift of a seat to the other one for the entry that is due."""
     made = make_gift(game=table.game, head=table.course.head, name=table.names[giver], seconds=seconds)
     return entry_kinds.GivenTime(made.head, seconds, table.keys[giver].sign(sshsig.GIVE, made.message))
 

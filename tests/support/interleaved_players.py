@@ -35,7 +35,7 @@ class Running:
         self.result: object = None
         self.error: BaseException | None = None
         self.request: Request | None = None
-        """What it wants to do next; None if it has ended."""
+        """Its next request; None if it has ended."""
         self._answer: HttpAnswer | None = None
         self._killed = False
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)

@@ -1,4 +1,4 @@
-"""What a service has acknowledged to its clients, compared with the database afterwards.
+"""The acknowledgements of a service to its clients, compared with the database afterwards.
 
 The database is read from disk with independent SQL. It is judged by a naive reading of docs/spec/log.md that shares
 nothing with the store, the referee or the log package.

@@ -17,7 +17,7 @@ from fastapi import APIRouter
 
 _MAKERS: Final = tuple(name for name in vars(hkoji_server.app) if name.startswith("make_") and name.endswith("_router"))
 _PLAIN: Final = (str, int, type(None))
-"""What a router holds as it is. A router with other such values is another one."""
+"""The content of a router as it is. A router with other such values is another one."""
 
 _free: defaultdict[Hashable, list[_LentRouter]] = defaultdict(list)
 

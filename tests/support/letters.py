@@ -187,7 +187,7 @@ def letters_of_no_game(name: str, facts: SeatFacts, lang: str) -> Iterator[tuple
 
 
 def _letters_of_mailboxes(name: str, facts: SeatFacts) -> Iterator[tuple[str, Facts]]:
-    """What is asked of a mailbox, and what is confirmed, by name."""
+    """Questions to a mailbox, and confirmations, by name."""
     now = facts.now
     still = ConfirmFacts(ConfirmWhat.SILENCE, name, ORIGIN, now, now, seat=facts._replace(cards=False))
     yield "confirm-silence-in-game", still

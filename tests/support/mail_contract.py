@@ -543,7 +543,7 @@ class MailContract:
             assert run(store.incoming(1)) is None
             show(MOMENT + timedelta(seconds=OLDEST))
             assert run(store.add_incoming(new)).outcome == "added"
-            # What is kept may be repeated at any time.
+            # A mail that is kept may be repeated at any time.
             show(MOMENT + timedelta(days=2))
             assert run(store.add_incoming(new)).outcome == "repeated"
 
@@ -785,7 +785,7 @@ class MailContract:
         remove(add_seconds(SECOND, YEAR))
         assert run(store.mailbox("channel-2")) is None
         assert run(store.held_key(key_text(2))) is not None
-        # Whoever plays stays, and whoever wants no invitations.
+        # Players stay, and so do those who want no invitations.
         assert run(store.mailbox(box.channel)) == box
         assert run(store.mailbox_at("dave@example.org")) is not None
 
@@ -807,7 +807,7 @@ class MailContract:
         assert paused() == THIRD
         assert not note("d", THIRD, enough=1)  # paused already
         run(store.change_mailbox(replace(box, paused=None)))
-        # What came before the pause counts no more, and what has been noted is not noted again.
+        # Bounces from before the pause count no more, and a bounce that was noted is not noted again.
         assert [note(digest, THIRD, enough=1) for digest in "cd"] == [False, False]
         assert paused() is None
         assert note("e", THIRD, enough=1)

@@ -44,7 +44,7 @@ POSITIONS: Final = {
     "gift": '[Ruleset "hanamikoji/1 first=host max_rounds=0 tiebreak=geisha"]\n\n1. =XXXXXX/ABCDEG +X 3CDD\n',
     "road": '[Ruleset "geishas-road/1 first=host markers=random"]\n\n1. *AD =XXXXXX/A2A4B3D4E3E4 +X IXX +C3\n',
 }
-"""What is due from bob, the guest: an action, the answer to a gift, an action in the other game."""
+"""The entry that bob, the guest, owes: an action, the answer to a gift, an action in the other game."""
 
 
 class Shape(NamedTuple):

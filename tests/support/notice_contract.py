@@ -50,7 +50,7 @@ def turn(table: Table, seq: int = 1, player: str = "bob", **changes: Any) -> New
 
 
 def leased(store: Store, now: str = FIRST, until: str = SECOND, most: int = 10) -> tuple[LeasedNotice, ...]:
-    """What is leased now."""
+    """The current leases."""
     return run(store.lease_notices(ALL, now, until, most))
 
 
@@ -135,7 +135,7 @@ class NoticeContract:
         assert run(store.channel("a")) == confirmed
 
     def test_a_revocation_removes_the_channels_of_the_player(self, store: Store) -> None:
-        """Whoever has stolen the key may have made them, and the player cannot log in to remove them."""
+        """A thief of the key may have made them, and the player cannot log in to remove them."""
         table = with_channels(store, channel("a"), channel("b", confirmed=None), channel("c", "alice"))
         run(store.append(told(table, turn(table), turn(table, player="alice"))))
         gone = RetiredKey("key 1", "bob", AT, True)

@@ -29,7 +29,7 @@ def naive_token(pattern: str, token: str) -> bool:
 
 
 def naive_tokens(events: Sequence[Event], seat: Seat) -> tuple[str, ...]:
-    """What a seat sees of the events of a round, with its own moves and the other's draws left out."""
+    """The events of a round that a seat sees, with its own moves and the other's draws left out."""
     found = []
     for event in events:
         match event:
@@ -45,7 +45,7 @@ def naive_tokens(events: Sequence[Event], seat: Seat) -> tuple[str, ...]:
 
 
 def naive_choice(lines: Sequence[str], seen: Sequence[str], legal: Sequence[str], state: State) -> str | None:
-    """What a plan in canonical form plays; None for nothing."""
+    """The move of a plan in canonical form; None for nothing."""
     for line in lines:
         pattern, _, choices = line.partition(":")
         if not naive_matches(pattern.split(), seen):

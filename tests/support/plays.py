@@ -44,7 +44,7 @@ KINDS: Final = {
     | _ROUNDS
     | {"act H", "act O", "answer -", "points 0", "points 1", "points None"},
 }
-"""What each game has: who starts; what is due when, and with which actions; who must reveal; how the game ends."""
+"""The contents of each game: the starter; the entries that are due, with their actions; reveals; ends."""
 
 
 def kinds(play: Played) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What readers refuse, as data that other implementations can use: tests/data/refusals, a file for each area.
+"""Refusals of readers as data that other implementations can use: tests/data/refusals, a file for each area.
 
 A file has cases for each reader by name. A case is what the reader is given, as `text`, as `value` (JSON) or as
 `base64` (bytes), and either `error`, `message` and `hint`, or `read`, the reading as text. A long text is a list of
@@ -29,7 +29,7 @@ def cases(area: str) -> dict[str, list[Case]]:
 
 
 def given(case: Case) -> Any:  # Any: a text, bytes or a JSON value
-    """What the reader is given."""
+    """The text, bytes or value for the reader."""
     if "base64" in case:
         return b64decode(case["base64"])
     text = case.get("text")
@@ -41,7 +41,7 @@ def _repeated(piece: tuple[str, int]) -> str:
 
 
 def answer(read: Reader, value: Any) -> dict[str, str]:  # Any: a text, bytes or a JSON value
-    """What a reader makes of a value, as a case has it."""
+    """The answer of a reader to a value, as a case has it."""
     try:
         return {"read": str(read(value))}
     except (HkojiError, ValueError) as error:

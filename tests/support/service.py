@@ -329,7 +329,7 @@ class Player:
         return str(answer.json["game"])
 
     def sign_by_link(self, link: PrivateKey, game: str, seat: int, **changes: Any) -> bytes:  # Any: fields by name
-        """What the key of a link signs for this player's `open` or `join`; `changes` replace fields of it."""
+        """The signature of the link's key for this player's `open` or `join`; `changes` replace fields of it."""
         commit = entropy_commit(game, seat, self.entropy)
         fields = {"entropy_commit": commit, "game": game, "key": self.key.public, "name": self.name}
         said = make_link_statement(**{**fields, "prev": self.head(game)[1], **changes})

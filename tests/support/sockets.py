@@ -41,7 +41,7 @@ def served(service: Service, source: str = "127.0.0.1") -> socket.socket:
 
 
 def everything(sock: socket.socket) -> bytes:
-    """What the service says until it closes the connection."""
+    """The bytes from the service until it closes the connection."""
     said = b""
     while part := sock.recv(65536):
         said += part

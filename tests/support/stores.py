@@ -28,7 +28,7 @@ REFUSED: Final = (
     "this database holds games of a development version of hkoji, which this version cannot read; start with a new"
     " database. Nothing was changed."
 )
-"""What is said of a database with games of a development version."""
+"""The message about a database with games of a development version."""
 
 
 @contextmanager

@@ -50,7 +50,7 @@ BY_MAIL = ("open", "join", "seed", "move", "resign", "cancel")
 
 
 class Newcomer(TypedDict):
-    """What a player who takes a seat brings, by the names of the parameters that take it."""
+    """The fields of a player who takes a seat, by the names of the parameters that take them."""
 
     entropy_commit: str
     key: PublicKey
@@ -136,7 +136,7 @@ class Table:
         return body
 
     def mail(self, grade: MailGrade | None = None) -> MailClaim:
-        """What the service says of a mail that has just come."""
+        """The service's claim about a mail that has just come."""
         return MailClaim(self.bytes(32).hex(), grade or self.grade)
 
     def certify(self, seat: int, key: PublicKey, **changes: object) -> Gateway:
@@ -337,7 +337,7 @@ class Table:
         return entry_kinds.Join(commit, self.keys[1].public)
 
     def newcomer(self, seat: int) -> Newcomer:
-        """What a player who takes a seat brings."""
+        """The fields of a player who takes a seat."""
         commit = entropy_commit(self.game, seat, self.entropy[seat])
         return {"entropy_commit": commit, "key": self.keys[seat].public, "name": self.names[seat]}
 

@@ -1,4 +1,4 @@
-"""What a service and clients do with time by themselves, done by hand.
+"""Work of a service and clients with time that they do by themselves, done by hand.
 
 A service notes the time at intervals, and ends games whose time is over; a client reads the clock of its machine.
 """
@@ -34,7 +34,7 @@ class TimeByHand:
 
     @property
     def keeper(self) -> Keeper:
-        """What ends games whose time is over."""
+        """The keeper that ends games whose time is over."""
         assert self.started_keeper is not None
         return self.started_keeper
 

@@ -45,7 +45,7 @@ def gift(table: Table, seq: int, seconds: int | None = 3600, **changes: Any) -> 
 
 
 def annulment(table: Table, seq: int, name: str) -> KeptStatement:
-    """What a player says to call the game off."""
+    """A player's wish to call the game off."""
     return gift(table, seq, None, kind="annul", name=name)
 
 
@@ -69,7 +69,7 @@ async def record(store: Store, begin: str, until: str) -> None:
 
 
 def state(store: Store, table: Table) -> tuple[object, ...]:
-    """What a refused write must leave as it is."""
+    """The rows that a refused write must leave as they are."""
     game = table.game
     return run(store.summary(game)), run(store.lines(game)), run(store.statements(game)), run(store.outages())
 

@@ -1,4 +1,4 @@
-"""What the laboratories of time share: the players, planted faults, and the command line.
+"""Parts that the laboratories of time share: the players, planted faults, and the command line.
 
 Each of them lets a real service run, does something to it, and then judges what its database holds.
 """
@@ -34,7 +34,7 @@ _TRIES: Final = 6
 
 
 class Done(NamedTuple):
-    """What has happened, and what was wrong."""
+    """The counts, and the complaints."""
 
     counts: Counter[str]
     wrong: list[str]
@@ -57,7 +57,7 @@ class PlantedFault(NamedTuple):
 
     plant: Callable[[], None]
     shown_by: str
-    """What has to be done so that it does harm."""
+    """The condition under which it does harm."""
     said: str
     """A pattern of what the judgement says then."""
     only_on_postgres: bool = False

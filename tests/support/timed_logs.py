@@ -55,7 +55,7 @@ class Given(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What a database holds: the games, and the outages in order."""
+    """The contents of a database: the games, and the outages in order."""
 
     games: dict[str, list[TimedEntry]]
     outages: list[Spell]
@@ -97,7 +97,7 @@ def later(time: str, seconds: int) -> str:
 def clock_faults(
     entries: Sequence[TimedEntry], outages: Sequence[Spell], gifts: Sequence[Given] = (), slack: int = 0
 ) -> Iterator[str]:
-    """What is wrong with the times of one game: by its own log, the table of outages, and the gifts that were sent.
+    """Faults in the times of one game: by its own log, the table of outages, and the gifts that were sent.
 
     No seed or move is late. Its credit has the largest gift that was acknowledged for it, or a larger one that was
     sent, and exactly the outages of its time. A timeout is over `slack` seconds after the deadline, with all of these.
@@ -182,7 +182,7 @@ def _seconds(clock: NaiveClock, outages: Iterable[Spell]) -> int:
 
 
 def outage_faults(kept: Stored) -> Iterator[str]:
-    """What is wrong with the outages: a time of record within one, or one that logs and table do not both have.
+    """Faults in the outages: a time of record within one, or one that logs and table do not both have.
 
     Only an entry that came the way of an outage contradicts it. A credit may name the part in its turn.
     """
@@ -218,7 +218,7 @@ def _part(one: Spell, of: Spell) -> bool:
 
 
 def archive_faults(games: Mapping[str, Sequence[TimedEntry]], server: str) -> Iterator[str]:
-    """What `hkoji audit` says of all logs together, with the service's key `server`, if it finds anything."""
+    """The complaint of `hkoji audit` about all logs together, with the service's key `server`, if there is one."""
     with tempfile.TemporaryDirectory() as name:
         folder, keys = Path(name) / "logs", Path(name) / "keys.txt"
         folder.mkdir()

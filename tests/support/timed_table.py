@@ -48,7 +48,7 @@ class TimedTable(Table):
         return GivenTime(head, seconds, (key or self.keys[giver]).sign(sshsig.GIVE, statement.message))
 
     def give_time(self, seconds: int) -> GivenTime:
-        """Whoever need not act gives time to whoever must; returns the gift."""
+        """A seat that need not act gives time to the one that must; returns the gift."""
         self.give(seconds)
         return self.gifts[-1]
 

@@ -242,7 +242,7 @@ class WiredTable:
 
 
 def told_faults(table: WiredTable, standing: list[Any]) -> list[str]:  # Any: the entries of the log that is stored
-    """What the service has told the players of a table, and what does not stand in its log."""
+    """Answers of the service to the players of a table, and those that do not stand in its log."""
     wrong = list(table.wrong)
     heads = {entry.seq: entry.head for entry in standing}
     kept = {entry.seq: f"{entry.head} {json.loads(entry.line)['receipt']['text']}" for entry in standing}

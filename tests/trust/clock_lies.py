@@ -63,7 +63,7 @@ def bare(lines: Iterable[Line]) -> tuple[Line, ...]:
 
 _HELD: set[str] = set()
 _ACCEPTED: set[tuple[str, tuple[int, ...]]] = set()
-"""What has been found honest already: logs, and logs with those who were shown them. Many lies are about one log."""
+"""Logs that have been found honest already, and logs with those who were shown them. Many lies are about one log."""
 
 
 def scripted(folder: Path, lines: Iterable[Line], known: dict[str, PublicKey]) -> tuple[int, int | None]:
@@ -170,7 +170,7 @@ def written(player: LocalPlayer, game: str, file: Path) -> Path:
 
 
 def judged(service: HostileService, file: Path) -> Done:
-    """What `hkoji audit` says about a file of evidence."""
+    """The verdict of `hkoji audit` about a file of evidence."""
     return run("audit", str(file), *keys_of(service))
 
 

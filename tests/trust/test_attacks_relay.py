@@ -145,7 +145,7 @@ def test_a_relay_in_the_settings(service: Service, relay: Relay, alice: Shell, b
 
 @attack("such an address as the place to send a recovery code to", who=ANYBODY, found=CLIENT, named=ADDRESS)
 def test_a_relay_of_a_recovery(service: Service, relay: Relay, alice: Shell, tmp_path: Path) -> None:
-    """Whoever has the code can give the name to a key of their own."""
+    """Anybody who has the code can give the name to a key of their own."""
     alice("register", "--server", service.url)
     code = admin.revoke_keys(service.data, "alice")
     again = Shell(tmp_path / "again")

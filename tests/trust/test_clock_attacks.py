@@ -288,7 +288,7 @@ def test_a_late_move_in_the_evidence(tmp_path: Path) -> None:
 @attack("a late `seed` is taken", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
 @pytest.mark.parametrize("seat", [1, 0])
 def test_a_late_seed_is_taken(tmp_path: Path, seat: int) -> None:
-    """Whoever could wait for ever with it could throw decks away."""
+    """A service that could wait for ever with it could throw decks away."""
     table = TimedTable(seed=3)
     table.open()
     table.join()

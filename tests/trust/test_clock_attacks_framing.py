@@ -1,4 +1,4 @@
-"""What a player alone makes up about times, to blame an honest service: nothing of it convicts anybody.
+"""Inventions of a player alone about times, to blame an honest service: nothing of it convicts anybody.
 
 The player has the public log, everything that the service has signed, and the own key.
 """

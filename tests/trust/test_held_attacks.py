@@ -1,6 +1,6 @@
 """The attacks with keys that the service holds that docs/security.md lists, tested like those of `test_attacks`.
 
-The service has its own key and all keys that it holds. What it shows must be refused by the service's own code, by the
+The service has its own key and all keys that it holds. The lie must be refused by the service's own code, by the
 client, by the audit and by the shell audit, and a finding must name the service or nobody, never the player.
 """
 

@@ -1,6 +1,6 @@
 """The attacks on invitations by link that docs/security.md lists, tested like those of `test_attacks`.
 
-The service lacks only the code: it has its own key, and that of an accomplice. What it shows must be refused before the
+The service lacks only the code: it has its own key, and that of an accomplice. The lie must be refused before the
 guest signs anything, and before the host reveals the entropy.
 """
 
@@ -78,7 +78,7 @@ def opens_instead(body: Callable[[Telling], Open], by: str, key: PrivateKey) -> 
 
 
 def statement(telling: Telling, **changes: object) -> bytes:
-    """What the key of the link signs for mallory's entry after the log's last one; `changes` replace its fields."""
+    """The signature of the link's key for mallory's entry after the log's last one; `changes` replace its fields."""
     last = telling.lines[-1].entry
     fields = {"entropy_commit": COMMIT, "game": last.game, "key": MALLORY.public, "name": "mallory", "prev": last.head}
     return make_link_statement(**{**fields, **changes}).message  # type: ignore[arg-type] # by name
@@ -227,7 +227,7 @@ def _offered(offer: Line, body: entry_kinds.EntryBody, signer: PrivateKey) -> Li
 
 
 def false_joins(open_: Line, genuine: Join | None = None) -> dict[str, Join]:
-    """What somebody without the code can make for mallory: without a signature, by another key, of another entry.
+    """Joins that somebody without the code can make for mallory: without a signature, by another key, of another entry.
 
     `genuine` is the join of the friend, which the service has seen.
     """

@@ -3,8 +3,8 @@
 The honest answers of each step are taken apart, with the texts inside them: log, receipts, views, registration, login.
 Every value is exchanged for others of its sort, in each answer or from the second on. Either the bare value is changed,
 or the service mends what it can: it chains and signs what follows anew, with its own key and those of an accomplice who
-poses as the player. Whatever is exchanged, both meet each other under the same agreement, or one of them refuses. What
-was signed until then is worth nothing to the service: see `verify_sent`.
+poses as the player. After any exchange, both meet each other under the same agreement, or one of them refuses. A
+signature made until then is worth nothing to the service: see `verify_sent`.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ STEPS: Final[dict[str, Callable[[Meeting], None]]] = {
 
 
 def sort_of(path: str) -> str:
-    """What a request is about: the last word of its address."""
+    """The subject of a request: the last word of its address."""
     return path.partition("?")[0].rsplit("/", 1)[-1]
 
 
@@ -228,7 +228,7 @@ def put(value: Json, path: Way, new: Json) -> None:
 
 
 def others(value: Json, path: Way, meeting: Meeting) -> tuple[Json, ...]:
-    """What a service could put in place of a value: others of its sort, of this meeting and of its own making."""
+    """Values that a service could put in place of one: others of its sort, of this meeting and of its own making."""
     name = str(path[-1])
     made: tuple[Json, ...]
     if isinstance(value, bool):
@@ -285,7 +285,7 @@ class Forger:
         head = _hash(entry)
         if head not in self._true:
             self._shown[entry["seq"]] = head
-            # What is signed by nobody but a player is signed by whoever has the key that the entry names.
+            # An entry that only a player signs is signed by the owner of the key that it names.
             own = entry["by"] == "server"
             line["sig"] = (
                 self._sign(sshsig.SERVER, entry)
@@ -507,7 +507,7 @@ def test_values_exchanged(meeting: Meeting, step: str) -> None:
 # --- several values together, and whole answers -----------------------------------------------------------------------
 
 POSING: Final = ("by", "key", "entropy_commit", "link", "signature")
-"""What the service exchanges to put an accomplice in the place of host or guest."""
+"""The values that the service exchanges to put an accomplice in the place of host or guest."""
 
 
 def pose(entry: Json, what: Sequence[str]) -> None:
@@ -558,7 +558,7 @@ def combinations_of(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def test_another_host_and_another_guest(meeting: Meeting) -> None:
-    """Whatever is exchanged together, the guest does not join the accomplice's game, and the host reveals nothing."""
+    """After any exchange together, the guest does not join the accomplice's game, and the host reveals nothing."""
     for step, kind in (("join", "open"), ("reveal", "join")):
         meeting.restore(step)
         for what in combinations_of([name for name in POSING if (step, name) != ("reveal", "link")]):

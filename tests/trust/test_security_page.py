@@ -88,7 +88,7 @@ def test_only_the_referee_writes_a_timeout() -> None:
 
 @pytest.mark.parametrize("helper", ["host", None])
 def test_a_seed_can_be_dropped_for_its_deck_as_the_page_admits(helper: str | None) -> None:
-    """What the service knows when a `seed` arrives gives the deck. Without that entry the log only waits."""
+    """The service's knowledge when a `seed` arrives gives the deck. Without that entry the log only waits."""
     table = Table(seed=5)
     table.open()
     table.join()

@@ -3,10 +3,11 @@
     python -m tests.lab.agreement.measure --positions 20 --seed 1
     python -m tests.lab.agreement.measure --positions 300 --logs 300 --seed 1 --tries 400
 
-At random places of random games of every ruleset, valid submissions are changed (changes.py). What the referee accepts
-goes to the audit, both players, a spectator and clients, and is played on to its end: they have to agree. A refusal
-must change nothing and reveal no cards. Then finished logs are changed: if the audit accepts one, it must accept each
-beginning of it, and the referee must accept each entry. Prints every difference; exits with 1 if there is one.
+At random places of random games of every ruleset, valid submissions are changed (changes.py). An entry that the referee
+accepts goes to the audit, both players, a spectator and clients, and is played on to its end: they have to agree. A
+refusal must change nothing and reveal no cards. Then finished logs are changed: if the audit accepts one, it must
+accept each beginning of it, and the referee must accept each entry. Prints every difference; exits with 1 if there is
+one.
 """
 
 from __future__ import annotations

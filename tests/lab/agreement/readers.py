@@ -89,7 +89,7 @@ def offered(table: Table, submission: Submission, keys: Sequence[PrivateKey] = (
 
 
 def circumstances(table: Table) -> Circumstances:
-    """What the referee is told beside a submission: the time, and the gifts and outages that the service knows of."""
+    """The referee's knowledge beside a submission: the time, and the gifts and outages that the service knows of."""
     return {"at": table.now, "gifts": table.gifts, "outages": table.outages}
 
 

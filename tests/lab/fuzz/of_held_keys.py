@@ -28,7 +28,7 @@ _WORDS: Final = (
 
 
 def held(data: bytes) -> None:
-    """What is accepted gives the same JSON again, and no other certificate than the true one verifies."""
+    """An accepted value gives the same JSON again, and no other certificate than the true one verifies."""
     number, rest = split_off(data, 12)
     given = text(rest)
     if number >= len(_KINDS):

@@ -1,4 +1,4 @@
-"""Target: mails files of any bytes. What is read is written the same again, and convicts no honest service."""
+"""Target: mails files of any bytes. A file that is read is written the same again, and convicts no honest service."""
 
 from __future__ import annotations
 

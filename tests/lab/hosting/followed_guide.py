@@ -31,7 +31,7 @@ postfix postfix/main_mailer_type select Internet Site
 postfix postfix/mailname string mail.{DOMAIN}
 postfix postfix/destinations string $myhostname, mail.{DOMAIN}, {DOMAIN}, localhost
 """
-"""What Debian's installer asks about Postfix. Other answers than the page's must do no harm."""
+"""The questions of Debian's installer about Postfix. Other answers than the page's must do no harm."""
 MAIL_LOG: Final = Path("/var/log/mail.log")
 _LOOPBACK: Final = (
     "inet_interfaces=127.0.0.1",

@@ -30,9 +30,9 @@ while read -r _ _ _ _ place rest; do
 done < /proc/self/mountinfo
 mount -t tmpfs -o mode=1777 tmpfs /var/tmp
 """
-"""What `ProtectSystem=strict` and `PrivateTmp=yes` do: only its own folder and a temporary one can be written.
+"""The effect of `ProtectSystem=strict` and `PrivateTmp=yes`: only its own folder and a temporary one can be written.
 
-What lies under another mount, such as Podman's folder in `/run`, cannot be reached, and needs nothing.
+A folder under another mount, such as Podman's in `/run`, cannot be reached, and needs nothing.
 Only `/var/tmp` is made private, because the program of a laboratory may be somewhere in `/tmp`.
 """
 
@@ -149,7 +149,7 @@ def _file(name: str) -> Path:
 
 
 def journal(name: str) -> str:
-    """What a unit has said so far."""
+    """The output of a unit so far."""
     path = _JOURNAL / name
     return path.read_text(errors="replace") if path.exists() else ""
 

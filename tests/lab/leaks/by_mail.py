@@ -62,11 +62,11 @@ _ASIDES: Final = (
         "register carla",
     ),
 )
-"""What the guest writes beside moves."""
+"""Lines that the guest writes beside moves."""
 _TOKEN: Final = re.compile(rb"(?<![a-z2-7])[a-z2-7]{26}(?=@)|(?<=/stop/)[a-z2-7]{26}")
 _HASH: Final = re.compile(rb"[0-9a-f]{4}\xe2\x80\xa6[0-9a-f]{4}|\b[0-9a-f]{40}\b|[0-9a-f]{64}|U1NIU0lH[A-Za-z0-9+/]+=*")
 _FIRST: Final = re.compile(r"\n(?:\n|-{60,}\n)")
-"""What ends the first paragraph of a letter."""
+"""The line that ends the first paragraph of a letter."""
 _BOUNDARY: Final = re.compile(rb"=_[0-9a-f]{32}")
 _DRAWN: Final = re.compile(r'"(ms|pid|request|timestamp|database)": ("[^"]*"|[0-9.]+)')
 _OUTBOX: Final = "SELECT * FROM outbox ORDER BY game, seq, event, channel"
@@ -159,7 +159,7 @@ class MailTelling:
     # --- what is compared -------------------------------------------------------------------------------------------
 
     def seen(self, viewer: str) -> Iterator[tuple[str, bytes]]:
-        """What has come of the last step, with the names of those who may see it in the place of hashes."""
+        """The result of the last step, with the names of those who may see it in the place of hashes."""
         new, self.read = self._box[self.read :], len(self._box)
         yield "number of letters", str(len(new)).encode()
         for raw in new:

@@ -61,7 +61,7 @@ class Leak(NamedTuple):
 
 @dataclass
 class Tally:
-    """What was compared, with the results."""
+    """The comparisons, with the results."""
 
     states: int = 0
     early: int = 0

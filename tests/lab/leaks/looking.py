@@ -96,7 +96,7 @@ def open_games(eye: Eye, chance: random.Random) -> Request:
 
 
 def choices(eye: Eye, chance: random.Random) -> Request:
-    """What a player may set, without an effect on the games of the scene."""
+    """Settings that a player may change, without an effect on the games of the scene."""
     name = chance.choice(("nobody", "No-Name"))
     method, path, body = chance.choice(
         (

@@ -1,4 +1,4 @@
-"""What viewers ask and try: every endpoint, with and without a login, and every kind of refusal.
+"""Requests of viewers: every endpoint, with and without a login, and every kind of refusal.
 
 A probe makes a request about a story in one world. With the same random state it makes the same request in every world,
 except for the hashes that it must name. No attempt made here may succeed in changing the game.

@@ -52,7 +52,7 @@ class Posted(NamedTuple):
 
     @property
     def message(self) -> bytes:
-        """What its signature is over: docs/spec/http.md, "Webhooks"."""
+        """The text under its signature: docs/spec/http.md, "Webhooks"."""
         found = _AT.search(self.wire)
         assert found, self.wire
         return self.id + b"." + found[1] + b"." + self.wire.partition(b"\r\n\r\n")[2]
@@ -84,7 +84,7 @@ class Receiver(GuardedPoster):
         self._connections: list[_Connection] = []
 
     def take(self) -> list[Posted]:
-        """What has been posted since the last call. Channels are served at the same time, so it is sorted."""
+        """The posts since the last call. Channels are served at the same time, so it is sorted."""
         found = [Posted(each.written) for each in self._connections]
         self._connections.clear()
         return sorted(found, key=lambda each: each.id)

@@ -59,7 +59,7 @@ class Story:
     new_keys: tuple[tuple[int, str], ...] = ()
     """The decisions before which their seats change their keys, and how: `rekey` or `lost`."""
     agreement: Agreement = UNTIMED
-    """What is agreed but for the time at which the offer expires."""
+    """The agreement but for the time at which the offer expires."""
     expires_in: int | None = None
     """The seconds from the offer to that time."""
     times: tuple[tuple[int, str], ...] = ()
@@ -67,7 +67,7 @@ class Story:
     words: tuple[tuple[int, str], ...] = ()
     """The decisions before which players `say`, `answer` or `unsay` something; their number stands for the end."""
     channels: tuple[tuple[str, str], ...] = ()
-    """Who is told through a webhook, and its settings, as JSON."""
+    """The player who is told through a webhook, and its settings, as JSON."""
     wary: bool = False
     """Whether the players accept invitations from each other only, and the host has blocked the stranger."""
     rematch: bool = False
@@ -222,7 +222,7 @@ def _end(chance: random.Random) -> tuple[str, Agreement]:
 
 
 def _times(chance: random.Random, count: int, *, timed: bool) -> tuple[tuple[int, str], ...]:
-    """What happens to the time before some of `count` decisions."""
+    """Events of time before some of `count` decisions."""
     kinds = [*(("gift", "gift") if timed else ()), "wish", "outage"]
     found: list[tuple[int, str]] = []
     while count and chance.random() < 0.6:
@@ -234,7 +234,7 @@ def _times(chance: random.Random, count: int, *, timed: bool) -> tuple[tuple[int
 
 
 def _words(chance: random.Random, count: int) -> tuple[tuple[int, str], ...]:
-    """What the players say to each other before some of `count` decisions, and at the end."""
+    """Messages of the players before some of `count` decisions, and at the end."""
     found: list[tuple[int, str]] = []
     while len(found) < _MOST_WORDS and chance.random() < 0.7:
         number = chance.randint(0, count) if found or chance.random() < 0.5 else 0  # many greet each other
@@ -245,7 +245,7 @@ def _words(chance: random.Random, count: int) -> tuple[tuple[int, str], ...]:
 
 
 def _channels(chance: random.Random) -> tuple[tuple[str, str], ...]:
-    """Who is told through a webhook, and in which way."""
+    """The player who is told through a webhook, and in which way."""
     return tuple((viewer, chance.choice(_SETTINGS)) for viewer in VIEWERS if chance.random() < 0.6)
 
 

@@ -54,7 +54,7 @@ class Person:
 
 
 class Message(NamedTuple):
-    """What one player has said to the other, with its signature in base64."""
+    """A message of one player to the other, with its signature in base64."""
 
     seat: Seat
     number: int

@@ -1,4 +1,4 @@
-"""What happens to the time of a story: gifts, wishes to call the game off, outages, and ends by the clock.
+"""Events of time in a story: gifts, wishes to call the game off, outages, and ends by the clock.
 
 Everything here is public, and the same in every world but for hashes. The signatures of gifts and wishes are over
 heads, so they may differ where heads do.

@@ -1,4 +1,4 @@
-"""What players of a story do beside the log: their channels and choices, what they say, and whether they play again.
+"""Requests of a story's players beside the log: their channels and choices, messages, and rematches.
 
 All of it is the same in every world: none of it may depend on cards. Messages are over no heads, so they have the same
 bytes, with their signatures.

@@ -84,7 +84,7 @@ class Journal:
         """Does nothing: there is no buffer to flush."""
 
     def take(self) -> str:
-        """What has been written since the last call."""
+        """The log since the last call."""
         text = "".join(self.parts)
         self.parts.clear()
         return text

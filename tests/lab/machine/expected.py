@@ -1,4 +1,4 @@
-"""What the model requires of an answer."""
+"""The answer that the model requires."""
 
 from __future__ import annotations
 

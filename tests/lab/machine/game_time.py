@@ -69,7 +69,7 @@ class GameTime:
         return deadline is not None and at > deadline
 
     def credit(self, at: str) -> Object | None:
-        """What a credit for an entry of that time says; None if there is nothing to say."""
+        """The credit for an entry of that time; None if there is none."""
         if self.since is None:
             return None
         largest = max(self.gifts(), key=lambda gift: gift["seconds"], default=None)

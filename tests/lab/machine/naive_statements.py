@@ -1,4 +1,4 @@
-"""What the model says to statements about games, and what clocks show, from docs/spec/http.md."""
+"""The model's answers to statements about games, and the clocks that it shows, from docs/spec/http.md."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def withdraw(game: NaiveGame, name: str) -> Expected:
 
 
 def report(game: NaiveGame, late: str) -> Expected:
-    """What the clocks of a game show; with a deadline before `late` it is overdue."""
+    """The clocks of a game as they are shown; with a deadline before `late` it is overdue."""
     time, deadline = game.time, game.deadline()
     runs = time.since is not None and time.clock is not None
     body = {

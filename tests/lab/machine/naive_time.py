@@ -28,9 +28,9 @@ class NaiveTime:
 
     outage_after: int
     wall: datetime = datetime.min
-    """What the clock shows."""
+    """The time that the clock shows."""
     elapsed: float = 0
-    """What the clock shows that nobody sets."""
+    """The time that the clock shows that nobody sets."""
     beat: str | None = None
     outages: list[dict[str, str]] = field(default_factory=list)
     _set_to: float | None = None
@@ -60,7 +60,7 @@ class NaiveTime:
         return self.shown
 
     def note(self, newest: str) -> None:
-        """What a service does every minute."""
+        """The work of a service in every minute."""
         at = self.now(newest)
         self.beat = max(at, self.beat or at)
         self._noted = self.elapsed

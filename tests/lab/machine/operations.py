@@ -57,7 +57,7 @@ AGREEMENTS: Final[list[tuple[Agreement, int | None]]] = [
     (UNTIMED, 400),
     (Agreement(TimeControl(86_400, 0, 0, 0)), 86_400),
 ]
-"""What is agreed, and the seconds after which the offer expires."""
+"""The agreement, and the seconds after which the offer expires."""
 
 _BROKEN: Final = (errors.NetworkError, errors.TrustError)
 """The errors that a cut wire causes: the second when the client had to ask for a player's new key."""

@@ -1,4 +1,4 @@
-"""What players do with their clients about time, and the checks that follow each."""
+"""Operations of players with their clients about time, and the checks that follow each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each viewer sees of a position, from the naive games: own cards, X for others, everything at the end."""
+"""Each viewer's sight of a position, from the naive games: own cards, X for others, everything at the end."""
 
 from __future__ import annotations
 

@@ -302,7 +302,7 @@ class Device(Commands):
     waits: dict[str, bytes] = field(default_factory=dict)
     """For each game the submission without an answer, which must be sent next, byte for byte."""
     fault: tuple[str, int] | None = None
-    """What to lose in the next operation: `request` or `answer`, and of which request."""
+    """The part of the next operation that is lost, `request` or `answer`, and of which request."""
     bare: bool = False
     """Whether this operation sends an entry signed earlier, which it does not keep itself."""
     meanwhile: Callable[[], object] | None = None

@@ -1,4 +1,4 @@
-"""What happens around the clock of a game by mail, step by step with real processes, and mailboxes in memory.
+"""Stories around the clock of a game by mail, step by step with real processes, and mailboxes in memory.
 
 Each check has a service, a mail process, a player `alice` at the command line and a player `bob` with a mailbox.
 """

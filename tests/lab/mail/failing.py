@@ -1,4 +1,4 @@
-"""What happens to a mail that the service cannot keep: 451, without a word on why, and the mail stays in the queue."""
+"""A mail that the service cannot keep is answered by 451, without a word on why, and stays in the queue."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _MADE_UP: Final = "a2b3c4d5e6f7g2h3i4j5k6l7m2"
 
 @dataclass(frozen=True)
 class Turn:
-    """What whoever writes the mail knows. `number` is another one for each mail.
+    """The knowledge of whoever writes the mail. `number` is another one for each mail.
 
     `sender` is the player's address, `to` the address with the token, and `letter` the id of the letter that has it.
     `order` is a line that can be played, `earlier` a mail that the player sent before. `other_to` is our address with
@@ -367,7 +367,7 @@ def boundary_changed(turn: Turn) -> Forged:
 
 @_trick
 def html_made(turn: Turn) -> Forged:
-    """What was plain text is read as HTML, in which the first words are not shown."""
+    """The plain text is read as HTML, in which the first words are not shown."""
     body = f"<style>\nhelp\n</style><p>{turn.order}</p>\n"
     made = _signed(turn, turn.mail(body), turn.signer(signed=_without("Content-Type")))
     return replace(made, raw=_replaced(made.raw, b"text/plain", b"text/html"))
@@ -392,7 +392,7 @@ def similar_domain(turn: Turn) -> Forged:
 
 @_trick
 def parent_domain(turn: Turn) -> Forged:
-    """What has signed owns the domain of the address; somebody else can only sign for another one."""
+    """The signer owns the domain of the address; somebody else can only sign for another one."""
     if turn.leaked:
         return _signed(turn, turn.mail())
     return _signed(turn, turn.mail(), turn.signer(domain=turn.domain.partition(".")[2]))

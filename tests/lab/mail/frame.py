@@ -2,7 +2,7 @@
 
 Games are played at a service in this process: bob accepts, moves and resigns. His provider signs and his DNS answers as
 a row of `SCHEMES` says. Then his mails file is changed at random, and with it logs are audited that he could show.
-Whoever is named is innocent.
+Everybody who is named is innocent.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Tags = dict[str, str | None]
 
 @dataclass(frozen=True)
 class Scheme:
-    """What the provider of a player does: the tags of a signature made at a second, and the records of its key."""
+    """The choices of a player's provider: the tags of a signature made at a second, and the records of its key."""
 
     tags: Callable[[int], Tags] = lambda at: {"t": str(at)}
     records: Callable[[bytes], tuple[bytes, ...]] = lambda record: (record,)
     again: Callable[[bytes], bytes] = lambda raw: raw
-    """What it does to a mail that is signed."""
+    """Its change to a mail that is signed."""
 
 
 SCHEMES: Final[dict[str, Scheme]] = {
@@ -83,7 +83,7 @@ class ChosenProvider:
 
 @dataclass
 class Framed:
-    """What has come of it: how many mails files were tried for each grade of bob's seat, and whom they have named."""
+    """The result: how many mails files were tried for each grade of bob's seat, and whom they have named."""
 
     grades: Counter[str] = field(default_factory=Counter)
     tried: int = 0

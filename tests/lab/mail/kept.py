@@ -1,4 +1,4 @@
-"""What the service has kept of mails, read from its database with plain SQL."""
+"""The service's rows about mails, read from its database with plain SQL."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def unsent(data: Path, game: str) -> list[tuple[str, int, str]]:
 
 
 def lost_or_doubled(data: Path, sent: Iterable[str]) -> list[str]:
-    """What is wrong: mails that are not kept exactly once, or not done, and mails behind two entries."""
+    """Complaints about mails that are not kept exactly once, or not done, and mails behind two entries."""
     rows = kept_rows(data)
     counts = Counter(row.message_id for row in rows)
     wrong = [f"{each} was kept {counts[each]} times" for each in sent if counts[each] != 1]

@@ -1,4 +1,4 @@
-"""What answers mail by itself, and what comes back: each of these ends within two letters of the service."""
+"""Programs that answer mail by themselves, and bounces: each loop ends within two letters of the service."""
 
 from __future__ import annotations
 

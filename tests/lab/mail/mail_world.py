@@ -63,7 +63,7 @@ class MailWorld:
 
     @property
     def log(self) -> str:
-        """What the mail process has logged."""
+        """The log of the mail process."""
         return self._log.read_text() if self._log.exists() else ""
 
     def start_mail(self, program: Sequence[str] = ()) -> None:

@@ -58,7 +58,7 @@ class WantedGame(NamedTuple):
 
 @dataclass
 class PlayedByMail:
-    """What has come of it."""
+    """The result."""
 
     game: str = ""
     lines: list[Any] = field(default_factory=list)  # Any: JSON
@@ -336,7 +336,7 @@ def _judge_mails(world: MailWorld, done: PlayedByMail, place: Path, key: Path) -
 
 
 def faults_of(lines: Sequence[Any], grades: Mapping[str, Collection[str]]) -> list[str]:  # Any: JSON
-    """What is wrong with the entries of a game that was played to its end, some of its seats by mails of `grades`."""
+    """Complaints about the entries of a game that was played to its end, some of its seats by mails of `grades`."""
     wrong: list[str] = []
     if not lines or lines[-1]["kind"] != "end":
         wrong.append("the game has no end")

@@ -23,7 +23,7 @@ TOKEN: Final = "7k2mq4ruapbd3xvn5tczshw6ef"  # shaped like one
 
 
 class TakenMail(NamedTuple):
-    """What came to the door."""
+    """The mails that came to the door."""
 
     sender: str
     recipient: str

@@ -112,12 +112,12 @@ class Postfix:
         self._run("postqueue", "-f")
 
     def queue(self) -> list[Any]:  # Any: JSON
-        """What waits: a description of each message."""
+        """The queue: a description of each message."""
         return [json.loads(line) for line in self._run("postqueue", "-j").splitlines()]
 
     @property
     def log(self) -> str:
-        """What it has logged."""
+        """Its log."""
         path = Path(f"/var/log/{self.name}.log")
         return path.read_text(errors="replace") if path.exists() else ""
 

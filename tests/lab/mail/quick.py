@@ -3,8 +3,8 @@
 A real letter about a turn waits for a minute, so that a quick reply makes none, and letters are looked for every five
 seconds. A mailbox is polled every thirty. A whole game would take an hour.
 
-Whoever is killed with letters in hand holds their lease to its end, which is after two minutes. Where that happens each
-second, players would do nothing but wait for it. So the lease can be shorter too.
+A process that is killed with letters in hand holds their lease to its end, which is after two minutes. Where that
+happens each second, players would do nothing but wait for it. So the lease can be shorter too.
 """
 
 from __future__ import annotations

@@ -323,7 +323,7 @@ def _verdict(world: SpoofWorld, each: _Game, entries: Sequence[str | None]) -> s
 
 
 def _kept(data: Path, game: str) -> list[str]:
-    """What was answered to each mail in a game."""
+    """The answer to each mail in a game."""
     with closing(sqlite3.connect(f"file:{data / 'hkoji.sqlite3'}?mode=ro", uri=True, timeout=60)) as database:
         rows = database.execute("SELECT state, result FROM incoming WHERE game = ? ORDER BY number", (game,)).fetchall()
     found = []

@@ -52,7 +52,7 @@ class Story:
         self._counts = counts
         self._fragile = FragileStore(world.store)
         self._shown: dict[str, Letter] = {}
-        """What the mail program shows, by id."""
+        """The letters that the mail program shows, by id."""
         world.restart(self._fragile.store)
         world.after_letter = self._fragile.point
         if self._rng.random() < 0.5:

@@ -1,4 +1,4 @@
-"""What the laboratory of mail says is wrong, and what its players read in a letter."""
+"""The judgement of the laboratory of mail finds what is wrong, and its players read letters rightly."""
 
 from __future__ import annotations
 

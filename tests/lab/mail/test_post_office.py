@@ -37,7 +37,7 @@ You could write:
 
 
 class Door:
-    """What stands at the service's door: it answers as it is told, and keeps what it takes."""
+    """The program at the service's door: it answers as it is told, and keeps the mails that it takes."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[str, list[str], bytes]] = []

@@ -41,7 +41,7 @@ def test_a_sample_of_spoofed_mails_changes_the_games_that_the_table_allows_and_n
 
 
 def a_turn(number: int, tried: Try) -> Turn:
-    """What whoever writes a mail for a line of the table knows."""
+    """The knowledge of whoever writes a mail for a line of the table."""
     provider = Signer(SIGNING, "post")
     return Turn(
         number=number,

@@ -52,7 +52,7 @@ def write_letters(count: int, folder: Path, seed: int) -> list[str]:
 
 
 def faults(raw: bytes) -> list[str]:
-    """What is wrong with a letter's fields and its columns."""
+    """Faults in a letter's fields and its columns."""
     message = email.message_from_bytes(raw, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     body = message.get_body(("plain",))

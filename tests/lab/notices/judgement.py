@@ -30,7 +30,7 @@ class PlayedGame:
     gifts: set[int] = field(default_factory=set)
     """The numbers of the entries about which somebody gave time."""
     wishes: set[tuple[int, str]] = field(default_factory=set)
-    """Who wished to call the game off, and after which entry."""
+    """The wishes to call the game off: the entry after which each came, and the player."""
     lines: Sequence[Line] = ()
 
 
@@ -50,7 +50,7 @@ def judged(games: Sequence[PlayedGame], arrivals: Sequence[Arrival], kills: int,
             continue
         yield from (f"{each.id} {fault}" for fault in _faults(known[game], int(number), event, channel, each.at))
     more = sum(count - 1 for name, count in arrived.items() if ".given." not in name)
-    # Whoever is killed has at most ten channels, and sends one notice to each at a time.
+    # A process that is killed has at most ten channels, and sends one notice to each at a time.
     if more > 10 * kills:
         yield f"notices arrived again {more} times, and processes were killed {kills} times"
     for name in left:

@@ -58,7 +58,7 @@ class Pair(NamedTuple):
     guest: Player
 
     def owing(self, game: str) -> tuple[Player, Player]:
-        """Who must act, and the other one."""
+        """The player who must act, and the other one."""
         actor = self.host.course(game).actor
         return (self.host, self.guest) if actor == 0 else (self.guest, self.host)
 

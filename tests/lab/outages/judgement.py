@@ -30,7 +30,7 @@ def judged(kept: Stored, tables: Iterable[WiredTable], heads: Iterable[ShownHead
 
 
 def head_faults(games: dict[str, list[TimedEntry]], shown: ShownHead, key: PublicKey) -> Iterator[str]:
-    """What contradicts a signed head."""
+    """Entries that contradict a signed head."""
     sshsig.verify(decode_base64(shown.sig, "signature"), key, sshsig.HEAD, f"{shown.text}\n".encode(), "server")
     head = json.loads(shown.text)
     entries: Sequence[TimedEntry] = games.get(head["game"], [])

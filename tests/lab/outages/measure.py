@@ -11,8 +11,8 @@ stopped, is killed or waits while it records an outage; clocks go wrong by an ho
 process or from its start.
 
 In the end the database is read with plain SQL. No time of record lies in an outage; each credit has exactly the outages
-of its turn, by a naive clock; no head is contradicted: no later entry has a time of record over 120 s before it. What
-the players were told stands in the logs. `hkoji audit` accepts all logs together. Exits with 1 if anything was wrong.
+of its turn, by a naive clock; no head is contradicted: no later entry has a time of record over 120 s before it. The
+answers to the players stand in the logs. `hkoji audit` accepts all logs together. Exits with 1 if anything was wrong.
 """
 
 from __future__ import annotations

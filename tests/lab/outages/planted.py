@@ -67,7 +67,7 @@ def _nothing_drained() -> None:
 
 
 def _clock_trusted() -> None:
-    """Whatever the clock shows is true."""
+    """The time that the clock shows is always true."""
     patch.object(service_time, "JUMP", float("inf")).start()
     patch.object(service_time, "BEFORE_BEAT", 10**7).start()
     patch.object(ServiceTime, "_compare", lambda *_: None).start()

@@ -41,7 +41,7 @@ $$;
 
 
 class SimulatedTime:
-    """The shared time in a file. Whoever has `made` it lets the time begin now."""
+    """The shared time in a file. The process that has `made` it lets the time begin now."""
 
     def __init__(self, path: Path, *, made: bool = False) -> None:
         if made:
@@ -75,7 +75,7 @@ class SimulatedTime:
     # --- the processes of the service, by number ------------------------------------------------------------------
 
     def clock_of(self, number: int) -> datetime:
-        """What the clock of a process shows."""
+        """The time that the clock of a process shows."""
         return datetime.fromtimestamp(self.seconds() + self._get(_slot(number) + _OFFSET), UTC)
 
     def set_clock(self, number: int, offset: float) -> None:

@@ -1,4 +1,4 @@
-"""What happens to the two processes of the service: each strike has a name, and ends with both processes well."""
+"""Strikes at the two processes of the service: each has a name, and ends with both processes well."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ SAMPLES = {
 """The faults that are tried here, by the store. `measure --planted` tries each, which takes a quarter of a minute."""
 
 Results = Mapping[tuple[str, str], Future[Done]]
-"""What came of each story, by its name and the store."""
+"""The result of each story, by its name and the store."""
 
 
 @pytest.fixture(scope="module")

@@ -77,7 +77,7 @@ def _twice(story: Story) -> Iterator[str]:
 
 
 def _seen(whole: Replay, begin: int, end: int) -> tuple[str, ...]:
-    """What bob has seen in the entries from `begin` up to `end`."""
+    """The events that bob has seen in the entries from `begin` up to `end`."""
     return naive_tokens([_as_bob(whole, event) for step in whole.steps[begin:end] for event in step.events], _BOB)
 
 

@@ -31,7 +31,7 @@ _RULESETS = (Hanamikoji(), GeishasRoad())
 
 
 class Done(NamedTuple):
-    """What was counted, and what was wrong."""
+    """The counts, and the complaints."""
 
     counts: Counter[str]
     wrong: list[str]

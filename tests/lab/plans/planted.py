@@ -66,7 +66,7 @@ def _redrawn() -> AbstractContextManager[Any]:
 
 
 def _earlier() -> AbstractContextManager[Any]:
-    """What was seen just before the plan was made counts too."""
+    """An event seen just before the plan was made counts too."""
     stand = standing.stand
 
     def wide(armed: ArmedPlan, position: Any) -> Any:

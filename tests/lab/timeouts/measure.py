@@ -47,7 +47,7 @@ _STAGGER: Final = 0.1
 
 
 class Plan(NamedTuple):
-    """What to do. With only one story there are no offers beside the games, and the service is not killed."""
+    """The work to do. With only one story there are no offers beside the games, and the service is not killed."""
 
     games: int
     pairs: int = _PAIRS

@@ -1,4 +1,4 @@
-"""What the players of the laboratory do: they let time run out, in every way in which something may be in flight."""
+"""The players of the laboratory: they let time run out, in every way in which something may be in flight."""
 
 from __future__ import annotations
 

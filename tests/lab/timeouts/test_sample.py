@@ -22,7 +22,7 @@ KILLS = 25
 STORES = ("sqlite", "postgres")
 
 Results = Mapping[tuple[str, str], Future[Done]]
-"""What came of each story, by its name and the store."""
+"""The result of each story, by its name and the store."""
 
 
 @pytest.fixture(scope="module")

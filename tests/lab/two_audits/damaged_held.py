@@ -1,6 +1,6 @@
 """Games in which the service holds keys, and damage to certificates, mails and who has signed.
 
-Whoever holds all keys could publish these logs: each is chained and signed anew. `OF_HELD` has the sorts of damage.
+Anybody who holds all keys could publish these logs: each is chained and signed anew. `OF_HELD` has the sorts of damage.
 """
 
 from __future__ import annotations

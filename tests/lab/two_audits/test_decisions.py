@@ -1,4 +1,4 @@
-"""What docs/spec/log.md decides where a reader could guess: at which step and entry a log fails, and who is named.
+"""Cases of docs/spec/log.md decides where a reader could guess: at which step and entry a log fails, and who is named.
 
 `hkoji audit` judges each log; docs/spec/audit.sh judges it too, as far as it goes.
 """
@@ -39,7 +39,7 @@ Found = list[tuple[int, int | None, str | None]]
 
 
 def found(log: bytes, known: ExpectedKeys, folder: Path) -> Found:
-    """What the audit finds: step, entry and signer. The script agrees."""
+    """The audit's finding: step, entry and signer. The script agrees."""
     path = folder / "log.jsonl"
     path.write_bytes(log)
     script, hkoji = by_script(path, known), by_hkoji(log, known)

@@ -73,7 +73,7 @@ Judged = tuple[set[int], tuple[int, int]]
 
 
 def judged(given: Sequence[str]) -> list[Judged]:
-    """What the script's clock says of each of these games. One process reads them all, for the start of jq is long."""
+    """The account of the script's clock for each game. One process reads them all, for the start of jq is long."""
     program = SCRIPT.with_name("audit-entries.jq").read_text(encoding="utf-8")
     each = f"def audited($lines): def inputs: $lines[];\n{program};\ninputs | fromjson | [audited(.)] | tojson"
     done = subprocess.run(
@@ -140,7 +140,7 @@ def check(game: ClockGame, count: int, said: Sequence[Judged]) -> None:
 
 @cache
 def answered() -> dict[str, list[list[Judged]]]:
-    """What the script's clock says of each game, by its name: of the first entry, of the first two, and so on."""
+    """The account of the script's clock for each game, by its name: of the first entry, of the first two, and so on."""
     games = {game.name: [asked(game, count + 1) for count in range(len(game.entries))] for game in clock_games()}
     answers = iter(judged([each for counts in games.values() for some in counts for each in some]))
     return {name: [[next(answers) for _ in some] for some in counts] for name, counts in games.items()}

@@ -1,7 +1,7 @@
 """Games with clocks, gifts, outages and every end that time can make, and damage to their times.
 
-Whoever holds all keys could publish these logs: each is chained and signed anew, its gifts and wishes too. So nothing
-but its times can be wrong. `TIMES` has the sorts of damage, by name.
+Anybody who holds all keys could publish these logs: each is chained and signed anew, its gifts and wishes too. So
+nothing but its times can be wrong. `TIMES` has the sorts of damage, by name.
 """
 
 from __future__ import annotations
@@ -412,7 +412,7 @@ def _calling_off(rng: random.Random, drafts: list[Draft]) -> None:
 
 
 def _form(rng: random.Random, drafts: list[Draft]) -> None:
-    """What has the form of no time, gift, outage or entry about time."""
+    """Values that have the form of no time, gift, outage or entry about time."""
     odd = [None, 0, "", "1999-12-31T23:59:59Z", "9000-01-01T00:00:00Z", "2100-02-29T00:00:00Z", "2400-02-29T00:00:00Z"]
     each = rng.choice(drafts)
     places: list[tuple[dict[str, Any], str]] = [(each.value, "seen"), (each.value, "at")]

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 SIGNED: Final = ("From", "To", "Subject", "Date", "Message-ID", "In-Reply-To", "References", "Content-Type")
-"""What providers sign, of the fields that mails of the tests have."""
+"""The fields that providers sign, of those that mails of the tests have."""
 
 
 @cache
@@ -99,7 +99,7 @@ def _fields(head: bytes) -> list[tuple[str, bytes]]:
 
 
 def _signed_text(fields: Sequence[tuple[str, bytes]], names: Sequence[str], signature: str) -> bytes:
-    """What is signed: the last field of each name, the one before it if the name comes again, and the signature."""
+    """The signed text: the last field of each name, the one before it if the name comes again, and the signature."""
     left: dict[str, list[bytes]] = {}
     for name, text in fields:
         left.setdefault(name, []).append(text)

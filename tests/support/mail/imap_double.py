@@ -27,7 +27,7 @@ class BreakOffError(Exception):
 
 
 Said = Callable[[str], bytes | None]
-"""What is said instead to a command, without the tag: `UID FETCH 3 (...)`. None: what a server says."""
+"""The answer to a command instead of the usual one, without the tag: `UID FETCH 3 (...)`. None: what a server says."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class ImapDouble:
 
     capabilities: str = "IMAP4rev1 UIDPLUS MOVE AUTH=PLAIN"
     prefix: str = ""
-    """What the names of folders must begin with, but for INBOX."""
+    """The beginning of all names of folders, but for INBOX."""
     validity: int = 7
     folders: dict[str, dict[int, bytes]] = field(default_factory=lambda: {"INBOX": {}})
     flags: dict[int, set[str]] = field(default_factory=dict)

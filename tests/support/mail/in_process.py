@@ -21,7 +21,7 @@ from tests.support.mail.servers import MailServer
 _RETRY: Final = 0.1
 _SECONDS: Final = 30
 UNKNOWN: Final = "5.1.1 no such mailbox here"
-"""What a bounce of an unknown mailbox says."""
+"""The text of a bounce of an unknown mailbox."""
 
 
 class QueuedMail(NamedTuple):

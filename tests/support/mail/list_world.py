@@ -66,7 +66,7 @@ Answered = TypeVar("Answered")
 
 @dataclass
 class ListedMailbox:
-    """A mailbox that is a list. What it sends is kept and, unless the world is told to wait, processed at once."""
+    """A mailbox that is a list. Its mails are kept and, unless the world is told to wait, processed at once."""
 
     address: str
     world: ListWorld
@@ -111,7 +111,7 @@ class ListCourier:
     """The events of the notices for which a letter was sent, in order."""
     envelopes: list[str] = field(default_factory=list)
     faults: list[Exception] = field(default_factory=list)
-    """What has gone wrong, which the delivery only logs."""
+    """The failures, which the delivery only logs."""
 
     def host_of(self, target: str) -> str:
         """All mailboxes are at one provider."""

@@ -1,4 +1,4 @@
-"""What mail programs make of an answer: where the player writes, how the letter is quoted, how the bytes are coded."""
+"""Mail programs differ in an answer: where the player writes, how the letter is quoted, how the bytes are coded."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class MailTable:
         return self.alice.head(self.game)
 
     def result(self) -> dict[str, Any]:  # Any: JSON
-        """What became of the last mail."""
+        """The result for the last mail."""
         found: dict[str, Any] = json.loads(self.world.incoming().result)
         return found
 

@@ -20,7 +20,7 @@ class MailboxPlayer:
     marks: Sequence[str] = ()
     """Header fields that are in each mail."""
     date: str = ""
-    """What each mail says in its field Date; empty for the time now, without a zone."""
+    """The field Date of each mail; empty for the time now, without a zone."""
     known: int = 0
     """How many letters the player has read."""
     sent: list[bytes] = field(default_factory=list)

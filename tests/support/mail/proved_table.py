@@ -59,7 +59,7 @@ class MailAtHand(NamedTuple):
 
 
 def honest(mail: MailAtHand) -> MailAtHand:
-    """What an honest service does with a mail."""
+    """The work of an honest service with a mail."""
     return mail
 
 
@@ -132,7 +132,7 @@ class ProvedTable(TimedTable):
     # --- the audit ------------------------------------------------------------------------------------------------
 
     def mailbox(self, **changes: Any) -> ProvedMailbox:  # Any: fields by name
-        """What bob is given: his mailbox and his mails."""
+        """Bob's part: his mailbox and his mails."""
         return ProvedMailbox(SALT, MAILBOX, self.names[1], tuple(self.mails))._replace(**changes)
 
     def judged(self, *mailboxes: ProvedMailbox, text: str = "") -> MailsAudit:
@@ -162,7 +162,7 @@ def written(mail: MailAtHand, token: str) -> bytes:
 def _token(
     purpose: Purpose, name: str, game: str, place: TokenPlace, about: str, *, of_game: bool = False
 ) -> TokenFields:
-    """What the token is for, from the page and not from the code under test."""
+    """The purpose of the token, from the page and not from the code under test."""
     if purpose is Purpose.GAME or of_game:
         return TokenFields(purpose, name, game, about=about)
     return TokenFields(purpose, name, game, place.seq, place.head, about)

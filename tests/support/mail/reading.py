@@ -26,7 +26,7 @@ _SLIP: Final = {"en": "thanks, that was quick", "it": "grazie, come sei veloce"}
 
 
 _LINE: Final = re.compile(r"(?:[a-z]+ )?[-!^>]?[a-z0-9]{1,12}(?:/[a-z0-9]{1,6})?")
-"""What a move to write looks like: not like an address, a row of a table or a command for a shell."""
+"""The look of a move to write: not like an address, a row of a table or a command for a shell."""
 _ADDRESS: Final = re.compile(r"^  (\S+@\S+)$", re.M)
 
 
@@ -68,7 +68,7 @@ class LetterReader:
     rng: random.Random
     slips: float = _SLIPS
     asked: list[str] = field(default_factory=list)
-    """What it has written, in order."""
+    """Its lines, in order."""
     idle: int = 0
     """How many mails in a row had no move: a letter that is answered too often without one gets no more answers."""
 
