@@ -17,7 +17,7 @@ from hkoji.audit.checks import require_receipt, verify_lapse, verify_new_salt, v
 from hkoji.errors import ConflictError, GameOverError, IllegalError, MalformedError, NotOverdueError, TimeOverError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.clock import Effect, Outage, after_outages
+from hkoji.game.clock import Effect, Outage, Way, after_outages, came_by
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import ServerTerms, Terms, verify_seed
@@ -28,7 +28,6 @@ from hkoji.game.held_keys import verify_gateway
 from hkoji.game.help_in_time import find_help
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.submission import Submission, draft_entry
-from hkoji.game.way import Way, came_by
 from hkoji.log import sshsig
 from hkoji.log.entry import GENESIS, SERVER_NAME, Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry

@@ -1,10 +1,11 @@
-"""Steps 7 to 9 of the audit: what chance has decided, the rules of the game, and the result.
+"""Steps 6 to 9 of the audit: commitments and their openings, what chance has decided, the rules, and the result.
 
-docs/spec/log.md, "Audit" and "Who is named". Once the seed is known, each play is compared with the hand
-that the deal gave, so it is judged by itself. Without the seed two plays may exclude each other, and nothing says which
-of them is false. That convicts no player, whichever play comes first. An honest service, which knows the hands, does
-not take both.
-"""
+docs/spec/log.md, "Commitments", "Audit" and "Who is named". Whether an entry may stand where it does, and opens what is
+due there, is step 8, the replay.
+
+Once the seed is known, each play is compared with the hand that the deal gave, so it is judged by itself. Without the
+seed two plays may exclude each other, and nothing says which of them is false. That convicts no player, whichever play
+comes first. An honest service, which knows the hands, does not take both."""
 
 from __future__ import annotations
 
@@ -12,15 +13,73 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from hkoji.audit.checks import verify_all_opened, verify_new_salt
 from hkoji.errors import HkojiError, IllegalEventError
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening, verify_entropy, verify_opening
 from hkoji.game.course import Course
-from hkoji.game.dealer import Dealer
+from hkoji.game.dealer import Dealer, Terms, verify_end, verify_seed
 from hkoji.game.entry_kinds import EntryBody, begin
 from hkoji.game.knowledge import SpectatorKnowledge
 from hkoji.game.replay import public_knowledge, replay
+from hkoji.log.entry import Entry
 from hkoji.log.line import Line
 from hkoji.messages.text import tell
+
+
+class Commitments:
+    """The commitments of a log so far; `opened` of them have been opened."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self.sealed = False
+        """Whether the game has ended and its seed has not been published."""
+        self._terms: Terms | None = None
+        self._entropy: dict[str, tuple[int, str]] = {}
+        self._commits: dict[tuple[int, int], str] = {}
+        self._salts: set[str] = set()
+
+    @property
+    def closed(self) -> int:
+        """How many groups of face-down cards are still closed."""
+        return len(self._commits)
+
+    def read(self, entry: Entry, body: entry_kinds.EntryBody) -> None:
+        """Reads the next entry. Raises `CommitmentError` if it breaks a commitment."""
+        match body:
+            case entry_kinds.Move():  # first, because most entries are moves
+                for part, commit in enumerate(body.commit):
+                    self._commits[entry.seq, part] = commit
+            case entry_kinds.Offer(terms):
+                self._terms = terms
+            case entry_kinds.Open(commit) | entry_kinds.Join(commit):
+                self._entropy[entry.by] = (int(isinstance(body, entry_kinds.Join)), commit)
+            case entry_kinds.Seed(value):
+                seat, commit = self._entropy.get(entry.by, (0, ""))
+                verify_entropy(entry.game, seat, value, commit, entry.seq)
+                self.opened += 1
+            case entry_kinds.RevealBody(openings):
+                self._open(entry.game, openings)
+            case entry_kinds.End(openings, _, seed):
+                if self._terms:
+                    verify_end(self._terms, entry.game, entry.seq, seed)
+                self.sealed = seed is None
+                self.opened += seed is not None
+                self._open(entry.game, openings)
+                verify_all_opened(self._commits)
+            case entry_kinds.Unseal(seed):
+                if self._terms:
+                    verify_seed(self._terms, entry.game, entry.seq, seed)
+                self.sealed = False
+                self.opened += 1
+            case _:
+                pass
+
+    def _open(self, game: str, openings: tuple[Opening, ...]) -> None:
+        for opening in openings:
+            verify_opening(game, opening, self._commits.pop((opening.seq, opening.part), None))
+            verify_new_salt(opening, self._salts)
+            self.opened += 1
 
 
 class CardFault(NamedTuple):

@@ -15,10 +15,9 @@ from hkoji.audit.keyring import Party
 from hkoji.audit.log_audit import Audit
 from hkoji.audit.times import last_worded
 from hkoji.game import entry_kinds
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way, came_by
 from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.way import Way, came_by
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from hkoji.errors import IllegalError
-from hkoji.game.clock import Effect, GameClock, Outage
+from hkoji.game.clock import Effect, GameClock, Outage, Way
 from hkoji.game.entry_kinds import Annul, GivenTime
 from hkoji.game.held_keys import verify_statement_mail
-from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry
 from hkoji.log.game_statements import make_annul, make_gift

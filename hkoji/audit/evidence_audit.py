@@ -14,9 +14,8 @@ from itertools import islice, takewhile
 from typing import Final
 
 from hkoji.audit.evidence_file import EntryTree, EvidenceFile, SignedView, is_evidence, parse_evidence
-from hkoji.audit.keyring import ExpectedKeys, Party
+from hkoji.audit.keyring import ExpectedKeys, MapChecks, Party
 from hkoji.audit.log_audit import LOG_STEPS, Audit, AuditStep, Finding, audit
-from hkoji.audit.log_signatures import MapChecks
 from hkoji.audit.service_statements import ServiceStatements
 from hkoji.audit.times import TimedLine, TimedLog, TimePass
 from hkoji.audit.view_checks import MOST_COURSES, ViewChecks

@@ -1,21 +1,33 @@
-"""The keys that a log names: whose they are, from which entry on they count, and whether they are expected.
+"""The keys that a log names: whose they are, whether they are expected, whether their signatures hold, who used them.
 
-docs/spec/log.md, "Audit", step 3. Signatures are step 4; whether an entry may stand where it does is step 8, the
-replay.
-"""
+docs/spec/log.md, "Audit", steps 3 to 5, and "Held keys". Signatures are verified in one step, which several threads can
+share; what it means that one does not verify is for the audit to say. Whether an entry may stand where it does is
+step 8, the replay. What the service has signed for players, with keys that it holds, is counted too. The mails
+themselves are not in a log, so these counts are what the service says."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from hkoji.audit.checks import verify_expected_key, verify_first_key, verify_key_changer
+from hkoji.audit.checks import (
+    SignatureCheck,
+    receipt_signature,
+    signature_checks,
+    verify_expected_key,
+    verify_first_key,
+    verify_key_changer,
+)
+from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
-from hkoji.game.entry_kinds import EntryBody
+from hkoji.game.course import Course
+from hkoji.game.entry_kinds import EntryBody, Open
 from hkoji.game.entry_kinds.key_changes import Delegate, KeyChange, Rekey, Revoke, changed_name
-from hkoji.game.setup import verify_replaced_key
+from hkoji.game.held_keys import MailClaim, MailGrade, SeatGrade
+from hkoji.game.setup import LinkInvite, verify_replaced_key
 from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.line import Line
 from hkoji.log.mail_claim import MAIL
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import plural, tell
@@ -168,3 +180,149 @@ def keys_note(parties: Sequence[Party]) -> str:
                 name=party.name,
             )
     return text
+
+
+Verdict: TypeAlias = HkojiError | None
+"""Why a signature does not verify; None if it does."""
+MapChecks = Callable[[Callable[[SignatureCheck], Verdict], Iterable[SignatureCheck]], Iterable[Verdict]]
+"""`map`, or a function like it that verifies on several cores."""
+
+
+class LogSignatures:
+    """The verdicts on the signatures of a log: of entries, until one does not verify, and of the receipts before it.
+
+    The entry at `stop` is the first with a signature that is missing or does not verify, for the reason `fault`, or
+    whose author has no key in the log (then `fault` is None). `verified` signatures of the entries before it hold.
+    `receipts` are the verdicts on the receipts before it, up to the first line without a receipt.
+    """
+
+    def __init__(
+        self, lines: Sequence[Line], bodies: Sequence[EntryBody], keyring: Keyring, map_checks: MapChecks
+    ) -> None:
+        self.verified = 0
+        self.fault: Verdict = None
+        self.receipts: Final[list[Verdict]] = []
+        places: list[int | None] = []  # the entry of each check; None for a receipt's
+        unasked: list[HkojiError] = []
+        for number, verdict in enumerate(map_checks(_verdict, _checks(lines, bodies, keyring, places, unasked))):
+            place = places[number]
+            if place is None:
+                self.receipts.append(verdict)
+            elif verdict is None:
+                self.verified += 1
+            else:
+                self.stop, self.fault = place, verdict
+                return
+        self.stop = next((place + 1 for place in reversed(places) if place is not None), 0)
+        self.fault = unasked[0] if unasked else None
+
+
+def _checks(
+    lines: Sequence[Line],
+    bodies: Sequence[EntryBody],
+    keyring: Keyring,
+    places: list[int | None],
+    unasked: list[HkojiError],
+) -> Iterator[SignatureCheck]:
+    """The signatures of each line, entry before receipt. Notes the place of each in `places`.
+
+    It ends at an entry that lacks a signature, or has one where none belongs, and notes this in `unasked`.
+    """
+    opened, link = False, None
+    server = keyring.party(SERVER_NAME, len(lines))
+    for number, (line, body) in enumerate(zip(lines, bodies, strict=True)):
+        party = keyring.signer(number, line.entry)
+        if party is None:
+            return
+        try:
+            checks = signature_checks(line.entry, line.sig, party.key, body, link)
+        except HkojiError as error:
+            unasked.append(error)
+            return
+        for check in checks:
+            places.append(number)
+            yield check
+        if isinstance(body, Open) and not opened:
+            opened, link = True, body.invite.link if isinstance(body.invite, LinkInvite) else None
+        if line.receipt is None:
+            server = None
+        elif server is not None:
+            places.append(None)
+            yield receipt_signature(line.receipt, server.key)
+
+
+def _verdict(check: SignatureCheck) -> Verdict:
+    try:
+        check.verify()
+    except HkojiError as error:
+        return error
+    return None
+
+
+class SignedFor(NamedTuple):
+    """What the service has signed for player `name`, as far as the log holds.
+
+    `entries` and `statements` are their numbers, and `claims` has for each grade the number of those that name such a
+    mail. `drawn` says that the service has drawn the player's part in the shuffle too.
+    """
+
+    name: str
+    entries: int
+    statements: int
+    claims: dict[MailGrade, int]
+    drawn: bool
+
+
+def signed_for(lines: Sequence[Line], bodies: Sequence[EntryBody]) -> tuple[SignedFor, ...]:
+    """What the service has signed for each player for whom it holds a key, in the order in which the log names them."""
+    names: list[str] = []  # host and guest
+    certified: dict[str, bool] = {}  # whether the key was the one by which the player has come
+    entries: dict[str, list[MailClaim]] = {}
+    statements: dict[str, list[MailClaim]] = {}
+    for number, (line, body) in enumerate(zip(lines, bodies, strict=True)):
+        by = line.entry.by
+        newcomer = isinstance(body, entry_kinds.Open | entry_kinds.Join)
+        if newcomer:
+            names.append(by)
+        if body.certificate is not None:
+            certified.setdefault(by, newcomer)
+        if body.mail is not None:
+            entries.setdefault(by, []).append(body.mail)
+        for name, mail in _statements(names, lines[number - 1] if number else line, body):
+            statements.setdefault(name, []).append(mail)
+    return tuple(
+        SignedFor(
+            name,
+            len(entries.get(name, ())),
+            len(statements.get(name, ())),
+            _count((*entries.get(name, ()), *statements.get(name, ()))),
+            drawn,
+        )
+        for name, drawn in certified.items()
+    )
+
+
+def seat_grades(course: Course | None) -> dict[str, SeatGrade]:
+    """For each player who has come, how it is known who has made the decisions."""
+    if course is None:
+        return {}
+    setup = course.setup
+    return {name: setup.seat_grade(seat) for seat, name in enumerate(setup.names) if name is not None}
+
+
+def _statements(names: Sequence[str], before: Line, body: EntryBody) -> Iterable[tuple[str, MailClaim]]:
+    """The mails of the statements that an entry of the service carries, with the players for whom they were signed."""
+    if not isinstance(body, entry_kinds.Credit | entry_kinds.Annul) or len(names) != len((0, 1)):
+        return
+    helped = names[body.seat] if isinstance(body, entry_kinds.Annul) else before.entry.by
+    if body.gift is not None and body.gift.mail is not None:
+        yield next(name for name in names if name != helped), body.gift.mail
+    if isinstance(body, entry_kinds.Annul):
+        yield from ((name, mail) for name, mail in zip(names, body.mails, strict=True) if mail is not None)
+
+
+def _count(mails: Iterable[MailClaim]) -> dict[MailGrade, int]:
+    claims = dict.fromkeys(MailGrade, 0)
+    for mail in mails:
+        claims[mail.grade] += 1
+    return claims

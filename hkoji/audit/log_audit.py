@@ -13,17 +13,24 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, ParamSpec
 
-from hkoji.audit.card_checks import PlayedCards
+from hkoji.audit.card_checks import Commitments, PlayedCards
 from hkoji.audit.checks import (
     verify_key_named,
     verify_receipt_entry,
     verify_receipt_time,
     verify_receipts_complete,
 )
-from hkoji.audit.held_seats import SignedFor, seat_grades, signed_for
-from hkoji.audit.keyring import ExpectedKeys, Keyring, Party, keys_note
-from hkoji.audit.log_signatures import LogSignatures, MapChecks
-from hkoji.audit.open_commitments import Commitments
+from hkoji.audit.keyring import (
+    ExpectedKeys,
+    Keyring,
+    LogSignatures,
+    MapChecks,
+    Party,
+    SignedFor,
+    keys_note,
+    seat_grades,
+    signed_for,
+)
 from hkoji.audit.times import TimedLine, TimedLog, TimeFault, TimePass, last_worded
 from hkoji.errors import HkojiError, MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.game import entry_kinds

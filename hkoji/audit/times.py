@@ -34,10 +34,9 @@ from hkoji.audit.credit_checks import (
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED
-from hkoji.game.clock import Effect, GameClock, Pace
+from hkoji.game.clock import Effect, GameClock, Pace, Way, came_by
 from hkoji.game.entry_kinds import EntryBody
 from hkoji.game.held_keys import MailGrade, verify_gateway, verify_mail
-from hkoji.game.way import Way, came_by
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey

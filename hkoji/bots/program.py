@@ -28,8 +28,8 @@ from typing import IO, Final, Protocol
 from hkoji.bots.protocol import Seen
 from hkoji.errors import BotError, InvalidError, UsageError
 from hkoji.messages.text import printable, shorten, tell
-from hkoji.rules.information import information_json
 from hkoji.rules.protocol import find_refusal
+from hkoji.rules.transcript import information_json
 
 
 class Interface(Protocol):

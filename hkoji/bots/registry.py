@@ -1,11 +1,11 @@
-"""All bots: by name, by level, and programs of other people.
+"""All bots: by name, by level, and programs of other people; and `random`, which plays every game.
 
 A new bot is one more line in `BOTS`; a game that it plays is one more line in `BRAINS`. The code for a game, and the
-code that runs programs, is imported only when it is needed.
-"""
+code that runs programs, is imported only when it is needed."""
 
 from __future__ import annotations
 
+import random
 import shlex
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,9 +13,25 @@ from importlib import import_module
 from typing import Final
 
 from hkoji.bots.protocol import Bot, Seen
-from hkoji.bots.random_bot import RandomBot
 from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
+
+
+class RandomBot:
+    """Plays at random; the same seed gives the same play."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def decide(self, seen: Seen) -> str:
+        """Returns a random legal action."""
+        actions = seen.view.legal_actions()
+        kind = self._random.choice(sorted({action[0] for action in actions}))
+        return self._random.choice([action for action in actions if action[0] == kind])
+
+    def close(self) -> None:
+        """Does nothing: the bot holds no resources."""
+
 
 BRAINS: Final = {
     ("greedy", "hanamikoji"): ("hkoji.bots.hanamikoji.greedy", "HanamikojiGreedy"),

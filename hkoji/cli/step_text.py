@@ -16,8 +16,7 @@ from hkoji.game.result_text import course_result
 from hkoji.game.time_control import format_duration
 from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
 from hkoji.rules.transcript import format_event, format_outcome
-from hkoji.study.eyes import Eyes
-from hkoji.study.stops import Stop
+from hkoji.study.stops import Eyes, Stop
 
 
 def place_title(position: Position, decision: int, decisions: int, eyes: Eyes) -> str:

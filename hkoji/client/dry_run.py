@@ -12,10 +12,9 @@ from hkoji.errors import NotShownError, UnknownHandError
 from hkoji.game.commitments import Opening
 from hkoji.game.dealer import Dealer
 from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
-from hkoji.game.position import Position, read_position, studied_position
+from hkoji.game.position import Position, read_position, studied_position, time_of_record
 from hkoji.game.replay import replay
 from hkoji.game.submission import draft_move
-from hkoji.game.summary import time_of_record
 from hkoji.game.view import player_knowledge, require_whole
 from hkoji.log.line import Line
 from hkoji.rules.events import Deal, Seat

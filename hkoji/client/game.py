@@ -28,9 +28,8 @@ from hkoji.errors import (
 )
 from hkoji.game import entry_kinds
 from hkoji.game.course import Course, Stage
-from hkoji.game.position import Position, action_of
+from hkoji.game.position import Position, action_of, time_of_record
 from hkoji.game.submission import Submission, draft_move
-from hkoji.game.summary import time_of_record
 from hkoji.log.line import Line
 from hkoji.messages.text import tell
 

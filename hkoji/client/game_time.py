@@ -23,8 +23,7 @@ from hkoji.game.clock_reading import SLACK_SECONDS, ClockReading, read_clock
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import GivenTime, Invite
 from hkoji.game.entry_kinds.time import credited_seconds, largest_gift
-from hkoji.game.position import Position
-from hkoji.game.summary import time_of_record
+from hkoji.game.position import Position, time_of_record
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift

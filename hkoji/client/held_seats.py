@@ -22,7 +22,7 @@ from hkoji.game.entry_kinds import Invite
 from hkoji.game.held_keys import Gateway, verify_gateway
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.mail.addresses import is_mailbox
-from hkoji.mail.mail_commitment import address_hash
+from hkoji.mail.tokens import address_hash
 from hkoji.messages.text import Text, tell
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame
 from hkoji.errors import HkojiError, NetworkError, ServiceError
 from hkoji.game.course import Stage
-from hkoji.game.position import Position, action_of
+from hkoji.game.position import Position, action_of, summarise, time_of_record
 from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.game.submission import Submission
-from hkoji.game.summary import summarise, time_of_record
 from hkoji.game.view import continue_own
 from hkoji.log.entry import parse_entry
 from hkoji.log.line import Line

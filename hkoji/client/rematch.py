@@ -30,10 +30,8 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement, Series
 from hkoji.game.clock import add_seconds
 from hkoji.game.course import Course
-from hkoji.game.position import Position
-from hkoji.game.rematch import SeriesScore, has_terms, rematch_agreement, rematch_ruleset_of
-from hkoji.game.series import Known, next_in_series
-from hkoji.game.summary import time_of_record
+from hkoji.game.position import Position, time_of_record
+from hkoji.game.rematch import Known, SeriesScore, has_terms, next_in_series, rematch_agreement, rematch_ruleset_of
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat

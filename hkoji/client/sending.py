@@ -20,8 +20,8 @@ from hkoji.errors import ConflictError, LoginError, NotShownError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Course
+from hkoji.game.position import time_of_record
 from hkoji.game.submission import Submission, draft_entry
-from hkoji.game.summary import time_of_record
 from hkoji.game.time_control import format_duration
 from hkoji.log.entry import Entry, parse_entry
 from hkoji.log.line import Line

@@ -9,8 +9,7 @@ from hkoji.client.kept_game import KeptGame
 from hkoji.errors import HkojiError
 from hkoji.game.agreement import Series
 from hkoji.game.course import Course
-from hkoji.game.rematch import SeriesScore
-from hkoji.game.series import Known, standing_at
+from hkoji.game.rematch import Known, SeriesScore, standing_at
 from hkoji.log.canonical import JsonValue
 
 

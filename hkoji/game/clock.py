@@ -9,22 +9,57 @@ does no I/O, and knows no course of a game and no signatures.
     p's seed or move comes at T: spent += counted(since, T) - credits recorded right after it;  since = T
     the turn ends:               bank[p] = max(0, bank[p] - max(0, spent - move))
     the deadline D:              the last second with  spent + counted(since, D) - credits <= move + bank[p]
-"""
+
+Entries of players come to the service by HTTP and by mail. Each way has beats and outages of its own ("Outages"),
+because each may work while the other does not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from hkoji.errors import MalformedError
+from hkoji.errors import MalformedError, NotUnderstoodError
 from hkoji.game.time_control import DAY, TimeControl, zone_offset
-from hkoji.game.way import Way, read_way
 from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import exactly, is_time
+from hkoji.log.entry import SERVER_NAME, Entry, exactly, is_time
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
+
+
+class Way(StrEnum):
+    """How entries of players come to the service."""
+
+    HTTP = "http"
+    MAIL = "mail"
+
+
+def read_way(value: JsonValue) -> Way:
+    """Reads a way. Raises `MalformedError` if it is no text, or `NotUnderstoodError` for another word."""
+    if not isinstance(value, str):
+        raise MalformedError(tell("outage"), tell("way is not a word"))
+    if value not in set(Way):
+        raise NotUnderstoodError(tell("outage"), value)
+    return Way(value)
+
+
+def came_by(entry: Entry) -> Way | None:
+    """The way on which an entry came, as its text says; None for one that nobody sent.
+
+    With `mail` a player sent a mail, unless its grade is `none`; without it the player's own client sent the entry. The
+    service writes its own entries, and some in place of a player, without having received anything.
+    """
+    if entry.by == SERVER_NAME:
+        return None
+    match entry.body.get("mail"):
+        case None:
+            return Way.HTTP
+        case {"grade": "dkim" | "token"}:
+            return Way.MAIL
+        case _:
+            return None
+
 
 _WEEK: Final = 7 * DAY
 _WEEKDAYS: Final = "1234567"

@@ -1,8 +1,10 @@
-"""What the clock of a game shows: whose time runs, since when, until when, and what is in reserve.
+"""What the clock of a game shows: whose time runs, since when, until when, what is in reserve, how long a game takes.
 
 docs/spec/log.md, "Clock". A reading depends on the log alone, except for what it says about a moment: how long there
 still is, and whether the time is over. Times are texts of the log, lengths are seconds.
-"""
+
+A turn takes at most `move` and what is in reserve. So the longest round and the longest game follow from the control
+and the rules; rest days, gifts and outages come on top."""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from hkoji.game.course import Course
 from hkoji.game.time_control import TimeControl, format_time_control
 from hkoji.log.canonical import JsonValue
 from hkoji.rules.events import Seat
+from hkoji.rules.protocol import Ruleset
 
 SLACK_SECONDS: Final = 120
 """How long after a deadline a service writes a `timeout`, if it does not state another time."""
@@ -95,3 +98,22 @@ def read_clock(course: Course, at: str, credits: int = 0) -> ClockReading:
         return ClockReading(control, None, None, deadline)
     pace = course.clock.settled(at).due(course.clock.control, actor)
     return ClockReading(control, actor, pace.since, deadline, pace.banks, pace.spent, credits)
+
+
+_SEED_TURNS = 2
+"""Before the first round each player reveals entropy, which is a turn."""
+
+
+def longest_round(ruleset: Ruleset, control: TimeControl) -> int:
+    """The most counted seconds of one round. No reserve is above its limit when the round begins."""
+    return ruleset.most_turns * (control.move + control.add) + 2 * control.cap
+
+
+def longest_game(ruleset: Ruleset, control: TimeControl) -> int | None:
+    """The most counted seconds of a game, from the join to its end; None if nothing limits them."""
+    if control.move == control.add == 0:
+        return 2 * control.bank
+    if ruleset.most_rounds is None:
+        return None
+    turns = _SEED_TURNS + ruleset.most_rounds * ruleset.most_turns
+    return turns * (control.move + control.add) + 2 * control.bank

@@ -1,9 +1,8 @@
 """Held keys: keys that the service holds for players who answer by mail, and the certificates that say so.
 
 docs/spec/log.md, "Held keys". A certificate is the service's statement: I hold this key for that name, and act on mails
-from the mailbox with this hash. So what a held key has signed is the word of the service, and it is the service that
 answers for it. This module signs and verifies certificates, and says when an entry must name a mail. It reads no mail.
-"""
+The grades of seats are here in words too: how it is known who has made a seat's decisions."""
 
 from __future__ import annotations
 
@@ -16,11 +15,12 @@ from hkoji.log.canonical import VERSION, JsonValue, encode, encode_base64, is_na
 from hkoji.log.entry import exactly, is_time, read_hex, read_key_form, read_signature
 from hkoji.log.mail_claim import MAIL, NO_MAIL, MailClaim, MailGrade, read_mail
 from hkoji.log.public_key import PublicKey
-from hkoji.messages.text import tell
+from hkoji.messages.text import Text, tell
 from hkoji.rules.events import Seat
 
 if TYPE_CHECKING:
     from hkoji.log.private_key import Signer
+
 
 __all__ = [
     "GATEWAY",
@@ -256,3 +256,51 @@ def weaker(grade: MailGrade | None, mail: MailClaim | None) -> MailGrade | None:
     if mail is None or mail.grade is MailGrade.NONE:
         return grade
     return mail.grade if grade is None or grade.at_least(mail.grade) else grade
+
+
+BRIEF_GRADES: Final = {
+    SeatGrade.OWN: tell("own key"),
+    SeatGrade.CHECKED: tell("checked"),
+    SeatGrade.CLAIMED: tell("claimed"),
+    SeatGrade.WORD: tell("service's word"),
+}
+"""The grades in a word or two, where it is said already that somebody plays by mail."""
+
+
+def grade_sentence(name: str, grade: SeatGrade, *, you: bool = False) -> Text:
+    """Returns a sentence on what the log proves about the seat of `name`; `you` says that this is the reader."""
+    return _OF_YOU[grade] if you else _of(name)[grade]
+
+
+_OF_YOU: Final = {
+    SeatGrade.OWN: tell("You play with your own key: the log proves that it has signed all that you have decided."),
+    SeatGrade.CHECKED: tell(
+        "You play by mail, checked: your mails, signed by your mail provider, have been looked at."
+    ),
+    SeatGrade.CLAIMED: tell(
+        "You play by mail, as the service claims: only the service says that it has mails of yours, signed by your "
+        "mail provider."
+    ),
+    SeatGrade.WORD: tell("You play by mail, on the service's word: only the service says that the moves are yours."),
+}
+
+
+def _of(name: str) -> dict[SeatGrade, Text]:
+    return {
+        SeatGrade.OWN: tell(
+            "{name} has a key of their own: the log proves that this key has signed all that {name} has decided.",
+            name=name,
+        ),
+        SeatGrade.CHECKED: tell(
+            "{name} plays by mail, checked: {name}'s mails, signed by their mail provider, have been looked at.",
+            name=name,
+        ),
+        SeatGrade.CLAIMED: tell(
+            "{name} plays by mail, as the service claims: only the service says that it has mails of {name}, signed by "
+            "their mail provider.",
+            name=name,
+        ),
+        SeatGrade.WORD: tell(
+            "{name} plays by mail, on the service's word: only the service says that the moves are {name}'s.", name=name
+        ),
+    }

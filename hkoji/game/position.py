@@ -1,15 +1,15 @@
-"""A game as its player knows it, and the moves that this player can make.
+"""A game as its player knows it, with the moves that this player can make, and as a list of games shows it.
 
-This module knows no command line: callers pass the commands that its hints name.
-"""
+This module knows no command line: callers pass the commands that its hints name. docs/spec/http.md has the lists."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hkoji.errors import GameOverError, IllegalActionError, NotYourTurnError
 from hkoji.game.course import Course, Stage
 from hkoji.game.replay import Replay, Step
+from hkoji.log.line import Line
 from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS, Event, Seat
 from hkoji.rules.protocol import find_refusal, of_each_kind
@@ -138,3 +138,31 @@ def studied_position(replay: Replay, seat: Seat | None) -> Position:
 def action_of(step: Step) -> str:
     """Returns a move's action, with the hidden cards that are known."""
     return next(event.action for event in step.events if isinstance(event, DECISIONS))
+
+
+def summarise(course: Course, first: Line, last: Line) -> dict[str, Any]:  # Any: JSON
+    """Returns what lists show of the game that stands as in `course`, from its first to its last line."""
+    setup, outcome = course.setup, course.outcome
+    return {
+        "game": setup.game,
+        "ruleset": setup.ruleset.to_json(),
+        "status": course.status,
+        "host": setup.names[0],
+        "guest": setup.names[1],
+        "invite": setup.invited,
+        "by_link": setup.link is not None and setup.names[1] is None,
+        "seq": course.seq,
+        "head": course.head,
+        "round": course.state.round,
+        "actor": course.actor,
+        "to_move": course.to_move,
+        "by_mail": {name: grade.value for name, grade in setup.by_mail.items()},
+        "created": time_of_record(first),
+        "updated": time_of_record(last),
+        "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
+    }
+
+
+def time_of_record(line: Line) -> str:
+    """Returns the time of an entry's receipt; the time in the entry is only its author's claim."""
+    return line.receipt.receipt.at if line.receipt else line.entry.at

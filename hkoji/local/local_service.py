@@ -15,8 +15,8 @@ from hkoji import errors, referee
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.game.agreement import read_agreement
 from hkoji.game.course import Stage
+from hkoji.game.position import summarise
 from hkoji.game.submission import parse_submission
-from hkoji.game.summary import summarise
 from hkoji.local.local_store import LocalGameFiles, LocalStore
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64

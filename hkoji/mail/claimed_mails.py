@@ -16,8 +16,8 @@ from hkoji.game.held_keys import Gateway, MailClaim
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.order_types import OrderKind
-from hkoji.mail.token_places import TokenPlace, place_of
+from hkoji.mail.commands import OrderKind
+from hkoji.mail.tokens import TokenPlace, place_of
 
 
 class ClaimedMail(NamedTuple):

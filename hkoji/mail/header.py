@@ -1,4 +1,6 @@
-"""The header of a mail: who wrote it, to which of our letters it is an answer, and whether a program wrote it."""
+"""The header of a mail: who wrote it, to which of our letters it is an answer, and whether a program wrote it.
+
+On top of it stands the envelope, which the mail server that delivered the mail has written."""
 
 from __future__ import annotations
 
@@ -6,11 +8,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji.game.time_control import is_zone
 from hkoji.mail.addresses import Found, OwnAddress, is_mailbox
-from hkoji.mail.decoding import decode_words
+from hkoji.mail.decoding import clean, decode_words
 from hkoji.mail.fields import (
     LONGEST_HEADER,
     MailField,
@@ -22,7 +24,6 @@ from hkoji.mail.fields import (
     split_mail,
     unfold,
 )
-from hkoji.mail.lines import clean
 from hkoji.mail.mail_types import Automatic, MailHeader
 from hkoji.mail.message import READER_VERSION, without_trace
 from hkoji.messages.text import Text, tell
@@ -254,3 +255,30 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             yield token.lastgroup, token[0]
     if depth:
         yield "other", "("
+
+
+_WRITTEN = re.compile(rb"(return-path|delivered-to|x-original-to)[ \t]*:(.*)", re.IGNORECASE | re.DOTALL)
+
+
+class Envelope(NamedTuple):
+    """The recipient of a delivery, and whether its sender is null; None if nothing says so."""
+
+    recipient: str
+    null_sender: bool | None
+
+
+def envelope_of(raw: bytes, own: OwnAddress) -> Envelope:
+    """Returns the envelope of a mail to `own`: the topmost `Delivered-To`, else `X-Original-To`, that has a token.
+
+    Without one the recipient is the bare address. Of all fields of one name only the topmost is the mail server's; a
+    sender can have written the others. It reads whatever is there, also of mails that break limits and rules.
+    """
+    top: dict[str, str] = {}
+    for line in unfold(split_header(as_read(raw[:LONGEST_HEADER]))[0]):
+        if field := _WRITTEN.match(line):
+            value = field[2].decode("ascii", "replace").strip()
+            top.setdefault(field[1].decode("ascii").lower(), value)
+    places = (top.get(name, "").removeprefix("<").removesuffix(">") for name in ("delivered-to", "x-original-to"))
+    recipient = next((each for each in places if own.find_in_address(each) is not None), own.mailbox)
+    sender = top.get("return-path")
+    return Envelope(recipient, None if sender is None else sender in ("", "<>"))

@@ -13,7 +13,7 @@ from hkoji.errors import MalformedError
 from hkoji.game.commitments import SALT_BYTES
 from hkoji.log.canonical import JsonValue, decode, decode_base64, encode, encode_base64, fields, is_hex, is_name
 from hkoji.mail.addresses import is_mailbox
-from hkoji.mail.mail_commitment import Purpose, TokenFields, address_hash, mail_commitment
+from hkoji.mail.tokens import Purpose, TokenFields, address_hash, mail_commitment
 from hkoji.messages.text import tell
 
 MAILS_TYPE: Final = "application/x-ndjson"

@@ -24,8 +24,8 @@ from hkoji.mail.fields import (
     without_mbox_line,
 )
 from hkoji.mail.html_text import html_to_text
-from hkoji.mail.mail_commitment import with_crlf
 from hkoji.mail.mail_types import MailText
+from hkoji.mail.tokens import with_crlf
 from hkoji.messages.text import Text, tell
 
 READER_VERSION: Final = 2

@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from hkoji.errors import InvalidError, NotationError
-from hkoji.mail.commands import read_command
-from hkoji.mail.lines import clean, trim, trim_in_version_1
+from hkoji.mail.commands import MailOrder, OrderFault, OrderKind, read_command
+from hkoji.mail.decoding import clean, trim, trim_in_version_1
 from hkoji.mail.message import READER_VERSION
-from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.messages.text import Text, quoted, tell
 from hkoji.rules.cards import Pack
 from hkoji.rules.protocol import DECISION_DUE, Ruleset, State, find_refusal, of_each_kind

@@ -11,7 +11,9 @@ Tag pairs come first, then a line for each round, then the result. Decisions are
 same for all games: `=` deal, `+` draw, `?` reveal (seat 0's card / seat 1's card), `*` public chance, `#` result. A
 deal is the hands of seat 0 and seat 1 and, if they are known, the draws to come and the removed card (in a game that
 removes one), with a `/` between them. This module knows no particular game: the state says who acts.
-"""
+
+`information_json` is what one seat knows as plain data for programs, for `hkoji show --json` and for bots
+(docs/json.md). It holds only what the rules say; callers add a game's id, names and log."""
 
 from __future__ import annotations
 
@@ -277,3 +279,26 @@ class _Reader:
         if self.state.actor is None:
             raise MalformedError(tell("token"), tell("nobody is to act: {due} is due", due=self.state.due.value))
         return self.state.actor
+
+
+INFORMATION_VERSION: Final = 1
+"""Rises when a field changes its meaning or is removed, not when a field is added."""
+
+
+def information_json(view: State, seat: Seat | None, events: Iterable[Event], legal: Iterable[str]) -> dict[str, Json]:
+    """The view of `seat` (None: a spectator), how it came about, and the decisions that are open to it now."""
+    ruleset, outcome = view.ruleset, view.outcome
+    return {
+        "v": INFORMATION_VERSION,
+        "ruleset": ruleset.name,
+        "options": ruleset.to_json(),
+        "seat": seat,
+        "actor": view.actor,
+        "round": view.round,
+        "hand": ruleset.pack.decode(view.hands[seat]) if seat is not None else None,
+        "legal": list(legal),
+        "due": view.due.value,
+        "result": {"reason": outcome.reason, "winner": outcome.winner} if outcome else None,
+        "rounds": list(format_rounds(ruleset, events, view)),
+        "state": view.to_json(),
+    }

@@ -10,9 +10,8 @@ from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from hkoji.game.position import Position
-    from hkoji.show.board import Board, Look
+    from hkoji.show.board import Board, Look, Scene
     from hkoji.show.brief import Brief
-    from hkoji.show.scene import Scene
 
 
 class ShownGame(NamedTuple):

@@ -15,9 +15,9 @@ import random
 from collections import Counter
 from typing import Final
 
-from hkoji.arena.figures import MatchTally
+from hkoji.arena.match import play
 from hkoji.arena.plan import MatchPlan
-from hkoji.arena.pool import play
+from hkoji.arena.results import MatchTally
 from hkoji.bots.hanamikoji.judgement import HanamikojiJudgement
 from hkoji.bots.hanamikoji.model import ALL_CARDS, KINDS, HanamikojiMove, HanamikojiSide, Lead, hand_of, leads, play_out
 from hkoji.rules.events import SEATS

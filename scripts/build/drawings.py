@@ -18,12 +18,11 @@ from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.rules.transcript import format_event
+from hkoji.show.board import Scene
 from hkoji.show.games import draw_position
-from hkoji.show.scene import Scene
 from hkoji.show.svg.charts import Bar, Chart, draw_charts
-from hkoji.study.eyes import ALL, GUEST, HOST, SPECTATOR, Eyes, see
 from hkoji.study.shares import Share
-from hkoji.study.stops import Stop, stops
+from hkoji.study.stops import ALL, GUEST, HOST, SPECTATOR, Eyes, Stop, see, stops
 from tests.support.docs import DOCS
 from tests.support.table import NAMES, whole_game
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hkoji.errors import UsageError
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.signatures import use_fastest

@@ -9,7 +9,7 @@ from typing import Final
 from hkoji import __version__
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import UsageError
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.dkim_rules import DnsAnswers, judge_dkim, signatures_of
 from hkoji.messages.text import Text, quoted, shorten, tell

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.dkim_rules import DnsAnswers, signatures_of
 from hkoji.messages.text import Text, quoted, tell

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.arena.figures import MatchFigures, MatchTally, quantile, student, student_quantile
 from hkoji.arena.match import MatchGame, PlayedGame
+from hkoji.arena.results import MatchFigures, MatchTally, quantile, student, student_quantile
 from hkoji.study.shares import wilson
 
 

@@ -15,14 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.arena import pool
-from hkoji.arena.match import PlayedGame, play_deal
+from hkoji.arena import match
+from hkoji.arena.match import PlayedGame, play, play_deal
 from hkoji.arena.plan import TABLES, MatchPlan, seated
-from hkoji.arena.pool import play
 from hkoji.arena.referees import LoggingReferee, RulesReferee
 from hkoji.bots import registry
 from hkoji.bots.protocol import Seen
-from hkoji.bots.random_bot import RandomBot
+from hkoji.bots.registry import RandomBot
 from hkoji.errors import HkojiError, SeatedBotError
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
@@ -285,7 +284,7 @@ def test_processes_end_when_nobody_wants_more() -> None:
 
 
 def test_a_process_that_does_not_end_in_time_has_ended_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "FAREWELL", 0.0)
+    monkeypatch.setattr(match, "FAREWELL", 0.0)
     with closing(play(plan(deals=10**6), jobs=2)) as deals:
         next(deals)
     assert not active_children()

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from hkoji.arena.export import Export
-from hkoji.arena.figures import MatchTally
-from hkoji.arena.match import MatchGame, PlayedGame
+from hkoji.arena.match import MatchGame, PlayedGame, play
 from hkoji.arena.plan import MatchPlan
-from hkoji.arena.pool import play
+from hkoji.arena.results import Export, MatchTally
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.errors import StorageError
 from hkoji.game.replay import replay

@@ -11,9 +11,8 @@ import pytest
 
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.entry_kinds import Annul, EntryBody, Lapse, Timeout
-from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
 from tests.support.forgery import pins

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from hkoji.bots.geishas_road import beliefs as road_beliefs
 from hkoji.bots.geishas_road import model as road_model
-from hkoji.bots.hanamikoji import beliefs, model
+from hkoji.bots.geishas_road import search as road_beliefs
+from hkoji.bots.hanamikoji import model, search
 from hkoji.bots.protocol import Seen, see
 from hkoji.rules.events import Act, Deal, Draw, Event, Reveal
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -55,7 +55,7 @@ def test_a_hanamikoji_world_is_seen_as_what_was_seen(seed: int) -> None:
     chance = random.Random(seed)
     ruleset = Hanamikoji()
     for seen in decisions(ruleset, seed):
-        found = beliefs.HanamikojiBeliefs(seen, chance)
+        found = search.HanamikojiBeliefs(seen, chance)
         for world in (found.any(), found.any(), found.any()):
             start = max(i for i, event in enumerate(seen.events) if isinstance(event, Deal))
             dealt, draws, hidden = _dealt(seen, _history(seen, world, start), world, start)
@@ -65,7 +65,7 @@ def test_a_hanamikoji_world_is_seen_as_what_was_seen(seed: int) -> None:
             assert again == seen
 
 
-def _history(seen: Seen, world: beliefs.HanamikojiWorld, start: int) -> list[int]:
+def _history(seen: Seen, world: search.HanamikojiWorld, start: int) -> list[int]:
     """Hands that the other seat may have had before each of its actions, found from the last one back."""
     hand, hands = world.hand, []
     for event in reversed(seen.events[start:]):
@@ -76,7 +76,7 @@ def _history(seen: Seen, world: beliefs.HanamikojiWorld, start: int) -> list[int
     return hands[::-1]
 
 
-def _action(action: str, world: beliefs.HanamikojiWorld) -> str:
+def _action(action: str, world: search.HanamikojiWorld) -> str:
     """The other seat's actions in this world."""
     if "X" not in action:
         return action
@@ -84,7 +84,7 @@ def _action(action: str, world: beliefs.HanamikojiWorld) -> str:
 
 
 def _dealt(
-    seen: Seen, before: list[int], world: beliefs.HanamikojiWorld, start: int
+    seen: Seen, before: list[int], world: search.HanamikojiWorld, start: int
 ) -> tuple[list[str], str, list[str]]:
     """Both first hands, the cards drawn so far, and the other seat's face-down actions."""
     other = 1 - seen.seat

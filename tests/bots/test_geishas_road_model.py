@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from hkoji.bots.geishas_road import model, worth
+from hkoji.bots.geishas_road import model, search
 from hkoji.bots.geishas_road.greedy import lead_of
 from hkoji.rules.events import Chance, Draw, Reveal
 from hkoji.rules.geishas_road import scoring
@@ -109,7 +109,7 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     end = model.play_out((sides[0], sides[1]), first, 0, model.cards_of(deal.rest), first, chooser)
     seen = iter(chooser.sides)
     kept = {}
-    worths = [worth.GeishasRoadRoundWorth(state, seat) for seat in (0, 1)]
+    worths = [search.GeishasRoadRoundWorth(state, seat) for seat in (0, 1)]
     for seat, written in chooser.written:
         if state.due is Due.DRAW:
             state = state.apply(Draw(seat, state.deck[:2]))

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from hkoji.bots.hanamikoji import model, worth
+from hkoji.bots.hanamikoji import model, search
 from hkoji.rules.events import Act, Answer, Deal, Draw, Reveal
 from hkoji.rules.hanamikoji import scoring
 from hkoji.rules.hanamikoji.actions import PACK, actions, read
@@ -66,7 +66,7 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     rows = [model.from_pack(row) for row in state.rows]
     assert rows[0] - rows[1] == lead
     assert state.outcome is not None
-    worths = worth.HanamikojiRoundWorth(ruleset, scoring.START, 0, 0, 1)
+    worths = search.HanamikojiRoundWorth(ruleset, scoring.START, 0, 0, 1)
     assert worths[lead] == {0: 1.0, 1: 0.0, None: 0.5}[state.outcome.winner]
 
 
@@ -116,7 +116,7 @@ def test_markers_are_worth_what_the_rules_say_where_they_say_it(ruleset: Hanamik
         assert first is not None
         row = [model.from_pack(rows) for rows in after.rows]
         both = [
-            worth.HanamikojiRoundWorth(ruleset, before.markers, seat, first, before.round)[row[seat] - row[1 - seat]]
+            search.HanamikojiRoundWorth(ruleset, before.markers, seat, first, before.round)[row[seat] - row[1 - seat]]
             for seat in (0, 1)
         ]
         assert sum(both) == pytest.approx(1.0)

@@ -12,8 +12,8 @@ import pytest
 
 from hkoji.audit.checks import SignatureCheck
 from hkoji.audit.evidence_audit import audit_file
+from hkoji.audit.keyring import Verdict
 from hkoji.audit.log_audit import Audit, audit
-from hkoji.audit.log_signatures import Verdict
 from hkoji.cli.audit import command
 from hkoji.cli.audit.second_thread import map_in_two_threads
 from hkoji.errors import SignatureError

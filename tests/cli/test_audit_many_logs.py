@@ -21,9 +21,8 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.log_files import LogBytes, UnreadableLog, split
 from hkoji.cli.processes import map_in_processes
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.time_control import TimeControl
-from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log, make_receipt
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

@@ -15,7 +15,7 @@ from hkoji.cli.study.game_records import read_logs
 from hkoji.log.line import format_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.study.game_record import GameRecord
+from hkoji.study.tally import GameRecord
 from tests.support.shell import run
 from tests.support.table import new_game, whole_game
 

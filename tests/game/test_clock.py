@@ -16,6 +16,7 @@ from hkoji.game.clock import (
     GameClock,
     Outage,
     Pace,
+    Way,
     after_outages,
     counted,
     format_time,
@@ -24,7 +25,6 @@ from hkoji.game.clock import (
     read_outage,
 )
 from hkoji.game.time_control import DAY, TimeControl, read_time_control
-from hkoji.game.way import Way
 from hkoji.log.entry import is_time
 from tests.support.clock_games import controls
 

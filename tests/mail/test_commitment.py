@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.mail.addresses import OwnAddress, is_token
-from hkoji.mail.mail_commitment import (
+from hkoji.mail.tokens import (
     NO_DNS,
     Purpose,
     TokenFields,

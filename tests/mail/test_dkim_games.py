@@ -18,7 +18,7 @@ from hkoji.log.line import Line, format_log
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.dkim_rules import decode_answers, judge_dkim
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
-from hkoji.mail.mail_commitment import Purpose, TokenFields, mail_commitment, make_token
+from hkoji.mail.tokens import Purpose, TokenFields, mail_commitment, make_token
 from tests.mail.test_mail_confirmations import ask
 from tests.mail.test_mail_crashes import Killer
 from tests.mail.test_mail_games import is_over, move_by_client

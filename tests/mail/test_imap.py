@@ -28,10 +28,10 @@ from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.mail_values import MOST_WAITING, ImapPlace
 
 from hkoji.errors import StorageError
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.envelope import envelope_of
 from hkoji.mail.fields import LONGEST_MAIL
+from hkoji.mail.header import envelope_of
 from tests.mail.test_receiving import BOUNCES, OWN, TO, TOKEN, Office, a_mail, office_at, report
 from tests.support.loops import run
 from tests.support.mail.imap_double import PASSWORD, USER, BreakOffError, ImapDouble, Said, imap_server

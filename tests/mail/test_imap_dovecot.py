@@ -21,7 +21,7 @@ from hkoji_server.service.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import ImapPlace, IncomingMail
 
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from hkoji.mail.fields import LONGEST_MAIL
 from tests.mail.test_imap import delivered
 from tests.mail.test_receiving import OWN, a_mail, with_mailbox_and_token

@@ -25,6 +25,7 @@ from hkoji.game.submission import Submission
 from hkoji.game.time_control import parse_time_control
 from hkoji.log.line import Line
 from hkoji.log.mail_claim import MailGrade
+from hkoji.mail.commands import OrderFault, OrderKind
 from hkoji.mail.letters import Letter, write_letter
 from hkoji.mail.letters.facts import (
     SHOW_TURN,
@@ -48,7 +49,6 @@ from hkoji.mail.letters.game_facts import SeatFacts
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import RULE, TIE, WIDTH, fold, harmless, wrapped
 from hkoji.mail.letters.writing import WRITERS
-from hkoji.mail.order_types import OrderFault, OrderKind
 from hkoji.mail.orders import read_orders
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.language import LANGUAGES

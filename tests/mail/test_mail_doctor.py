@@ -34,8 +34,7 @@ from hkoji.cli.exits import Exit
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.player import doctor
 from hkoji.doctor_check import DoctorCheck
-from hkoji.game.clock import add_seconds
-from hkoji.game.way import Way
+from hkoji.game.clock import Way, add_seconds
 from hkoji.log.canonical import encode_base64
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.dkim_rules import DnsAnswers

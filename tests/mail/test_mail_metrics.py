@@ -22,7 +22,7 @@ from hkoji_server.store.mail_values import MailQueue, WaitingSum
 
 from hkoji.errors import StorageError
 from hkoji.log.private_key import PrivateKey
-from hkoji.mail.order_types import MailOrder, OrderKind
+from hkoji.mail.commands import MailOrder, OrderKind
 from tests.mail.test_receiving import BOB, OWN, a_mail, report
 from tests.support.loops import run
 from tests.support.mail.list_world import ListedDns

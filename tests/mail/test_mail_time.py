@@ -219,7 +219,7 @@ def test_the_outbox_has_references_and_times_only(table: MailTable) -> None:
 
 
 def test_a_settled_evidence_row_opens_its_commitment(table: MailTable) -> None:
-    from hkoji.mail.mail_commitment import NO_DNS, Purpose, TokenFields, mail_commitment
+    from hkoji.mail.tokens import NO_DNS, Purpose, TokenFields, mail_commitment
 
     world = table.world
     table.send(table.line)

@@ -18,12 +18,11 @@ from hkoji.game.held_keys import MailGrade, SeatGrade
 from hkoji.game.time_control import parse_time_control
 from hkoji.log.line import format_log
 from hkoji.mail.claimed_mails import claimed_mails
-from hkoji.mail.mail_commitment import Purpose
-from hkoji.mail.mails_audit import MailsAudit
+from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
+from hkoji.mail.mails_audit import MailsAudit, OrderedEntries
 from hkoji.mail.message import READER_VERSION
-from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
-from hkoji.mail.ordered_entries import OrderedEntries
 from hkoji.mail.orders import read_orders, read_said
+from hkoji.mail.tokens import Purpose
 from hkoji.rules.registry import RULESETS
 from tests.support.mail.framed_mails import accused_by, framed
 from tests.support.mail.proved_table import MailAtHand, ProvedTable, proved_game

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.bounce import read_bounce
-from hkoji.mail.decoding import join_flowed
+from hkoji.mail.decoding import clean, join_flowed, trim
 from hkoji.mail.fields import LONGEST_MAIL, split_mail
 from hkoji.mail.header import automatic_reason, read_header
-from hkoji.mail.lines import clean, trim
 from hkoji.mail.message import MailPart, read_parts, read_text, without_trace
+from hkoji.mail.order_lines import order_paragraph
 from hkoji.mail.orders import read_said
-from hkoji.mail.paragraph import order_paragraph
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from scripts.build.mails import FOLDER, build
 from tests.support.mail_bombs import BOMBS, FILED

@@ -21,8 +21,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hkoji.errors import HkojiError
-from hkoji.game.clock import Outage
-from hkoji.game.way import Way
+from hkoji.game.clock import Outage, Way
 from tests.mail.test_pipe import data, kept, pipe
 from tests.mail.test_receiving import GAME, a_mail, with_mailbox_and_token
 from tests.support.loops import run

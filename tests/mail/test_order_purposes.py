@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hkoji.mail.mail_commitment import Purpose, TokenFields
-from hkoji.mail.order_purposes import PURPOSES, counts, is_for_any, may_order
-from hkoji.mail.order_types import OrderKind
+from hkoji.mail.commands import OrderKind
+from hkoji.mail.tokens import PURPOSES, Purpose, TokenFields, counts, is_for_any, may_order
 
 GAME = "85c924c3" * 4
 HEAD = "5c" * 32

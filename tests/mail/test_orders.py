@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.errors import NotationError
-from hkoji.mail.commands import WORDS, read_command
-from hkoji.mail.order_types import DECISIVE, MailOrder, OrderFault, OrderKind
+from hkoji.mail.commands import DECISIVE, WORDS, MailOrder, OrderFault, OrderKind, read_command
+from hkoji.mail.order_lines import order_paragraph
 from hkoji.mail.orders import is_order, read_orders
-from hkoji.mail.paragraph import order_paragraph
 from hkoji.manual.catalogues import load_catalogue, load_speaker
 from hkoji.messages.language import LANGUAGES
 from hkoji.messages.text import render

@@ -13,7 +13,7 @@ from hkoji_server.service.mails_of_game import mails_of
 from hkoji.cli.exits import Exit
 from hkoji.client.home import Home
 from hkoji.client.identity import create
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from tests.support import shell_audit
 from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived
 from tests.support.mail.list_world import ListWorld, list_world, unread

@@ -32,7 +32,7 @@ from hkoji.log import sshsig
 from hkoji.log.line import format_log
 from hkoji.log.mail_claim import MailClaim
 from hkoji.log.private_key import PrivateKey
-from hkoji.mail.mail_commitment import address_hash
+from hkoji.mail.tokens import address_hash
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import chance, shell_audit
 from tests.support.mail.list_world import ListWorld, list_world, unread

@@ -12,7 +12,7 @@ import pytest
 from hkoji_server import mail_admin
 from hkoji_server.store.mail_values import MOST_WAITING
 
-from hkoji.mail.mail_commitment import token_digest
+from hkoji.mail.tokens import token_digest
 from tests.mail.test_receiving import (
     BOUNCES,
     FROM_ITSELF,

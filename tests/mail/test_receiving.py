@@ -20,12 +20,12 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MOST_WAITING, IncomingMail, ReplyToken
 
 from hkoji.errors import StorageError
+from hkoji.game.clock import Way
 from hkoji.game.time_control import DAY
-from hkoji.game.way import Way
 from hkoji.mail import fields as mail_fields
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.fields import unfold
-from hkoji.mail.mail_commitment import token_digest
+from hkoji.mail.tokens import token_digest
 from tests.support.loops import run
 from tests.support.mail_contract import with_mailbox
 from tests.support.new_database import copy_new_database

@@ -15,7 +15,7 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SET_ASIDE, IncomingMail, Mailbox
 
 from hkoji.errors import ClockError, StorageError
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from tests.support.loops import run
 from tests.support.mail_contract import add_mailbox, mail, outbox, with_mailbox
 from tests.support.new_database import copy_new_database

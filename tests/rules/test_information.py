@@ -7,8 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.rules.information import INFORMATION_VERSION, information_json
-from hkoji.rules.transcript import format_rounds
+from hkoji.rules.transcript import INFORMATION_VERSION, format_rounds, information_json
 from tests.support.plays import plays
 from tests.support.rules import OBSERVERS, Game, every_game, fewer
 

@@ -29,7 +29,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_registration
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.mail_commitment import address_hash
+from hkoji.mail.tokens import address_hash
 from tests.support.loops import run
 from tests.support.service import Answer, Player, offer_of
 from tests.support.service_in_process import Inside, drawn, inside

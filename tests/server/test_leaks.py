@@ -13,9 +13,9 @@ from hkoji_server.service.mail_cases import MailOutcome
 from hkoji_server.service.seat_games import SeatGame, SeatGames
 
 from hkoji.log.line import Line
+from hkoji.mail.commands import MailOrder, OrderFault
 from hkoji.mail.letters import Facts, write_letter
 from hkoji.mail.letters import Letter as MailLetter
-from hkoji.mail.order_types import MailOrder, OrderFault
 from hkoji.mail.orders import read_orders
 from hkoji.messages.language import Speaker
 from hkoji.rules.protocol import State

@@ -35,8 +35,8 @@ from hkoji_server.store.tables import GameTable
 from sqlalchemy import Connection, create_engine, text
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError, StorageError
+from hkoji.game.clock import Way
 from hkoji.game.commitments import Opening
-from hkoji.game.way import Way
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.support.cluster import Cluster

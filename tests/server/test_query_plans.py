@@ -38,10 +38,9 @@ from hkoji_server.store.talk_contract import NewMessage
 from hkoji_server.store.time_contract import KeptStatement
 
 from hkoji.errors import ConflictError
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.commitments import Opening
 from hkoji.game.course import STATUSES
-from hkoji.game.way import Way
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.mail_contract import evidence, invitation, mail, token

@@ -25,7 +25,7 @@ from hkoji_server.store.time_contract import Beat
 
 from hkoji.errors import ClockError
 from hkoji.game import entry_kinds
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.game_statements import parse_head

@@ -25,8 +25,8 @@ from hkoji_server.store.sqlite.store import SqliteStore
 from sqlalchemy import Connection, create_engine, text
 
 from hkoji.errors import StorageError
+from hkoji.game.clock import Way
 from hkoji.game.commitments import Opening
-from hkoji.game.way import Way
 from hkoji.log.private_key import PrivateKey
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run

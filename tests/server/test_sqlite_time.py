@@ -21,8 +21,7 @@ from hkoji_server.store.statements import entry_values
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import ConflictError
-from hkoji.game.clock import Outage
-from hkoji.game.way import Way
+from hkoji.game.clock import Outage, Way
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run
 from tests.support.table import AT, Table

@@ -20,10 +20,9 @@ from hkoji.audit.contradictions import in_outage, log_claims
 from hkoji.audit.log_audit import audit
 from hkoji.errors import TimeOverError
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.entry_kinds import Credit
 from hkoji.game.time_control import TimeControl
-from hkoji.game.way import Way
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.service_in_process import Clock

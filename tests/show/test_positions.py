@@ -23,9 +23,8 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.show.decks import find_deck
 from hkoji.show.games import SHOWN_GAMES, draw_position
-from hkoji.show.svg import cards
-from hkoji.study.eyes import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, see
-from hkoji.study.stops import Stop, stops
+from hkoji.show.svg import table as cards
+from hkoji.study.stops import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, Stop, see, stops
 from scripts.build import drawings
 from scripts.build.drawings import scene
 from tests.support.retold import replayed, retold
@@ -74,7 +73,7 @@ def drawn_cards(svg: str) -> list[str]:
     found = []
     for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
         first = next(iter(group))
-        assert (first.get("width"), first.get("height")) == (str(cards.WIDTH - 1), str(cards.HEIGHT - 1))
+        assert (first.get("width"), first.get("height")) == (str(cards.CARD_WIDTH - 1), str(cards.CARD_HEIGHT - 1))
         if first.get("fill") == cards.BACK:
             found.append("X")
         else:

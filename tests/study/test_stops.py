@@ -9,8 +9,7 @@ from hkoji.game.replay import replay
 from hkoji.rules.events import DECISIONS, Deal
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
-from hkoji.study.eyes import EVERY, Eyes, see
-from hkoji.study.stops import at_decision, at_entry, at_round, stops
+from hkoji.study.stops import EVERY, Eyes, at_decision, at_entry, at_round, see, stops
 from tests.support.retold import RULESETS, replayed
 from tests.support.table import new_game, whole_game
 

@@ -18,10 +18,9 @@ from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.rules.transcript import format_rounds, format_ruleset
-from hkoji.study.game_record import GameRecord, record
 from hkoji.study.shares import Share, spread, three_digits
 from hkoji.study.stops import stops
-from hkoji.study.tally import GameTally
+from hkoji.study.tally import GameRecord, GameTally, record
 from tests.support.retold import replayed
 from tests.support.table import Table, new_game
 from tests.toy.showdown import Showdown

@@ -23,7 +23,7 @@ from hkoji.audit.log_audit import Audit, AuditStep, audit
 from hkoji.client.transport import HttpAnswer
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening
-from hkoji.game.summary import time_of_record
+from hkoji.game.position import time_of_record
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hkoji.audit.log_audit import Audit, AuditStep
 from hkoji.game import entry_kinds
-from hkoji.game.summary import time_of_record
+from hkoji.game.position import time_of_record
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt, sign_entry

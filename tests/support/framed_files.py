@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 
 from hkoji.audit.evidence_file import EvidenceFile, SignedStatement, SignedView, format_evidence
 from hkoji.game import entry_kinds
-from hkoji.game.clock import Outage, format_time, parse_time
+from hkoji.game.clock import Outage, Way, format_time, parse_time
 from hkoji.game.commitments import Opening
-from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.entry import Entry, make_entry
 from hkoji.log.game_statements import HeadStatement, SignedHead, make_head

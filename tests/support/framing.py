@@ -13,10 +13,9 @@ from hkoji.audit.evidence_file import EvidenceFile, SignedView, format_evidence,
 from hkoji.audit.log_audit import Audit
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage, format_time, parse_time
+from hkoji.game.clock import Outage, Way, format_time, parse_time
 from hkoji.game.course import Stage
 from hkoji.game.time_control import TimeControl
-from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_gift, make_head
 from hkoji.log.line import Line

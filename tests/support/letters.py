@@ -10,6 +10,7 @@ from hkoji.game.course import Stage
 from hkoji.game.position import Position, action_of, read_position
 from hkoji.game.replay import replay
 from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.commands import OrderFault
 from hkoji.mail.letters import LetterHeaders
 from hkoji.mail.letters.confirmation_facts import ConfirmedFacts, ConfirmFacts, ConfirmWhat, LeftFacts, NameTakenFacts
 from hkoji.mail.letters.facts import (
@@ -49,7 +50,6 @@ from hkoji.mail.letters.facts import (
     WelcomeFacts,
 )
 from hkoji.mail.letters.game_facts import GameRow, SeatFacts
-from hkoji.mail.order_types import OrderFault
 from hkoji.mail.orders import read_orders
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell

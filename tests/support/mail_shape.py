@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.bounce import read_bounce
+from hkoji.mail.commands import OrderFault
 from hkoji.mail.fields import split_mail
 from hkoji.mail.header import automatic_reason, find_token, header_of
 from hkoji.mail.message import READER_VERSION
 from hkoji.mail.order_lines import text_order
-from hkoji.mail.order_types import OrderFault
 from hkoji.mail.orders import read_orders
 from hkoji.rules.protocol import State
 from hkoji.rules.transcript import parse_transcript

@@ -13,7 +13,7 @@ from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
 from hkoji_server.store.time_contract import StaleDecisionError
 
 from hkoji.errors import ConflictError, ForbiddenError, RevokedError
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from tests.support.loops import run
 from tests.support.mail_contract import FAR, add_mailbox, key_text, mail, with_mailbox
 from tests.support.table import Table

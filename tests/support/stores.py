@@ -16,8 +16,7 @@ from hkoji_server.store.postgres.store import PostgresStore, open_postgres
 from hkoji_server.store.sqlite.store import SqliteStore
 from sqlalchemy import Connection, text
 
-from hkoji.game.clock import Outage
-from hkoji.game.way import Way
+from hkoji.game.clock import Outage, Way
 from tests.support import compiled_statements
 from tests.support.loops import run
 

@@ -18,8 +18,7 @@ from hkoji_server.store.player_contract import RetiredKey
 from hkoji_server.store.time_contract import OLDEST, KeptStatement, StaleDecisionError
 
 from hkoji.errors import ConflictError, IllegalError, NotFoundError, RevokedError, UsageError
-from hkoji.game.clock import Outage, format_time, parse_time
-from hkoji.game.way import Way
+from hkoji.game.clock import Outage, Way, format_time, parse_time
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import make_entry
 from hkoji.log.line import Line

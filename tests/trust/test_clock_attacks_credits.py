@@ -15,9 +15,8 @@ from hkoji_server.service import keeper
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.entry_kinds import Annul, Credit, GivenTime
-from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import format_log

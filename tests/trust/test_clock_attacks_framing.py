@@ -16,9 +16,8 @@ from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.entry_kinds import Annul, Credit, EntryBody, parse_body
-from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_annul
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt

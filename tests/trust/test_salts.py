@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 
+from hkoji.arena.match import play as play_match
 from hkoji.arena.plan import MatchPlan
-from hkoji.arena.pool import play as play_match
 from hkoji.bots.registry import make_bot
 from hkoji.cli.output import client as shared_client
 from hkoji.cli.output import out

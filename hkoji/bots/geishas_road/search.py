@@ -2,16 +2,18 @@
 
 The decisions that look best are all tried in the same worlds, where `GeishasRoadJudgement` plays on for both sides;
 after each of several passes the worse half is dropped. The choice of a marker or of the starting player is judged
-without playouts.
-All randomness comes from the seed and the number of events seen, so a decision is a function of the seed and `Seen`.
-"""
+without playouts. All randomness comes from the seed and the number of events seen, so a decision is a function of the
+seed and `Seen`.
+
+The value of a round's end is the chance to win the whole game from there. The first player to win two rounds wins the
+game. The markers count a little too: they stay, and each is half a point in every round to come."""
 
 from __future__ import annotations
 
 import random
-from typing import Final
+from math import tanh
+from typing import Final, NamedTuple
 
-from hkoji.bots.geishas_road.beliefs import GeishasRoadBeliefs, GeishasRoadWorld
 from hkoji.bots.geishas_road.greedy import lead_of
 from hkoji.bots.geishas_road.judgement import GeishasRoadJudgement, stakes
 from hkoji.bots.geishas_road.model import (
@@ -21,12 +23,15 @@ from hkoji.bots.geishas_road.model import (
     GeishasRoadMove,
     GeishasRoadRoundEnd,
     GeishasRoadSide,
+    Lead,
     Play,
     Road,
     cards_of,
     finish,
     from_road,
     in_mask,
+    lanterns,
+    leads,
     make_move,
     mask_of,
     play_out,
@@ -34,7 +39,6 @@ from hkoji.bots.geishas_road.model import (
     read,
     step,
 )
-from hkoji.bots.geishas_road.worth import GeishasRoadRoundWorth
 from hkoji.bots.halving import Effort, halve
 from hkoji.bots.protocol import Seen
 from hkoji.rules.events import Seat
@@ -42,6 +46,86 @@ from hkoji.rules.geishas_road import scoring
 from hkoji.rules.geishas_road.actions import COLOURS, KNOWN, PACK
 from hkoji.rules.geishas_road.state import GeishasRoadState
 from hkoji.rules.protocol import Due
+
+
+class GeishasRoadWorld(NamedTuple):
+    """The unseen cards: the opponent's hand, its kept and its discarded card (empty if not played), and the deck."""
+
+    hand: int
+    kept: int
+    discarded: int
+    deck: tuple[Card, ...]
+
+
+class GeishasRoadBeliefs:
+    """The worlds that `seen` allows; all are equally likely."""
+
+    def __init__(self, seen: Seen, chance: random.Random) -> None:
+        view = seen.view
+        assert isinstance(view, GeishasRoadState)
+        me, other = seen.seat, 1 - seen.seat
+        self._chance = chance
+        known = view.tableaus[0] | view.tableaus[1] | view.hands[me] | view.intrigues[me] | view.discards[me]
+        known |= PACK.encode(view.proposal[1:]) | PACK.encode(view.left)
+        self._unseen = list(in_mask(ALL_CARDS & ~(known & KNOWN)))
+        self._size = PACK.count(view.hands[other])
+        self._intrigue = int(view.intrigues[other] != 0)
+
+    def any(self) -> GeishasRoadWorld:
+        """Returns a random world."""
+        unseen = self._unseen
+        self._chance.shuffle(unseen)
+        kept = self._size
+        discarded = kept + self._intrigue
+        rest = discarded + self._intrigue
+        return GeishasRoadWorld(
+            mask_of(unseen[:kept]),
+            mask_of(unseen[kept:discarded]),
+            mask_of(unseen[discarded:rest]),
+            tuple(unseen[rest:]),
+        )
+
+
+EDGE: Final = 0.02
+"""How much each marker of lead over the other player raises the chance to win a round."""
+
+MARGIN: Final = 0.15
+"""The share of the margin in a round's worth: a larger margin is safer and carries more information than the result."""
+
+
+class GeishasRoadRoundWorth:
+    """A seat's chance to win the game, by the road and the seat's lead at the end of the current round."""
+
+    def __init__(self, view: GeishasRoadState, seat: Seat) -> None:
+        self._marks = tuple(0 if m == scoring.MIDDLE else 1 if m == str(seat) else -1 for m in view.markers)
+        self._wins = view.wins[seat], view.wins[1 - seat]
+        self._starts = view.first == seat
+
+    def won(self, road: Road, lead: Lead) -> tuple[bool, int, int]:
+        """Returns whether the seat wins the round, and then its leads in prestige and in markers."""
+        points, markers = 0, 0
+        for prestige, ahead, mark in zip(lanterns(road), leads(lead), self._marks, strict=True):
+            favour = 1 if ahead > 0 else -1 if ahead < 0 else mark
+            points += favour * prestige
+            markers += favour or mark
+        return (points, markers) > (0, 0) or (points == markers == 0 and self._starts), points, markers
+
+    def of(self, road: Road, lead: Lead) -> float:
+        """Returns the seat's chance to win the game."""
+        won, points, markers = self.won(road, lead)
+        mine, yours = self._wins
+        ahead = EDGE * markers
+        chance = game_worth(mine + won, yours + (not won), ahead)
+        return (1 - MARGIN) * chance + MARGIN * (0.5 + 0.5 * tanh(points / 8))
+
+
+def game_worth(mine: int, yours: int, edge: float) -> float:
+    """Returns the chance to win a game with these rounds won, if each coming round is won with chance 0.5 + `edge`."""
+    if scoring.ROUNDS_TO_WIN in (mine, yours):
+        return float(mine > yours)
+    chance = min(0.9, max(0.1, 0.5 + edge))
+    return chance * game_worth(mine + 1, yours, edge) + (1 - chance) * game_worth(mine, yours + 1, edge)
+
 
 ENOUGH: Final = 400
 """The most worlds for a pass, however short the playouts."""

@@ -13,8 +13,7 @@ from hkoji.cli.audit.dns_again import ask_keys
 from hkoji.cli.audit.required_grade import RequiredGrade
 from hkoji.cli.language import _, _n, translate
 from hkoji.errors import MalformedError, NetworkError, StorageError
-from hkoji.game.grade_words import BRIEF_GRADES
-from hkoji.game.held_keys import SeatGrade
+from hkoji.game.held_keys import BRIEF_GRADES, SeatGrade
 from hkoji.mail.dkim_rules import decode_answers, judge_dkim, key_names
 from hkoji.mail.mails_audit import MailIndex, MailsAudit, OpenedMail, SeatMails, SignedMail, audit_mails, index_mails
 from hkoji.mail.mails_file import ProvedMailbox, parse_mails

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from hkoji.audit.evidence_audit import audit_file
-from hkoji.audit.keyring import ExpectedKeys, Party
+from hkoji.audit.keyring import ExpectedKeys, MapChecks, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
-from hkoji.audit.log_signatures import MapChecks
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import AuditError, LaterVersionError

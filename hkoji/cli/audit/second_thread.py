@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 
 from hkoji.audit.checks import SignatureCheck
-from hkoji.audit.log_signatures import Verdict
+from hkoji.audit.keyring import Verdict
 
 
 def map_in_two_threads(

@@ -24,8 +24,7 @@ from hkoji.audit.contradictions import (
     two_receipts,
 )
 from hkoji.errors import StorageError
-from hkoji.game.clock import Outage
-from hkoji.game.way import Way
+from hkoji.game.clock import Outage, Way
 from hkoji.messages.text import tell
 
 _TABLES: Final = """

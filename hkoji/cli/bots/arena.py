@@ -8,10 +8,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from hkoji.arena.export import Export
-from hkoji.arena.figures import Interval, MatchFigures, MatchSide, MatchTally
+from hkoji.arena.match import play
 from hkoji.arena.plan import MatchPlan
-from hkoji.arena.pool import play
+from hkoji.arena.results import Export, Interval, MatchFigures, MatchSide, MatchTally
 from hkoji.bots.registry import BOTS, make_bot, verify_plays
 from hkoji.cli.exits import Exit
 from hkoji.cli.interrupts import uninterrupted

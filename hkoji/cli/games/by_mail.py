@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hkoji.cli.language import _, translate
-from hkoji.game.grade_words import BRIEF_GRADES, grade_sentence
+from hkoji.game.held_keys import BRIEF_GRADES, grade_sentence
 from hkoji.game.setup import Setup
 from hkoji.messages.text import tell
 

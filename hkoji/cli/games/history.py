@@ -166,8 +166,8 @@ def _standing(client: Client, games: Sequence[Summary], *, offline: bool) -> Ser
 
 
 def _read_ended(client: Client, game: str, *, offline: bool) -> SeriesGame:
+    from hkoji.game.position import time_of_record
     from hkoji.game.rematch import series_game
-    from hkoji.game.summary import time_of_record
 
     try:
         kept = client.kept_game(game)

@@ -19,8 +19,8 @@ from hkoji.client.links import enrol, introduce, own_link
 from hkoji.errors import IllegalError, UsageError
 from hkoji.game.agreement import SERIES_LENGTHS, Agreement
 from hkoji.game.clock import add_seconds
+from hkoji.game.clock_reading import longest_game, longest_round
 from hkoji.game.entry_kinds.time import WHY_DECLINED
-from hkoji.game.longest import longest_game, longest_round
 from hkoji.game.time_control import (
     UTC_ZONE,
     TimeControl,

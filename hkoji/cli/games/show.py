@@ -13,8 +13,8 @@ from hkoji.cli.settings import deck_for
 from hkoji.client import Client, Position
 from hkoji.errors import CancelledError
 from hkoji.game.course import Stage
+from hkoji.game.position import time_of_record
 from hkoji.game.result_text import closing_body, lapse_json
-from hkoji.game.summary import time_of_record
 
 if TYPE_CHECKING:
     from hkoji.client.game_time import GameTime
@@ -181,7 +181,7 @@ def position_json(position: Position, time: GameTime, place: SeriesPlace | None 
 
 def bare_position_json(position: Position) -> dict[str, Any]:  # Any: JSON
     """Returns a position for programs, without its clock. docs/json.md."""
-    from hkoji.rules.information import information_json
+    from hkoji.rules.transcript import information_json
 
     course = position.course
     setup = course.setup

@@ -10,7 +10,7 @@ from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.service.serve import service_function
 from hkoji.errors import AuditError, UsageError
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from hkoji.messages.text import plural, tell
 
 _FORK = tell(

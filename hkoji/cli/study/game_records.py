@@ -18,7 +18,7 @@ from hkoji.game.replay import replay
 from hkoji.log.line import Line, parse_line
 from hkoji.messages.text import tell
 from hkoji.rules.transcript import format_ruleset
-from hkoji.study.game_record import GameRecord, record
+from hkoji.study.tally import GameRecord, record
 
 _CHUNK: Final = 16
 _PLAY_BEGINS: Final = "join"

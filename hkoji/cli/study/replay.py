@@ -17,8 +17,7 @@ from hkoji.log.line import Line, parse_lines
 from hkoji.messages.text import printable, tell
 from hkoji.rules.events import DECISIONS, Event
 from hkoji.rules.transcript import Transcript, format_event, format_transcript
-from hkoji.study.eyes import Eyes, parse_eyes, see
-from hkoji.study.stops import Stop, at_entry, stops
+from hkoji.study.stops import Eyes, Stop, at_entry, parse_eyes, see, stops
 
 if TYPE_CHECKING:
     from hkoji.client import Client

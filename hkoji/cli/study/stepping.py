@@ -18,8 +18,7 @@ from hkoji.errors import HkojiError, UsageError
 from hkoji.game.position import Position, studied_position
 from hkoji.game.replay import Replay
 from hkoji.messages.text import shorten, tell
-from hkoji.study.eyes import EVERY, Eyes, parse_eyes, see
-from hkoji.study.stops import Stop, at_decision, at_entry, at_round, stops
+from hkoji.study.stops import EVERY, Eyes, Stop, at_decision, at_entry, at_round, parse_eyes, see, stops
 
 HELP: Final = tell(
     """\

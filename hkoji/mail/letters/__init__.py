@@ -3,10 +3,9 @@
 `write_letter` gives the text of `facts` in a language, and `compose` the message with its header fields.
 """
 
-from hkoji.mail.letters.composing import compose
+from hkoji.mail.letters.composing import LetterHeaders, compose
 from hkoji.mail.letters.facts import Facts
-from hkoji.mail.letters.headers import LetterHeaders
-from hkoji.mail.letters.letter import Attachment, Letter
+from hkoji.mail.letters.page import Attachment, Letter
 from hkoji.mail.letters.writing import write_letter
 
 __all__ = ["Attachment", "Facts", "Letter", "LetterHeaders", "compose", "write_letter"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hkoji.mail.letters.events import ended
+from hkoji.mail.letters.events import answer_waited_for, answer_without_game, ended, how_to_answer, turn, turn_blocks
 from hkoji.mail.letters.facts import (
     AskedBackFacts,
     AskedWhy,
@@ -22,14 +22,17 @@ from hkoji.mail.letters.facts import (
 )
 from hkoji.mail.letters.game_facts import SeatFacts
 from hkoji.mail.letters.game_words import GameWords
-from hkoji.mail.letters.page import Block, LetterDraft, command, harmless, paragraph, sentences, tied, typed
-from hkoji.mail.letters.times import length, moment
-from hkoji.mail.letters.turn_words import (
-    answer_waited_for,
-    answer_without_game,
-    how_to_answer,
-    turn,
-    turn_blocks,
+from hkoji.mail.letters.page import (
+    Block,
+    LetterDraft,
+    command,
+    harmless,
+    length,
+    moment,
+    paragraph,
+    sentences,
+    tied,
+    typed,
 )
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import tell

@@ -1,20 +1,125 @@
 """Composes a letter as the bytes of a message: RFC 5322 with MIME, all of it ASCII, with CRLF line ends.
 
-The composition is our own: the standard library's encodes long ids and addresses as words of RFC 2047, which mail
-programs do not understand in those fields. The result depends on its arguments alone, so a letter that is rendered
-again has the same bytes.
-"""
+Each value of a header field is checked before it is written, so none can begin another field. The composition is our
+own: the standard library's encodes long ids and addresses as words of RFC 2047, which mail programs do not understand
+in those fields. The result depends on its arguments alone, so a letter that is rendered again has the same bytes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
+from hkoji.game.clock import parse_time
+from hkoji.game.time_control import DAY
 from hkoji.log.canonical import encode_base64
-from hkoji.mail.letters.headers import LetterHeaders, header_lines
-from hkoji.mail.letters.letter import Attachment, Letter
+from hkoji.log.entry import is_time
+from hkoji.mail.addresses import is_mailbox
+from hkoji.mail.letters.page import Attachment, Letter
+
+_NAME: Final = "hkoji"
+_ID = re.compile(r"<[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+>")
+_LONGEST_ID: Final = 320
+_EVENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_URL = re.compile(r"https?://[A-Za-z0-9.:\[\]-]+(?:/[A-Za-z0-9._~-]*)*")
+_LONGEST_URL: Final = 400
+_SUBJECT = re.compile(r"[\x20-\x7e]{1,200}")
+_ENCODED_WORD: Final = "=?"
+"""With it begin the words of RFC 2047, as which a reader could understand an id or an address."""
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+class LetterHeaders(NamedTuple):
+    """Who gets a letter, and how it can be answered. Addresses are bare; ids have their angle brackets.
+
+    `to` is the player's mailbox. `sender` is our bare address (LOCAL@HOST), which stands in From; `reply_to` is
+    LOCAL+TOKEN@HOST. `message_id` is `<EVENT.SEQ.TOKEN@HOST>`. `at` is the time of the log that Date states: that of
+    the outbox row, so that a letter rendered again has the same. `answer` says that a mail of the player caused the
+    letter. `in_reply_to` is the id of that mail, or of our last letter, and `thread` the one id that all letters of a
+    game refer to; None before there is one. An id of a player that is not of this form is left out.
+    `stop_url` and `stop_address` are where letters can be stopped: `https://ORIGIN/v1/mail/stop/TOKEN` and
+    LOCAL+TOKEN@HOST. Where addresses have no token, `stop_id` is the id that a mail to the address answers.
+    """
+
+    to: str
+    sender: str
+    reply_to: str
+    message_id: str
+    at: str
+    event: str
+    stop_url: str
+    stop_address: str
+    answer: bool = False
+    in_reply_to: str | None = None
+    thread: str | None = None
+    stop_id: str | None = None
+
+
+def header_lines(headers: LetterHeaders, subject: str) -> Iterator[str]:
+    """Yields the fields of a letter except those of MIME, each as one line without its end.
+
+    No field is folded: a line may have 998 characters, and the values are limited. Raises `ValueError` for a value that
+    is not of its form.
+    """
+    host = headers.sender.rpartition("@")[2]
+    yield f"Date: {_date(headers.at)}"
+    yield f"From: {_NAME} <{_mailbox('sender', headers.sender)}>"
+    yield f"To: {_mailbox('to', headers.to)}"
+    yield f"Reply-To: {_NAME} <{_mailbox('reply_to', headers.reply_to)}>"
+    yield f"Subject: {_checked('subject', subject, _SUBJECT, 200)}"
+    yield f"Message-ID: {_id('message_id', headers.message_id)}"
+    answered = headers.in_reply_to if headers.in_reply_to and is_message_id(headers.in_reply_to) else None
+    if answered:
+        yield f"In-Reply-To: {answered}"
+    references = [] if headers.thread is None else [_id("thread", headers.thread)]
+    if answered and answered not in references:
+        references.append(answered)
+    if references:
+        yield f"References: {' '.join(references)}"
+    yield f"Auto-Submitted: {'auto-replied' if headers.answer else 'auto-generated'}"
+    yield "X-Auto-Response-Suppress: All"
+    yield f"List-Id: {_NAME} <{_NAME}.{host}>"
+    url = _checked("stop_url", headers.stop_url, _URL, _LONGEST_URL)
+    stop = f"mailto:{_mailbox('stop_address', headers.stop_address)}?subject=stop"
+    if headers.stop_id is not None:  # RFC 6068 has this very field as an example
+        stop += f"&In-Reply-To=%3C{_id('stop_id', headers.stop_id)[1:-1]}%3E"
+    yield f"List-Unsubscribe: <{url}>, <{stop}>"
+    yield "List-Unsubscribe-Post: List-Unsubscribe=One-Click"
+    yield f"X-Hkoji: {_checked('event', headers.event, _EVENT, 32)}"
+
+
+def is_message_id(text: str) -> bool:
+    """Whether a text is an id in angle brackets that can stand in a field of ours."""
+    return len(text) <= _LONGEST_ID and _ID.fullmatch(text) is not None and _ENCODED_WORD not in text
+
+
+def _mailbox(name: str, address: str) -> str:
+    if not is_mailbox(address):
+        raise ValueError(f"{name} is no mailbox: {address!r}")
+    return address
+
+
+def _id(name: str, text: str) -> str:
+    if not is_message_id(text):
+        raise ValueError(f"{name} is no id: {text!r}")
+    return text
+
+
+def _checked(name: str, text: str, form: re.Pattern[str], longest: int) -> str:
+    if len(text) > longest or not form.fullmatch(text) or _ENCODED_WORD in text:
+        raise ValueError(f"{name} is not of its form: {text!r}")
+    return text
+
+
+def _date(at: str) -> str:
+    """A time of the log as RFC 5322, 3.3, has it."""
+    if not is_time(at):
+        raise ValueError(f"at is no time of the log: {at!r}")
+    day = _DAYS[parse_time(at) // DAY % 7]
+    return f"{day}, {at[8:10]} {_MONTHS[int(at[5:7]) - 1]} {at[:4]} {at[11:19]} +0000"
+
 
 _CRLF: Final = "\r\n"
 _LINE: Final = 76

@@ -7,11 +7,10 @@ from typing import Final
 
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Stage
-from hkoji.game.grade_words import grade_sentence
+from hkoji.game.held_keys import grade_sentence
 from hkoji.game.result_text import closing_body, result_text
 from hkoji.mail.letters.game_facts import SeatFacts
-from hkoji.mail.letters.page import TIE, Block, command, paragraph, rows, sentences, typed, words
-from hkoji.mail.letters.times import day, length, moment
+from hkoji.mail.letters.page import TIE, Block, command, day, length, moment, paragraph, rows, sentences, typed, words
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import plural, tell
 from hkoji.rules.events import Act

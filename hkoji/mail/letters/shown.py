@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from hkoji.mail.letters.events import how_to_check, log_attachment
+from hkoji.mail.letters.events import (
+    answer_waited_for,
+    answer_without_game,
+    how_to_answer,
+    how_to_check,
+    log_attachment,
+)
 from hkoji.mail.letters.facts import (
     EvidenceFacts,
     GamesFacts,
@@ -21,10 +27,20 @@ from hkoji.mail.letters.facts import (
 )
 from hkoji.mail.letters.game_facts import GameRow, SeatFacts
 from hkoji.mail.letters.game_words import GameWords
-from hkoji.mail.letters.letter import Attachment
-from hkoji.mail.letters.page import Block, LetterDraft, command, items, paragraph, rows, sentences, typed, words
-from hkoji.mail.letters.times import hours_of_day, moment
-from hkoji.mail.letters.turn_words import answer_waited_for, answer_without_game, how_to_answer
+from hkoji.mail.letters.page import (
+    Attachment,
+    Block,
+    LetterDraft,
+    command,
+    hours_of_day,
+    items,
+    moment,
+    paragraph,
+    rows,
+    sentences,
+    typed,
+    words,
+)
 from hkoji.mail.mails_file import MAILS_TYPE
 from hkoji.messages.language import LANGUAGES, Speaker
 from hkoji.messages.text import Text, plural, tell

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from hkoji.mail.letters import answers, confirmation_facts, confirmations, events, own_keys, shown, turn_words
+from hkoji.mail.letters import answers, confirmation_facts, confirmations, events, shown
 from hkoji.mail.letters import facts as all_facts
 from hkoji.mail.letters.facts import Facts, ManyFacts, OneLetter
 from hkoji.mail.letters.game_words import GameWords
-from hkoji.mail.letters.letter import Letter
-from hkoji.mail.letters.page import Block, LetterDraft, command, sentences
+from hkoji.mail.letters.page import Block, Letter, LetterDraft, command, sentences
 from hkoji.messages.language import Speaker
 from hkoji.messages.text import plural, tell
 
 WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: each writer takes its own facts
-    all_facts.TurnFacts: turn_words.turn,
-    all_facts.ReminderFacts: turn_words.reminder,
+    all_facts.TurnFacts: events.turn,
+    all_facts.ReminderFacts: events.reminder,
     all_facts.InvitationFacts: events.invitation,
     all_facts.JoinedFacts: events.joined,
     all_facts.DeclinedFacts: events.declined,
@@ -30,7 +29,7 @@ WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: ea
     all_facts.TurnOverFacts: answers.turn_over,
     all_facts.FirstCountsFacts: answers.first_counts,
     all_facts.UnreadableFacts: answers.unreadable,
-    all_facts.CodeFacts: own_keys.code,
+    all_facts.CodeFacts: confirmations.code,
     all_facts.LastTodayFacts: answers.last_today,
     all_facts.CalledOffFacts: answers.called_off,
     all_facts.GaveFacts: answers.gave,

@@ -12,13 +12,12 @@ from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, 
 from hkoji.rules.geishas_road.road import TEAHOUSES
 from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.state import GeishasRoadState
-from hkoji.show.scene import Scene
-from hkoji.show.svg import cards, table
+from hkoji.show.board import Scene
+from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF
-from hkoji.show.svg.cards import FAINT, FELT, GOLD, INK, LINE, PAPER, Mat, TurnedUp
-from hkoji.show.svg.table import HEAD, MARGIN, PANEL, ActionTile
+from hkoji.show.svg.table import FAINT, FELT, GOLD, HEAD, INK, LINE, MARGIN, PANEL, PAPER, ActionTile, Mat, TurnedUp
 
-_STACK: Final = cards.HEIGHT + 3 * cards.OVERLAP + 26
+_STACK: Final = table.CARD_HEIGHT + 3 * table.OVERLAP + 26
 """Room for four cards, one over the other."""
 _BLOCK: Final = 150
 _CARD: Final = 100
@@ -48,10 +47,10 @@ def draw(scene: Scene) -> str:
     intrigues = tuple(TurnedUp(card, INTRIGUE) for card in scene.turned_up)
     for number, colour in enumerate(COLOURS):
         x = _LEFT + _COLUMN * number + (_COLUMN - _CARD) / 2
-        left = x + (_CARD - cards.WIDTH) / 2
-        cards.stack(mat, _of(state.tableaus[far], colour), left, y + _STACK - 18, -1, intrigues[far])
+        left = x + (_CARD - table.CARD_WIDTH) / 2
+        table.stack(mat, _of(state.tableaus[far], colour), left, y + _STACK - 18, -1, intrigues[far])
         _geisha(mat, state, near, number, x, y + _STACK)
-        cards.stack(mat, _of(state.tableaus[near], colour), left, y + _STACK + _BLOCK + 18, 1, intrigues[near])
+        table.stack(mat, _of(state.tableaus[near], colour), left, y + _STACK + _BLOCK + 18, 1, intrigues[near])
     _beside(mat, scene, state, y + 16)
     y += middle + 8
     _panel(mat, scene, state, near, y)
@@ -79,14 +78,14 @@ def _panel(mat: Mat, scene: Scene, state: GeishasRoadState, seat: Seat, y: float
 
 def _geisha(mat: Mat, state: GeishasRoadState, near: Seat, number: int, x: float, y: float) -> None:
     """A colour: both sides' influence, her lanterns, and where her marker lies; a golden edge for the leading side."""
-    look = cards.KINDS[COLOURS[number]]
+    look = table.KINDS[COLOURS[number]]
     mat.rect(x, y, _CARD, _BLOCK, rx=8, fill=PAPER, stroke=INK, stroke_width=1.5)
     mat.rect(x + 6, y + 30, _CARD - 40, _BLOCK - 60, rx=5, fill=look.colour)
     middle = x + 6 + (_CARD - 40) / 2
     mat.text(
         middle - 14, y + 63, look.letter, 30, anchor="middle", fill=look.ink, font_family=SERIF, font_weight="bold"
     )
-    cards.sign(mat, look.letter, middle + 14, y + 53, 0.95, look.ink)
+    table.sign(mat, look.letter, middle + 14, y + 53, 0.95, look.ink)
     points, homes = state.road.lanterns[number], state.road.homes[number]
     if homes:
         _lantern(mat, middle, y + 96, str(points), light=homes == 1)
@@ -94,7 +93,7 @@ def _geisha(mat: Mat, state: GeishasRoadState, near: Seat, number: int, x: float
         mat.text(middle, at, _halves(state.influence(seat)[number]), 17, anchor="middle", fill=INK, font_weight="bold")
     owner, right = state.markers[number], x + _CARD - 17
     for side, spot in {str(1 - near): y + 21, MIDDLE: y + _BLOCK / 2, str(near): y + _BLOCK - 21}.items():
-        (cards.marker if side == owner else cards.place)(mat, right, spot)
+        (table.marker if side == owner else table.place)(mat, right, spot)
     leader = leads(state.influence(0), state.influence(1))[number]
     if leader != MIDDLE:
         edge = y + _BLOCK if leader == str(near) else y
@@ -134,7 +133,7 @@ def _road(mat: Mat, scene: Scene, state: GeishasRoadState, x: float, y: float) -
 
 
 def _teahouse(mat: Mat, colour: str, x: float, y: float) -> None:
-    look = cards.KINDS[colour]
+    look = table.KINDS[colour]
     mat.rect(x - 24, y - 12, 48, 28, rx=2, fill=PAPER, stroke=INK, stroke_width=1.3)
     mat.path(f"M{x - 34:.1f} {y - 11:.1f}q12 -2 14 -16h40q2 14 14 16z", fill=look.colour, stroke=INK, stroke_width=1.3)
     mat.text(x, y - 14, colour, 13, anchor="middle", fill=look.ink, font_weight="bold")
@@ -145,7 +144,7 @@ def _teahouse(mat: Mat, colour: str, x: float, y: float) -> None:
 
 def _figure(mat: Mat, colour: str, x: float, y: float) -> None:
     """A geisha as a wooden doll with her letter."""
-    look = cards.KINDS[colour]
+    look = table.KINDS[colour]
     mat.path(f"M{x - 9:.1f} {y + 13:.1f}q-1 -24 9 -24q10 0 9 24z", fill=look.colour, stroke=INK, stroke_width=1.2)
     mat.circle(x, y - 14, 6.5, fill="#f7e3cf", stroke=INK, stroke_width=1.2)
     mat.path(
@@ -160,17 +159,17 @@ def _beside(mat: Mat, scene: Scene, state: GeishasRoadState, y: float) -> None:
     if state.deck:
         names = PACK.split(state.deck)
         mat.text(_SIDE, y + 14, scene.word(tell("deck: {n}", n=len(names))), 14, fill=FAINT)
-        cards.deck(mat, names, _SIDE, y + 24, table.WIDTH - MARGIN - _SIDE)
+        table.deck(mat, names, _SIDE, y + 24, table.WIDTH - MARGIN - _SIDE)
     waiting = state.proposal[1:] or state.left
     if waiting:
         title = tell("on offer") if state.proposal else tell("cards left")
         mat.text(_SIDE, y + 150, scene.word(title), 15, fill=INK, font_weight="bold")
         names = PACK.split(waiting)
         for number, pair in enumerate((names[:2], names[2:])):
-            cards.row(mat, pair, _SIDE, y + 162 + (cards.HEIGHT + 14) * number)
+            table.row(mat, pair, _SIDE, y + 162 + (table.CARD_HEIGHT + 14) * number)
         if state.proposal[:1] == COMPETITION:
-            line = y + 162 + cards.HEIGHT + 7
-            mat.line(_SIDE, line, _SIDE + 2 * cards.WIDTH + 4, line, stroke=INK)
+            line = y + 162 + table.CARD_HEIGHT + 7
+            mat.line(_SIDE, line, _SIDE + 2 * table.CARD_WIDTH + 4, line, stroke=INK)
 
 
 def _halves(number: int) -> str:

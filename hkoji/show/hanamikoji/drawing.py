@@ -9,14 +9,13 @@ from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
 from hkoji.rules.hanamikoji.state import HanamikojiState
-from hkoji.show.scene import Scene
-from hkoji.show.svg import cards, table
+from hkoji.show.board import Scene
+from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF
-from hkoji.show.svg.cards import FAINT, FELT, INK, LINE, PAPER, Mat, TurnedUp
-from hkoji.show.svg.table import HEAD, MARGIN, PANEL, WIDTH, ActionTile
+from hkoji.show.svg.table import FAINT, FELT, HEAD, INK, LINE, MARGIN, PANEL, PAPER, WIDTH, ActionTile, Mat, TurnedUp
 
 _COLUMN: Final = 118
-_STACK: Final = cards.HEIGHT + 4 * cards.OVERLAP + 26
+_STACK: Final = table.CARD_HEIGHT + 4 * table.OVERLAP + 26
 """Room for five items, one over the other."""
 _GEISHA: Final = 132
 _CARD: Final = 100
@@ -40,11 +39,11 @@ def draw(scene: Scene) -> str:
     secrets = tuple(TurnedUp(card, str(SECRET)) for card in scene.turned_up)
     for number, kind in enumerate(KINDS):
         x = MARGIN + _COLUMN * number + (_COLUMN - _CARD) / 2
-        left = x + (_CARD - cards.WIDTH) / 2
+        left = x + (_CARD - table.CARD_WIDTH) / 2
         far_items, near_items = ((kind,) * PACK.counts(state.rows[seat])[number] for seat in (far, near))
-        cards.stack(mat, far_items, left, y + _STACK - 18, -1, secrets[far])
+        table.stack(mat, far_items, left, y + _STACK - 18, -1, secrets[far])
         _geisha(mat, state, near, number, kind, x, y + _STACK)
-        cards.stack(mat, near_items, left, y + _STACK + _GEISHA + 18, 1, secrets[near])
+        table.stack(mat, near_items, left, y + _STACK + _GEISHA + 18, 1, secrets[near])
     _beside(mat, scene, state, y + 16)
     y += middle + 8
     _panel(mat, scene, state, near, y)
@@ -70,7 +69,7 @@ def _panel(mat: Mat, scene: Scene, state: HanamikojiState, seat: Seat, y: float)
 
 
 def _geisha(mat: Mat, state: HanamikojiState, near: Seat, number: int, kind: str, x: float, y: float) -> None:
-    look = cards.KINDS[kind]
+    look = table.KINDS[kind]
     owner = state.markers[number]
     mat.rect(x, y, _CARD, _GEISHA, rx=8, fill=PAPER, stroke=INK, stroke_width=1.5)
     mat.rect(x + 6, y + 6, _CARD - 40, _GEISHA - 12, rx=5, fill=look.colour)
@@ -78,33 +77,33 @@ def _geisha(mat: Mat, state: HanamikojiState, near: Seat, number: int, kind: str
     mat.text(
         middle, y + 40, mat.symbol(kind), 32, anchor="middle", fill=look.ink, font_family=SERIF, font_weight="bold"
     )
-    cards.sign(mat, kind, middle, y + 66, 1.3, look.ink)
+    table.sign(mat, kind, middle, y + 66, 1.3, look.ink)
     for pip in range(CHARM[number]):
         mat.circle(middle + 11 * (pip - (CHARM[number] - 1) / 2), y + 94, 3.6, fill=look.ink)
     mat.text(middle, y + 119, str(CHARM[number]), 18, anchor="middle", fill=look.ink, font_weight="bold")
     right = x + _CARD - 17
     spots = {str(1 - near): y + 21, NEUTRAL: y + _GEISHA / 2, str(near): y + _GEISHA - 21}
     for side, spot in spots.items():
-        (cards.marker if side == owner else cards.place)(mat, right, spot)
+        (table.marker if side == owner else table.place)(mat, right, spot)
     if owner != NEUTRAL:
         edge = y if owner != str(near) else y + _GEISHA
-        mat.line(x + 8, edge, x + _CARD - 8, edge, stroke=cards.GOLD, stroke_width=5)
+        mat.line(x + 8, edge, x + _CARD - 8, edge, stroke=table.GOLD, stroke_width=5)
 
 
 def _beside(mat: Mat, scene: Scene, state: HanamikojiState, y: float) -> None:
     """Deck and removed card, and below them the proposal that waits."""
     if state.deck:
         mat.text(_SIDE, y + 14, scene.word(tell("deck: {n}", n=len(state.deck))), 14, fill=FAINT)
-        cards.deck(mat, PACK.split(state.deck), _SIDE, y + 24, WIDTH - MARGIN - _SIDE)
+        table.deck(mat, PACK.split(state.deck), _SIDE, y + 24, WIDTH - MARGIN - _SIDE)
         mat.text(_SIDE, y + 132, scene.word(tell("removed")), 14, fill=FAINT)
-        cards.card(mat, PACK.decode(state.aside), _SIDE, y + 140, down=True)
+        table.card(mat, PACK.decode(state.aside), _SIDE, y + 140, down=True)
     if state.proposal:
         top = y + 244
         mat.text(_SIDE, top, scene.word(tell("on offer")), 15, fill=INK, font_weight="bold")
         names = PACK.split(state.proposal[1:])
         groups = (names[:2], names[2:]) if state.proposal[0] == "4" else (names,)
         for number, group in enumerate(groups):
-            step = cards.WIDTH + 4 if len(group) < 3 else cards.WIDTH + 2
-            cards.row(mat, group, _SIDE, top + 12 + (cards.HEIGHT + 12) * number, step)
+            step = table.CARD_WIDTH + 4 if len(group) < 3 else table.CARD_WIDTH + 2
+            table.row(mat, group, _SIDE, top + 12 + (table.CARD_HEIGHT + 12) * number, step)
             if number:
-                mat.line(_SIDE, top + 18 + cards.HEIGHT, _SIDE + 96, top + 18 + cards.HEIGHT, stroke=LINE)
+                mat.line(_SIDE, top + 18 + table.CARD_HEIGHT, _SIDE + 96, top + 18 + table.CARD_HEIGHT, stroke=LINE)

@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from hkoji.errors import ClockError, HkojiError, StorageError
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.envelope import envelope_of
+from hkoji.mail.header import envelope_of
 from hkoji_server.log import log
 from hkoji_server.mail.imap_session import ImapBrokenError, ImapError, ImapRefusedError, ImapSession, LoginRefusedError
 from hkoji_server.mail.receiving import Received, Receiving

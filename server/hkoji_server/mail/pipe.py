@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.mail.receiving import Received, Receiving, TakesNames
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy

@@ -17,9 +17,9 @@ from hkoji.mail.bounce import read_bounce
 from hkoji.mail.fields import split_mail
 from hkoji.mail.header import read_header
 from hkoji.mail.letters import compose
-from hkoji.mail.letters.headers import LetterHeaders
-from hkoji.mail.letters.letter import Letter
-from hkoji.mail.mail_commitment import token_digest
+from hkoji.mail.letters.composing import LetterHeaders
+from hkoji.mail.letters.page import Letter
+from hkoji.mail.tokens import token_digest
 from hkoji_server.mail.courier import LetterTaker
 from hkoji_server.mail.submission import SmtpRefusal
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy

@@ -20,11 +20,11 @@ from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import read_bounce
 from hkoji.mail.fields import SplitMail, split_mail
 from hkoji.mail.header import automatic_reason, automatic_reasons, find_token, header_of, header_there, known_by
-from hkoji.mail.mail_commitment import token_digest
 from hkoji.mail.mail_types import Automatic, Bounce, BounceClass, MailHeader
 from hkoji.mail.message import without_trace
 from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import is_order
+from hkoji.mail.tokens import token_digest
 from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces

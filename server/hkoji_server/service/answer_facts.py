@@ -40,7 +40,7 @@ from hkoji.mail.letters.facts import (
     WelcomeFacts,
 )
 from hkoji.mail.letters.game_facts import GameRow, SeatFacts
-from hkoji.mail.mail_commitment import Purpose, TokenFields
+from hkoji.mail.tokens import Purpose, TokenFields
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell
 from hkoji.rules.registry import DEFAULT

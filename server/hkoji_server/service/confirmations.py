@@ -19,7 +19,7 @@ from typing import Final
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
-from hkoji.mail.mail_commitment import Purpose, TokenFields
+from hkoji.mail.tokens import Purpose, TokenFields
 from hkoji_server.store.mail_values import CONFIRM_SECONDS, Mailbox
 
 SILENT_DAYS: Final = 180

@@ -8,13 +8,13 @@ from typing import Final
 
 from hkoji.errors import UnreadableMailError
 from hkoji.game.clock import add_seconds
+from hkoji.mail.commands import OrderKind
 from hkoji.mail.fields import split_mail
 from hkoji.mail.letters.facts import AskedWhy
-from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
-from hkoji.mail.order_types import OrderKind
 from hkoji.mail.orders import read_orders
+from hkoji.mail.tokens import Purpose, TokenFields
 from hkoji_server.service.mail_cases import AGAIN_SECONDS, MailOutcome
 from hkoji_server.service.mail_results import AnswerKind, part, shown_line
 from hkoji_server.service.mail_settings_commands import stop_fields

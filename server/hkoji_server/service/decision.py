@@ -13,11 +13,10 @@ from typing import Final
 from hkoji import referee
 from hkoji.errors import StorageError
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Invite
 from hkoji.game.submission import Submission
-from hkoji.game.way import Way
 from hkoji.log.canonical import encode
 from hkoji.log.line import Line
 from hkoji.log.private_key import Signer

@@ -28,12 +28,12 @@ from hkoji.errors import (
 )
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Way
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
 from hkoji.game.entry_kinds.key_changes import Delegate, Revoke, Revoked
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.submission import Submission
-from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.entry import SERVER_NAME, Entry

@@ -30,7 +30,7 @@ from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import make_registration
 from hkoji.mail.addresses import OwnAddress, is_mailbox
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
-from hkoji.mail.mail_commitment import address_hash
+from hkoji.mail.tokens import address_hash
 from hkoji.messages.language import LANGUAGES
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.channel_settings import ChannelSettings

@@ -13,11 +13,10 @@ from typing import Final
 
 from hkoji import referee
 from hkoji.errors import ClockError, ConflictError, HkojiError, StorageError
-from hkoji.game.clock import format_time, parse_time
+from hkoji.game.clock import Way, format_time, parse_time
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import Invite
 from hkoji.game.entry_kinds.time import LapseReason
-from hkoji.game.way import Way
 from hkoji.log.private_key import Signer
 from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy

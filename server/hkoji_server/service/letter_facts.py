@@ -16,6 +16,7 @@ from hkoji.game.entry_kinds import Lapse, parse_body
 from hkoji.game.time_control import DAY
 from hkoji.log.line import format_log
 from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.letters.composing import LetterHeaders
 from hkoji.mail.letters.confirmation_facts import ConfirmFacts, ConfirmWhat, NameTakenFacts
 from hkoji.mail.letters.facts import (
     SHOW_TURN,
@@ -32,8 +33,7 @@ from hkoji.mail.letters.facts import (
     ReminderFacts,
     TurnFacts,
 )
-from hkoji.mail.letters.headers import LetterHeaders
-from hkoji.mail.mail_commitment import Purpose, TokenFields
+from hkoji.mail.tokens import Purpose, TokenFields
 from hkoji_server.service.answer_counts import counter_of
 from hkoji_server.service.answer_facts import AnswerFacts, again_token
 from hkoji_server.service.confirmations import (

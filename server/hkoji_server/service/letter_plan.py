@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hkoji.mail.letters.composing import LetterHeaders
 from hkoji.mail.letters.facts import Facts
-from hkoji.mail.letters.headers import LetterHeaders
 
 
 class LetterPlan(NamedTuple):

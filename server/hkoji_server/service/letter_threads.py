@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.mail_commitment import Purpose, token_digest
+from hkoji.mail.tokens import Purpose, token_digest
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox, ReplyToken
 

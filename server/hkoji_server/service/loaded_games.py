@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from hkoji import referee
 from hkoji.errors import NotFoundError
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import GivenTime
-from hkoji.game.way import Way
 from hkoji.log.canonical import decode_base64
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Store

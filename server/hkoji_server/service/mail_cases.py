@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.mail_commitment import NO_DNS, TokenFields
+from hkoji.mail.commands import MailOrder, OrderKind
 from hkoji.mail.mail_types import MailHeader
-from hkoji.mail.order_types import MailOrder, OrderKind
+from hkoji.mail.tokens import NO_DNS, TokenFields
 from hkoji_server.service.mail_results import SILENT, AnswerPart
 from hkoji_server.service.seat_games import SeatGame
 from hkoji_server.store.mail_values import IncomingMail, KeyCode, Mailbox, MailboxMove, MailDraft, ReplyToken

@@ -10,7 +10,7 @@ from typing import Final
 
 from hkoji.errors import ClockError, HkojiError, MalformedError, StorageError
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.order_types import MailOrder, OrderKind
+from hkoji.mail.commands import MailOrder, OrderKind
 from hkoji_server.service.mail_cases import MailCase, MailOutcome
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart, part
 from hkoji_server.service.mail_settings_commands import SettingCommands

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from hkoji.mail.commands import OrderKind
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
-from hkoji.mail.order_types import OrderKind
 from hkoji.messages.text import tell
 from hkoji_server.service.confirmations import is_silent, what_of
 from hkoji_server.service.mail_registrar import Registrar

@@ -24,9 +24,9 @@ from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul,
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.claimed_mails import claimed_mails
-from hkoji.mail.mail_commitment import mail_commitment
+from hkoji.mail.commands import MailOrder, OrderKind
 from hkoji.mail.message import READER_VERSION
-from hkoji.mail.order_types import MailOrder, OrderKind
+from hkoji.mail.tokens import mail_commitment
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hkoji.errors import ConflictError
 from hkoji.game.time_control import format_duration, parse_duration
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
-from hkoji.mail.order_types import OrderKind
+from hkoji.mail.commands import OrderKind
 from hkoji.messages.text import tell
 from hkoji_server.service.invitation_answers import InvitationAnswers
 from hkoji_server.service.mail_cases import DraftText

@@ -13,7 +13,7 @@ from hkoji.game.time_control import DAY, parse_time_control
 from hkoji.log.canonical import is_name, name_fault
 from hkoji.log.public_key import parse_public_key
 from hkoji.mail.addresses import is_mailbox
-from hkoji.mail.order_types import DEFAULT_CLOCK, OrderKind
+from hkoji.mail.commands import DEFAULT_CLOCK, OrderKind
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import RULESETS

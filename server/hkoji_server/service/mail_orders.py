@@ -16,15 +16,14 @@ from typing import Final
 from hkoji.errors import NotFoundError, UnreadableMailError
 from hkoji.game.clock import add_seconds
 from hkoji.log.mail_claim import MailGrade
+from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
 from hkoji.mail.fields import split_mail
 from hkoji.mail.header import header_there, read_header, zone_of
 from hkoji.mail.letters.facts import AskedWhy
-from hkoji.mail.mail_commitment import Purpose, TokenFields
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
-from hkoji.mail.order_purposes import AFTER_END, counts, is_for_any, may_order
-from hkoji.mail.order_types import MailOrder, OrderFault, OrderKind
 from hkoji.mail.orders import read_orders
+from hkoji.mail.tokens import AFTER_END, Purpose, TokenFields, counts, is_for_any, may_order
 from hkoji.messages.text import Text, quoted, tell
 from hkoji_server.log import log
 from hkoji_server.service.answer_counts import count_answer, is_needed

@@ -11,7 +11,7 @@ from typing import Final
 
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
-from hkoji.mail.order_types import OrderKind
+from hkoji.mail.commands import OrderKind
 from hkoji.messages.text import tell
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart, part
 from hkoji_server.service.mail_tokens import MailTokens

@@ -15,11 +15,10 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Series
 from hkoji.game.clock import add_seconds
 from hkoji.game.course import Course, Stage
-from hkoji.game.rematch import has_terms, rematch_agreement, rematch_ruleset_of
-from hkoji.game.series import MOST_GAMES, Known, next_in_series
+from hkoji.game.rematch import MOST_GAMES, Known, has_terms, next_in_series, rematch_agreement, rematch_ruleset_of
 from hkoji.log.canonical import decode
 from hkoji.log.public_key import parse_public_key
-from hkoji.mail.order_types import OrderKind
+from hkoji.mail.commands import OrderKind
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.games import Games

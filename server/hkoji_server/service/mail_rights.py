@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.mail_commitment import Purpose
-from hkoji.mail.order_purposes import PURPOSES
-from hkoji.mail.order_types import OrderKind
+from hkoji.mail.commands import OrderKind
+from hkoji.mail.tokens import PURPOSES, Purpose
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.mail_cases import MailCase
 from hkoji_server.service.seat_games import SeatGame

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from hkoji.errors import NotFoundError
-from hkoji.mail.mail_commitment import Purpose, TokenFields
-from hkoji.mail.order_types import MailOrder, OrderKind
+from hkoji.mail.commands import MailOrder, OrderKind
+from hkoji.mail.tokens import Purpose, TokenFields
 from hkoji.messages.text import tell
 from hkoji_server.service.channel_settings import ChannelSettings, Quiet
 from hkoji_server.service.mail_cases import MailCase

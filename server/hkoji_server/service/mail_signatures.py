@@ -12,7 +12,7 @@ from typing import Final
 
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.dkim_rules import DnsAnswers, decode_answers, encode_answers, judge_dkim, key_names, signed_id
-from hkoji.mail.mail_commitment import Purpose
+from hkoji.mail.tokens import Purpose
 from hkoji_server.service.mail_cases import MailCase, MailOutcome
 from hkoji_server.service.mail_results import AnswerKind
 from hkoji_server.store.contract import Store

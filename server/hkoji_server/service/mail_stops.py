@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hkoji.mail.addresses import is_token
-from hkoji.mail.mail_commitment import Purpose, token_digest
+from hkoji.mail.tokens import Purpose, token_digest
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.mail_settings_commands import stopped
 from hkoji_server.store.contract import Store

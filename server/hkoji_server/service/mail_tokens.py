@@ -14,9 +14,17 @@ from typing import Final, NamedTuple
 from hkoji.game.course import Course
 from hkoji.log.entry import Entry
 from hkoji.log.line import Line
-from hkoji.mail.mail_commitment import Purpose, TokenFields, make_nonce, make_token, token_digest
-from hkoji.mail.order_purposes import is_resign_again
-from hkoji.mail.token_places import LEAVES_TURN, TokenPlace, place_of
+from hkoji.mail.tokens import (
+    LEAVES_TURN,
+    Purpose,
+    TokenFields,
+    TokenPlace,
+    is_resign_again,
+    make_nonce,
+    make_token,
+    place_of,
+    token_digest,
+)
 from hkoji_server.service.confirmations import can_confirm
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox, ReplyToken

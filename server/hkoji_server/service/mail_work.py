@@ -12,7 +12,7 @@ from typing import Protocol
 
 from hkoji.errors import HkojiError
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.order_types import MailOrder, OrderKind
+from hkoji.mail.commands import MailOrder, OrderKind
 from hkoji_server.service.mail_cases import MailCase, MailOutcome
 from hkoji_server.service.mail_entries import Entered
 from hkoji_server.service.mail_results import AnswerKind, AnswerPart, part, shown_line

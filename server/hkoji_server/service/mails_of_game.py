@@ -11,8 +11,8 @@ from hkoji.game.held_keys import Gateway
 from hkoji.log.canonical import encode
 from hkoji.log.line import Line
 from hkoji.mail.claimed_mails import certificates_of, claimed_mails
-from hkoji.mail.mail_commitment import Purpose
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail, format_mails
+from hkoji.mail.tokens import Purpose
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailEvidence
 

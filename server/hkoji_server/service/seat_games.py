@@ -17,7 +17,7 @@ from hkoji.game.position import Position, read_position
 from hkoji.game.replay import replay
 from hkoji.game.view import replay_own, require_whole
 from hkoji.log.line import Line
-from hkoji.mail.token_places import TokenPlace, place_of
+from hkoji.mail.tokens import TokenPlace, place_of
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.loaded_games import LoadedGame, LoadedGames

@@ -13,12 +13,12 @@ from typing import Final
 
 from hkoji.errors import ExistsError, ForbiddenError, IllegalError, MalformedError, TooManyError, UnreadableMailError
 from hkoji.log.canonical import is_name
+from hkoji.mail.commands import OrderFault, OrderKind
 from hkoji.mail.dkim_rules import judge_dkim, key_names
 from hkoji.mail.fields import SplitMail
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
-from hkoji.mail.order_types import OrderFault, OrderKind
 from hkoji.mail.orders import read_orders
 from hkoji_server.service.held_players import HeldPlayers
 from hkoji_server.service.mail_signatures import LookUp

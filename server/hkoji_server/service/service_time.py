@@ -22,8 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from hkoji.errors import ClockError, HkojiError
-from hkoji.game.clock import Outage, after_outages, format_time, parse_time
-from hkoji.game.way import Way
+from hkoji.game.clock import Outage, Way, after_outages, format_time, parse_time
 from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy, log_time

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
+from hkoji.game.clock import Way
 from hkoji.game.commitments import Opening
-from hkoji.game.way import Way
 from hkoji.log.line import Line, StoredLine
 from hkoji_server.store.choice_contract import ChoiceStore
 from hkoji_server.store.mail_contract import MailStore

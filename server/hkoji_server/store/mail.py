@@ -10,7 +10,7 @@ from typing import Final, Literal
 from sqlalchemy import ColumnElement, Connection, Table, delete, exists, func, insert, select, update
 
 from hkoji.errors import StorageError
-from hkoji.mail.mail_commitment import Purpose
+from hkoji.mail.tokens import Purpose
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import DRAFT, EVIDENCE, IMAP_PLACE, INCOMING, LETTER_COUNT, REPLY
 from hkoji_server.store.mail_values import ImapPlace, MailDraft, MailEvidence, ReplyToken

@@ -18,9 +18,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from hkoji.errors import StorageError
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.commitments import Opening
-from hkoji.game.way import Way
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import GameSummary, Secrets
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS

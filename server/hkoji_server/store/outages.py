@@ -13,8 +13,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from hkoji import __version__
 from hkoji.errors import IllegalError, UsageError
-from hkoji.game.clock import Outage, format_time, parse_time
-from hkoji.game.way import Way, came_by
+from hkoji.game.clock import Outage, Way, came_by, format_time, parse_time
 from hkoji.log.entry import parse_entry
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import INCOMING

@@ -10,10 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.commitments import Opening
 from hkoji.game.course import OVER
-from hkoji.game.way import Way
 from hkoji.log.line import Line, StoredLine
 from hkoji_server.store import (
     choices,

@@ -30,9 +30,8 @@ from sqlalchemy import (
 )
 
 from hkoji.errors import HkojiError, TooManyGamesError
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.course import OVER
-from hkoji.game.way import Way
 from hkoji.log.line import Line, StoredLine
 from hkoji.messages.text import tell
 from hkoji_server.store import offers

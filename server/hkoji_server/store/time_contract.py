@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
 from hkoji.errors import HkojiError
-from hkoji.game.clock import Outage
-from hkoji.game.way import Way
+from hkoji.game.clock import Outage, Way
 from hkoji.log.canonical import decode
 from hkoji.log.mail_claim import MailClaim, read_mail
 from hkoji.messages.text import tell

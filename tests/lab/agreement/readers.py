@@ -34,8 +34,8 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.referee import Accepted
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import SEATS, Event, Seat, project
-from hkoji.rules.information import information_json
 from hkoji.rules.protocol import Ruleset, State
+from hkoji.rules.transcript import information_json
 from tests.support.table import AT, CODE, Table
 
 DOCUMENTED = (

@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from hkoji.audit.keyring import MapChecks
 from hkoji.audit.log_audit import Audit, audit
-from hkoji.audit.log_signatures import MapChecks
 from hkoji.cli.log_files import UnreadableLog, split
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, Final
 
+from hkoji.audit.card_checks import Commitments
 from hkoji.audit.contradictions import covers, extends, fork, log_claims
 from hkoji.audit.evidence_audit import audit_file
-from hkoji.audit.open_commitments import Commitments
 from hkoji.cli.log_files import UnreadableLog, split
 from hkoji.cli.study.game_records import read_logs
 from hkoji.errors import HkojiError

@@ -8,13 +8,12 @@ from typing import Final
 
 from hkoji.errors import HkojiError
 from hkoji.mail.bounce import read_bounce
-from hkoji.mail.envelope import envelope_of
+from hkoji.mail.commands import OrderFault, OrderKind
 from hkoji.mail.fields import split_mail
-from hkoji.mail.header import automatic_reason, find_token, known_by, read_header
+from hkoji.mail.header import automatic_reason, envelope_of, find_token, known_by, read_header
 from hkoji.mail.message import read_text, without_trace
-from hkoji.mail.order_types import OrderFault, OrderKind
+from hkoji.mail.order_lines import order_paragraph
 from hkoji.mail.orders import read_orders
-from hkoji.mail.paragraph import order_paragraph
 from hkoji.rules.protocol import State
 from tests.lab.fuzz.target import Target, chosen, refusals, split_off, text
 from tests.support.mail_shape import OWN, POSITIONS, position, shapes

@@ -31,7 +31,7 @@ from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import DAY, TimeControl
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
-from hkoji.mail.mail_commitment import token_digest
+from hkoji.mail.tokens import token_digest
 from hkoji.rules.events import DECISIONS, Event
 from tests.lab.leaks.chosen_deals import Dealt, chosen_deals, dealt
 from tests.lab.leaks.comparison import Leak, Tally

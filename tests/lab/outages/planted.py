@@ -14,8 +14,7 @@ from hkoji_server.store.sqlite import append
 from hkoji_server.store.sqlite import store as sqlite_store
 from hkoji_server.store.time_contract import StaleDecisionError
 
-from hkoji.game.clock import Outage, format_time, parse_time
-from hkoji.game.way import Way
+from hkoji.game.clock import Outage, Way, format_time, parse_time
 from tests.support.timed_laboratory import PlantedFault
 
 

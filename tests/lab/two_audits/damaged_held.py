@@ -12,9 +12,8 @@ from typing import Any
 
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage
+from hkoji.game.clock import Outage, Way
 from hkoji.game.held_keys import MailGrade
-from hkoji.game.way import Way
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

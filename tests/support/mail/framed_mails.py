@@ -8,9 +8,9 @@ from functools import lru_cache
 from hkoji.audit.log_audit import Audit, audit
 from hkoji.errors import MalformedError
 from hkoji.log.public_key import PublicKey
-from hkoji.mail.mail_commitment import Purpose
 from hkoji.mail.mails_audit import audit_mails, index_mails
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail, format_mails, parse_mails
+from hkoji.mail.tokens import Purpose
 from tests.support.mail.proved_table import ProvedTable
 
 

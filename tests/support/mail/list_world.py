@@ -37,16 +37,16 @@ from hkoji_server.store.notice_contract import Channel
 from hkoji.errors import UnreadableMailError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Way
 from hkoji.game.time_control import DAY, TimeControl
-from hkoji.game.way import Way
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.public_key import parse_public_key
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.fields import split_mail
 from hkoji.mail.header import find_token, header_there, known_by, read_header
 from hkoji.mail.letters import compose, write_letter
-from hkoji.mail.mail_commitment import token_digest
 from hkoji.mail.message import without_trace
+from hkoji.mail.tokens import token_digest
 from hkoji.manual.catalogues import load_speaker
 from hkoji.rules.protocol import Ruleset
 from tests.support.mail.mailbox_player import MailboxPlayer

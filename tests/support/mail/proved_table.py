@@ -17,10 +17,9 @@ from hkoji.game.submission import Submission
 from hkoji.log.canonical import JsonValue
 from hkoji.log.public_key import PublicKey
 from hkoji.mail.dkim_rules import encode_answers, judge_dkim, key_names
-from hkoji.mail.mail_commitment import Purpose, TokenFields, address_hash, make_token
 from hkoji.mail.mails_audit import MailsAudit, audit_mails, index_mails
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail
-from hkoji.mail.token_places import TokenPlace, place_of
+from hkoji.mail.tokens import Purpose, TokenFields, TokenPlace, address_hash, make_token, place_of
 from tests.support.mail.signing import GMAIL, record_of, rsa_key, seconds_of, sign
 from tests.support.table import ORIGIN
 from tests.support.timed_table import TimedTable

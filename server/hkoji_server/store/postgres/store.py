@@ -61,7 +61,7 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection, func, select
 
 from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageError, TooManyGamesError
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hkoji import __version__
-from hkoji.game.clock import Outage
-from hkoji.game.way import Way
+from hkoji.game.clock import Outage, Way
 from hkoji_server.store.age import Clock, latest
 from hkoji_server.store.mail_values import MOST_WAITING, KeptMail, Mailbox, NewMail, ProbeMail, ReplyToken
 from hkoji_server.store.migrate import SCHEMA, newest_schema

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select
 from sqlalchemy.exc import DBAPIError
 
 from hkoji.errors import StorageError
-from hkoji.game.way import Way
+from hkoji.game.clock import Way
 from hkoji.messages.text import tell
 from hkoji_server.store import offers, outages
 from hkoji_server.store.age import UTC_CLOCK, Clock, latest
