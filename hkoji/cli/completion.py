@@ -186,7 +186,7 @@ def _named(names: Iterable[str]) -> Values:
 def players() -> Values:
     """The players that this home knows, without its own."""
     from hkoji.client import Home
-    from hkoji.client.files import read_json
+    from hkoji.client.kept.files import read_json
 
     home = Home()
     pinned = (here.get("players", {}) for here in read_json(home.path / "pins.json").values())
@@ -225,7 +225,7 @@ def moves(ctx: typer.Context, incomplete: str) -> Values:
 def prompt_games(incomplete: str) -> Values:
     """The games that can be played at the prompt: those on this machine, and those in progress by correspondence."""
     from hkoji.client import Home
-    from hkoji.client.files import read_json
+    from hkoji.client.kept.files import read_json
 
     local = [read_json(file) for file in (Home().path / "local").glob("games/*.json")]
     found = [(str(each["game"]), str(each["opponent"])) for each in local]

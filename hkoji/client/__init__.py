@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hkoji.client.client import Client
     from hkoji.client.game import ClientGame, MadeMove
-    from hkoji.client.home import Home
+    from hkoji.client.kept.home import Home
     from hkoji.game.position import Position
 
 __all__ = ["Client", "ClientGame", "Home", "MadeMove", "Position"]
@@ -17,7 +17,7 @@ __all__ = ["Client", "ClientGame", "Home", "MadeMove", "Position"]
 _PLACES = {
     "Client": "hkoji.client.client",
     "ClientGame": "hkoji.client.game",
-    "Home": "hkoji.client.home",
+    "Home": "hkoji.client.kept.home",
     "MadeMove": "hkoji.client.game",
     "Position": "hkoji.game.position",
 }

@@ -13,10 +13,9 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from hkoji.client.game import ClientGame
-from hkoji.client.game_time import GameTime, with_clock
-from hkoji.client.home import Home
-from hkoji.client.kept_evidence import KeptEvidence
-from hkoji.client.kept_game import KeptGame
+from hkoji.client.kept.evidence import KeptEvidence
+from hkoji.client.kept.home import Home
+from hkoji.client.kept_game import GameTime, KeptGame, with_clock
 from hkoji.client.service import Service
 from hkoji.errors import HkojiError
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from hkoji.client.agenda import Agenda, urgency
 from hkoji.client.game import ClientGame
-from hkoji.client.home import Home
 from hkoji.client.identity import Identity, load
-from hkoji.client.kept_evidence import Refusals, WrittenEvidence, write_evidence
+from hkoji.client.kept.evidence import Refusals, WrittenEvidence, write_evidence
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.home import Home
 from hkoji.client.kept_game import KeptGame, readable
 from hkoji.client.moving import move_games, naming_new_address
 from hkoji.client.service import Service
 from hkoji.client.transport import Transport
-from hkoji.client.vault import Vault
 from hkoji.errors import (
     HkojiError,
     LoginError,
@@ -334,7 +334,7 @@ class Client:
 
     def note(self, game: str) -> str | None:
         """Returns what the player has noted about a game; None if that is nothing."""
-        from hkoji.client.notes import GameNote
+        from hkoji.client.kept.game import GameNote
 
         return GameNote(self._vault(game)).text()
 

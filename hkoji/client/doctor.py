@@ -16,13 +16,12 @@ from typing import Final
 
 from hkoji import __version__
 from hkoji.client.answers import problem, read_player
-from hkoji.client.home import Home
 from hkoji.client.identity import load
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.home import Home, Pins
 from hkoji.client.moving import BoundGames, bound_games, goes_on, move_command
-from hkoji.client.pins import Pins
 from hkoji.client.requests import REPLACED
 from hkoji.client.transport import LATER, HttpAnswer, Transport
-from hkoji.client.vault import Vault
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
 from hkoji.game.time_control import format_duration

@@ -1,41 +1,85 @@
 """One game of one player: looks at it, and makes what the player decides into entries.
 
-docs/spec/log.md, "Client rules". `Client.game` locks the game's folder; every method that sends relies on that.
-"""
+docs/spec/log.md, "Client rules". `Client.game` locks the game's folder; every method that sends relies on that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
-from hkoji.client.delegation import Delegation
-from hkoji.client.game_time import GameTime, TimeKeeper
 from hkoji.client.identity import Identity
-from hkoji.client.kept_game import KeptGame, read_kept
-from hkoji.client.seat_key import SeatKey
-from hkoji.client.sending import EntrySender
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept_game import GameTime, KeptGame, TimeKeeper, read_kept
+from hkoji.client.sending import Delegation, EntrySender, SeatKey
 from hkoji.client.service import Service, utc_now
-from hkoji.client.vault import Vault
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
     ConflictError,
     IllegalError,
     NetworkError,
+    NotShownError,
     StorageError,
     TrustError,
+    UnknownHandError,
 )
 from hkoji.game import entry_kinds
+from hkoji.game.commitments import Opening
 from hkoji.game.course import Course, Stage
-from hkoji.game.position import Position, action_of, time_of_record
+from hkoji.game.dealer import Dealer
+from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
+from hkoji.game.position import Position, action_of, read_position, studied_position, time_of_record
+from hkoji.game.replay import replay
 from hkoji.game.submission import Submission, draft_move
+from hkoji.game.view import player_knowledge, require_whole
 from hkoji.log.line import Line
 from hkoji.messages.text import tell
+from hkoji.rules.events import Deal, Seat
+from hkoji.rules.protocol import Ruleset, State
 
 if TYPE_CHECKING:
-    from hkoji.client.joining import SeatTaker
+    from hkoji.client.seats import SeatTaker
     from hkoji.client.talk import GameTalk
+
+
+@dataclass(frozen=True, slots=True)
+class _CardsSoFar(SeatKnowledge):
+    """Knowledge of a seat's cards, in which a card that the service has not shown yet is unknown."""
+
+    def deal(self, ruleset: Ruleset, dealer: Dealer | None, round_number: int) -> Deal:
+        try:
+            return SeatKnowledge.deal(self, ruleset, dealer, round_number)
+        except NotShownError:
+            return SpectatorKnowledge().deal(ruleset, dealer, round_number)
+
+    def draw(self, state: State, seat: Seat, index: int) -> str:
+        try:
+            return SeatKnowledge.draw(self, state, seat, index)
+        except NotShownError:
+            return SpectatorKnowledge().draw(state, seat, index)
+
+
+def after_move(known: KnownGame, openings: Iterable[Opening], action: str, name: str) -> Position:
+    """Returns the position after a legal move of the player with that name, as far as this player knows it then.
+
+    `action` is canonical, and `openings` are those of the player's earlier moves. A card that the player draws after
+    the move is unknown, and what the service or the opponent add to the log is not in it.
+    """
+    course, seat = known.position.course, known.seat
+    assert seat is not None
+    seen = time_of_record(known.lines[-1])
+    draft = draft_move(course, action, secrets.token_bytes, by=name, at=utc_now(), seen=seen)
+    lines = (Line(draft.entry, b""),)  # nothing is signed
+    shown = player_knowledge(lines, seat, known.view, (*openings, *draft.opening), course.setup.ruleset)
+    cards = _CardsSoFar(shown.seat, shown.dealt, shown.openings)
+    after = require_whole(replay(lines, cards, after=known.replay))
+    try:
+        return read_position(after, seat, name)
+    except UnknownHandError:
+        return studied_position(after, seat)
 
 
 class MadeMove(NamedTuple):
@@ -81,7 +125,7 @@ class ClientGame:
     @cached_property
     def seats(self) -> SeatTaker:
         """What opens and joins the game."""
-        from hkoji.client.joining import SeatTaker
+        from hkoji.client.seats import SeatTaker
 
         return SeatTaker(self.vault, self.service, self.record, self._sender, self._entropy)
 
@@ -239,7 +283,6 @@ class ClientGame:
 
         Sends and writes nothing; needs no lock. Raises the errors of `Position.choose`.
         """
-        from hkoji.client.dry_run import after_move
 
         known = self._last_seen()
         action = _choose(known.position, notation)

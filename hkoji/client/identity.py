@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.client.files import write_file
-from hkoji.client.home import Home
+from hkoji.client.kept.files import write_file
+from hkoji.client.kept.home import Home
 from hkoji.errors import (
     ExistsError,
     HkojiError,

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
-from hkoji.client.files import locked
-from hkoji.client.home import Home
 from hkoji.client.identity import Identity, OwnKey, create, load, load_signer, make_key
-from hkoji.client.pins import registered
+from hkoji.client.kept.files import locked
+from hkoji.client.kept.home import Home, registered
 from hkoji.client.requests import REPLACED, unregistered
 from hkoji.client.service import Service, utc_now
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, HkojiError, UsageError

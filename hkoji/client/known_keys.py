@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from hkoji.client.pins import Pins
+from hkoji.client.kept.home import Pins
 from hkoji.errors import TrustError
 from hkoji.game.setup import Setup
 from hkoji.log.public_key import PublicKey

@@ -12,10 +12,10 @@ from contextlib import suppress
 from hkoji.client.answers import ServiceDescription
 from hkoji.client.client import Client
 from hkoji.client.identity import Identity
-from hkoji.client.invite_link import InviteLink, verify_link
-from hkoji.client.kept_evidence import Refusals
-from hkoji.client.line_checks import verify_game, verify_lines
-from hkoji.client.vault import Vault
+from hkoji.client.kept.evidence import Refusals
+from hkoji.client.kept.game import Vault
+from hkoji.client.log_checks import verify_game, verify_lines
+from hkoji.client.seats import InviteLink, verify_link
 from hkoji.errors import UsageError
 from hkoji.game.course import Course
 from hkoji.game.replay import replay

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from hkoji.client.answers import ServiceDescription
-from hkoji.client.home import Home
-from hkoji.client.pins import Pins
-from hkoji.client.vault import Vault
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.home import Home, Pins
 from hkoji.errors import HkojiError, NetworkError, TrustError
 from hkoji.game.replay import replay
 from hkoji.log.public_key import PublicKey

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
-from hkoji.client.files import locked
 from hkoji.client.game import ClientGame
-from hkoji.client.home import Home
+from hkoji.client.kept.files import locked
+from hkoji.client.kept.home import Home
 from hkoji.client.service import Service
 from hkoji.errors import NotFoundError, TrustError
 from hkoji.game import entry_kinds

@@ -13,13 +13,12 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
 
 from hkoji.client.agenda import GameHolder
-from hkoji.client.files import locked, read_json, write_json
-from hkoji.client.home import Home
 from hkoji.client.identity import Identity
+from hkoji.client.kept.files import locked, read_json, write_json
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.home import Home
 from hkoji.client.kept_game import KeptGame
-from hkoji.client.talk_file import TalkFile
-from hkoji.client.talk_requests import TalkRequests, UnreadMessage
-from hkoji.client.vault import Vault
+from hkoji.client.talk_messages import TalkFile, TalkRequests, UnreadMessage
 from hkoji.errors import HkojiError, StorageError
 from hkoji.game.course import OVER, Stage
 

@@ -9,7 +9,8 @@ again, at most one rematch of a game is played:
   were two, and is gone. Then this client joins the opponent's rematch, and cancels its own after that. Either this join
   or the opponent's cancellation is taken, because both would follow the same entry.
 - Open games are asked for before those that go on. So a rematch that is joined meanwhile is in one of the two lists.
-"""
+
+Series of games are read from this player's logs."""
 
 from __future__ import annotations
 
@@ -17,10 +18,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hkoji.client.kept_game import KeptGame
 from hkoji.errors import (
     ConflictError,
     ForbiddenError,
     GameOverError,
+    HkojiError,
     IllegalError,
     TimeOverError,
     TrustError,
@@ -31,7 +34,16 @@ from hkoji.game.agreement import Agreement, Series
 from hkoji.game.clock import add_seconds
 from hkoji.game.course import Course
 from hkoji.game.position import Position, time_of_record
-from hkoji.game.rematch import Known, SeriesScore, has_terms, next_in_series, rematch_agreement, rematch_ruleset_of
+from hkoji.game.rematch import (
+    Known,
+    SeriesScore,
+    has_terms,
+    next_in_series,
+    rematch_agreement,
+    rematch_ruleset_of,
+    standing_at,
+)
+from hkoji.log.canonical import JsonValue
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
@@ -39,6 +51,37 @@ from hkoji.rules.events import Seat
 if TYPE_CHECKING:
     from hkoji.client.client import Client
     from hkoji.client.game import ClientGame
+
+
+class SeriesPlace(NamedTuple):
+    """The place of a game in its series, and the score with it; None where a game before it is not known here."""
+
+    series: Series
+    standing: SeriesScore | None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Returns the place for programs. docs/json.md."""
+        return {**self.series.to_json(), "score": None if self.standing is None else self.standing.to_json()}
+
+
+def kept_place(course: Course, ended: str, kept: Callable[[str], KeptGame]) -> SeriesPlace | None:
+    """Returns the place of a game in its series, with the score as far as games are kept here; None without a series.
+
+    Asks no service.
+    """
+    series = course.setup.agreement.series
+    if series is None:
+        return None
+
+    def read(game: str) -> Known:
+        found = kept(game)
+        return found.position.course, found.recorded
+
+    try:
+        return SeriesPlace(series, standing_at((course, ended), read))
+    except HkojiError:  # a game before it is not kept here
+        return SeriesPlace(series, None)
+
 
 OPENED: Final = "opened"
 JOINED: Final = "joined"

@@ -1,27 +1,168 @@
-"""Requests to one service: repeated when it asks to wait, and with a login where one is needed.
+"""Requests to one service: repeated when it asks to wait, with a login where one is needed, and with its clock.
 
 docs/spec/http.md; docs/spec/log.md, "Client rules". A login signs only a login statement, and only for the origin at
 which the player has registered. That origin is the address in use, unless the user has confirmed another one for it. So
 nobody can obtain a signature on another text, or a login for another service.
-"""
+
+Server-sent events are read strictly: an honest service sends little here, but a dishonest one may send anything. Their
+format is that of the HTML standard, section 9.2, restricted to lines that end in LF or CR LF.
+
+Time is counted by the service's clock, and not by the clock of the player's machine. Every answer has the header
+`Hkoji-Time`. `Date` (RFC 9110) counts only for a service that does not send it, because a proxy may write that one by
+its own clock. How far the two clocks are apart is kept with the pins, so that a command that asks nobody does not count
+by a clock that is known to be wrong."""
 
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Callable, Generator
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from typing import Any, Final, NamedTuple, TypeVar
 
 from hkoji.client.answers import SHORT_ANSWER, problem, read_challenge, read_description, read_token
-from hkoji.client.events import ServerSentEvent, read_events
-from hkoji.client.home import Home
 from hkoji.client.identity import Identity
+from hkoji.client.kept.home import Home, Pins
 from hkoji.client.moving import another_service
-from hkoji.client.pins import Pins
-from hkoji.client.transport import MOST_BYTES, TIMEOUT, HttpAnswer, Transport, naming_move
-from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, TrustError
-from hkoji.log.canonical import encode_base64
+from hkoji.client.transport import MOST_BYTES, TIMEOUT, HeardTime, HttpAnswer, Transport, naming_move
+from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, ServiceError, TrustError
+from hkoji.game.clock import parse_time
+from hkoji.game.time_control import format_duration
+from hkoji.log.canonical import encode_base64, is_time
 from hkoji.messages.text import tell
+
+_MOST_BETWEEN: Final = 65_536
+"""The most bytes without an event: room for the comments that keep a connection open for more than an hour."""
+_LONGEST_PLACE: Final = 16_384
+
+
+class ServerSentEvent(NamedTuple):
+    """An event. `place` is its id, from which a client can resume; `name` and `data` may be empty beside it."""
+
+    name: str
+    data: str
+    place: str | None
+
+
+def read_events(lines: Generator[bytes, None, None]) -> Generator[ServerSentEvent | None, None, None]:
+    """Yields the events in a stream's lines, and None for each comment, which is a sign of life. Closes `lines`.
+
+    Raises `ServiceError` for anything that is not such a stream.
+    """
+    with closing(lines):
+        yield from _read(lines)
+
+
+def _read(lines: Iterator[bytes]) -> Iterator[ServerSentEvent | None]:
+    name = ""
+    data: list[str] = []
+    place: str | None = None
+    between = size = 0
+    for raw in lines:
+        line = raw.removesuffix(b"\n").removesuffix(b"\r")
+        between += len(raw)
+        if between - size > _MOST_BETWEEN or size > 2 * _MOST_BETWEEN:
+            raise _invalid(tell("too much data without an event"))
+        if not line:
+            if data or place is not None:
+                yield ServerSentEvent(name, "\n".join(data), place)
+            between = 0 if data else between
+            name, data, place, size = "", [], None, 0
+            continue
+        if line.startswith(b":"):
+            yield None
+            continue
+        field, _, value = line.partition(b":")
+        text = _text(value.removeprefix(b" "))
+        match field:
+            case b"event":
+                name = text
+            case b"data":
+                data.append(text)
+                size += len(raw)
+            case b"id":
+                if len(text) > _LONGEST_PLACE:
+                    raise _invalid(tell("the id of an event is too long"))
+                place = text
+            case b"retry":
+                pass
+            case _:
+                raise _invalid(tell("it has an unknown field"))
+
+
+def _text(value: bytes) -> str:
+    if not value.isascii() or any(byte < 32 or byte == 127 for byte in value):
+        raise _invalid(tell("it is not plain text"))
+    return value.decode()
+
+
+def _invalid(reason: str) -> ServiceError:
+    return ServiceError(
+        200,
+        tell("the service's event stream cannot be read: {reason}", reason=reason),
+        hint=tell("nothing was changed here"),
+    )
+
+
+FAR_APART: Final = 120
+"""More seconds than that between the two clocks are worth a warning."""
+_ALIKE: Final = 5
+"""Up to so many seconds are no difference: the header has whole seconds, and an answer needs time to arrive."""
+_DATE: Final = re.compile(r"[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) (20[0-9]{2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) GMT")
+_MONTHS: Final = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
+
+
+class ServiceClock:
+    """How far the clock of a service is ahead of this machine's. `say` gets a warning, once for each of `warned`."""
+
+    def __init__(self, pins: Pins, say: Callable[[str], None], warned: set[str]) -> None:
+        self._pins: Final = pins
+        self._say = say
+        self._warned = warned
+        self._heard: HeardTime | None = None
+        self._ahead: int | None = None
+
+    def ahead(self, heard: HeardTime | None) -> int:
+        """Returns the seconds, by the time that was `heard` last; if there is none, by what is kept."""
+        if self._ahead is None or heard != self._heard:
+            self._heard, found = heard, None if heard is None else seconds_ahead(heard)
+            kept = self._pins.clock_ahead
+            self._ahead = kept if found is None else found if abs(found) > _ALIKE else 0
+            far = self._ahead if abs(self._ahead) > FAR_APART else 0
+            if found is not None and abs(far - kept) > _ALIKE:
+                self._pins.keep_clock_ahead(far)
+            if far and found is not None:
+                self._warn(far)
+        return self._ahead
+
+    def _warn(self, ahead: int) -> None:
+        if self._pins.url in self._warned:
+            return
+        self._warned.add(self._pins.url)
+        time = format_duration(abs(ahead))
+        if ahead > 0:
+            said = tell("warning: the clock of this machine is {time} behind the service's", time=time)
+        else:
+            said = tell("warning: the clock of this machine is {time} ahead of the service's", time=time)
+        self._say(said)
+        self._say(tell("time is counted by the service's clock; tell its operator if yours is right"))
+
+
+def seconds_ahead(heard: HeardTime) -> int | None:
+    """Returns by how many seconds a time is ahead of that at which it was heard; None for what is no time."""
+    stated = _time_of_date(heard.text) or heard.text
+    return parse_time(stated) - _EPOCH - int(heard.at) if is_time(stated) else None
+
+
+def _time_of_date(date: str) -> str | None:
+    """Returns the header Date in the form of the log; None for what has another form."""
+    found = _DATE.fullmatch(date)
+    if found is None or found[2] not in _MONTHS:
+        return None
+    return f"{found[3]}-{_MONTHS.index(found[2]) + 1:02}-{found[1]}T{found[4]}Z"
+
 
 _T = TypeVar("_T")
 

@@ -1,8 +1,9 @@
-"""Sends a player's entries of one game until they have receipts.
+"""Sends a player's entries of one game until they have receipts, also those that need no decision of the player.
 
 docs/spec/log.md, "Client rules". What is signed is kept before it is sent, so a command that breaks off signs nothing
-twice: the next one sends the same bytes.
-"""
+twice: the next one sends the same bytes. When the player owes the next entry, an earlier key of theirs is replaced
+first, by a `rekey` of that key or by a `revoke` of the service; and a `delegate` lets the service sign for them too, by
+mail, or ends that."""
 
 from __future__ import annotations
 
@@ -12,20 +13,23 @@ from typing import Final
 from hkoji.audit.checks import HEAD_SECONDS
 from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
-from hkoji.client.line_checks import verify_head
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.home import MAIL_WISHES
+from hkoji.client.log_checks import verify_head
 from hkoji.client.service import Service, utc_now
-from hkoji.client.vault import Vault
-from hkoji.client.verified_log import VerifiedLog
-from hkoji.errors import ConflictError, LoginError, NotShownError, TrustError
+from hkoji.client.verified_log import KnownGame, VerifiedLog
+from hkoji.errors import ConflictError, ForbiddenError, HkojiError, LoginError, NotShownError, RevokedError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Course
+from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import time_of_record
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.game.time_control import format_duration
 from hkoji.log.entry import Entry, parse_entry
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
+from hkoji.log.statement import proof_message
 from hkoji.messages.text import tell
 
 _EITHER: Final = tell(
@@ -156,3 +160,153 @@ class EntrySender:
         signed = self._vault.signed(submission.entry.seq)
         if any(text != submission.entry.text for text in signed):
             self._say(tell("warning: {reason}", reason=_EITHER))
+
+
+class SeatKey:
+    """The key of the player `identity` in the game of `vault`; None for a spectator."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        service: Service,
+        identity: Identity | None,
+        record: VerifiedLog,
+        sender: EntrySender,
+        say: Callable[[str], None],
+    ) -> None:
+        self._vault: Final = vault
+        self._service: Final = service
+        self._identity: Final = identity
+        self._record: Final = record
+        self._sender: Final = sender
+        self._say = say
+
+    def bring(self, known: KnownGame) -> bool:
+        """Replaces an earlier or lost key of the player by the new one, if the player owes the next entry.
+
+        Returns whether it has been replaced. While a signed move waits, which would become void, an earlier key stays
+        unless it is revoked.
+        """
+        position, course, seat = known.position, known.position.course, known.seat
+        if self._identity is None or seat is None or course.actor != seat:
+            return False
+        old, new = course.setup.keys[seat], self._sender.my_key()
+        if old is None or old == new:
+            return False
+        here, signed = self._identity.signs_for(old), bool(self._vault.signed(course.seq + 1))
+        # Directly after a rekey no other one may follow, only the service's revoke.
+        signs = here and not signed and not course.rekeyed
+        if not signs and not self._is_revoked(old):
+            if signed or not here:
+                self._say(_why_kept(position.short, old, here=here))
+            return False
+        if new in course.setup.every_key() or new == course.setup.link:
+            # A dishonest service may say that it holds this key for somebody. To declare it would break a rule.
+            self._say(
+                tell(
+                    "game {short} keeps your earlier key: it names your new key already, and a key counts once there",
+                    short=position.short,
+                )
+            )
+            return False
+        from hkoji.log import sshsig
+
+        message = proof_message(
+            game=course.setup.game,
+            key=new,
+            name=self._identity.name,
+            old=old,
+            prev=course.head,
+            seq=course.seq + 1,
+        )
+        proof = self._identity.signer_of(new).sign(sshsig.REKEY, message)
+        if signs:
+            try:
+                self._sender.post(course, Rekey(new, old, proof))
+            except ForbiddenError as error:
+                if error.code != RevokedError.code:
+                    raise
+                self._recover_seat(known, proof)
+        else:
+            self._recover_seat(known, proof)
+        self._say(tell("game {short} has your new key now: {key}", short=position.short, key=new.fingerprint))
+        return True
+
+    def _is_revoked(self, key: PublicKey) -> bool:
+        """Returns whether the service has revoked an earlier key of the player: then nothing that it signed counts."""
+        found = self._service.player(self._sender.player().name)
+        return any(each.key == key and each.revoked for each in found.earlier)
+
+    def _recover_seat(self, known: KnownGame, proof: bytes) -> None:
+        lines = self._service.recover_seat(self._vault.game, proof)
+        last = known.lines[-1].entry.seq
+        new = tuple(line for line in lines if line.entry.seq > last)
+        with self._record.refusals.kept_if_refused(known.lines, lines):
+            self._record.accept(known, new, None)
+
+
+def _why_kept(short: str, old: PublicKey, *, here: bool) -> str:
+    """Returns why a game keeps an earlier key, although its player could change it now."""
+    if here:
+        return tell(
+            "game {short} keeps your earlier key for now: a new one would invalidate your signed move there",
+            short=short,
+        )
+    return tell(
+        "game {short} still names your earlier key {key}, which is not here: look at the game once on the machine "
+        "that has it",
+        short=short,
+        key=old.fingerprint,
+    )
+
+
+class Delegation:
+    """What the service may sign in the game of `vault`, as the player `identity` wishes; None for a spectator."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        service: Service,
+        identity: Identity | None,
+        sender: EntrySender,
+        say: Callable[[str], None],
+    ) -> None:
+        self._vault: Final = vault
+        self._service: Final = service
+        self._identity: Final = identity
+        self._sender: Final = sender
+        self._say = say
+
+    def bring(self, known: KnownGame) -> bool:
+        """Sends the `delegate` that the game needs now, if it needs one. Returns whether it has been sent.
+
+        Nothing is sent while a signed move waits, which it would make void. Raises `ConflictError` if another home of
+        the player has been faster. Whatever else speaks against it is said: the player can play on without it.
+        """
+        course, seat, identity = known.position.course, known.seat, self._identity
+        if identity is None or seat is None or course.actor != seat or self._vault.signed(course.seq + 1):
+            return False
+        if not identity.signs_for(course.setup.keys[seat]):
+            return False
+        if course.setup.held_key(seat) is None and MAIL_WISHES not in self._service.home.config():
+            return False  # as for most players, and then nothing about mail is loaded
+        from hkoji.client.held_keys import OwnMailbox
+
+        short = known.position.short
+        try:
+            body = OwnMailbox(self._service, identity.name).due(course, seat)
+            if body is None:
+                return False
+            self._sender.post(course, body)
+        except ConflictError:
+            raise
+        except HkojiError as error:
+            self._say(
+                tell("game {short}: who signs for you by mail stays as it was: {reason}", short=short, reason=error)
+            )
+            return False
+        if body.gateway is None:
+            self._say(tell("game {short}: the service no longer signs for you", short=short))
+        else:
+            self._say(tell("game {short}: from now on the service signs for you too, by mail", short=short))
+        return True

@@ -33,13 +33,10 @@ from hkoji.client.answers import (
     read_view_answer,
     understood,
 )
-from hkoji.client.events import ServerSentEvent
-from hkoji.client.home import Home
 from hkoji.client.identity import Identity
+from hkoji.client.kept.home import Home, Pins
 from hkoji.client.known_keys import KnownKeys
-from hkoji.client.pins import Pins
-from hkoji.client.requests import REPLACED, ServiceRequests, unregistered
-from hkoji.client.service_clock import ServiceClock
+from hkoji.client.requests import REPLACED, ServerSentEvent, ServiceClock, ServiceRequests, unregistered
 from hkoji.client.transport import MOST_BYTES, Transport, same_bytes
 from hkoji.errors import (
     ExistsError,
@@ -336,7 +333,7 @@ class Service:
 
         Raises `TrustError`, and `NotFoundError` if the service signs no heads.
         """
-        from hkoji.client.head_checks import verify_signed_head
+        from hkoji.client.log_checks import verify_signed_head
 
         signed = read_head(self.requests.send("GET", f"/v1/games/{game}/head", game=game))
         verify_signed_head(signed, game, self.key)

@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 from hkoji.client.answers import REFUSALS
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
-from hkoji.client.talk_file import KeptWord, TalkFile
-from hkoji.client.talk_requests import MessageAnswer, TalkRequests
+from hkoji.client.talk_messages import KeptWord, MessageAnswer, TalkFile, TalkRequests
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import ForbiddenError, HkojiError, NotFoundError, TooManyError, TrustError, UsageError
 from hkoji.game.course import Course

@@ -1,30 +1,39 @@
-"""One game's log as this player has verified it, on disk and in memory.
+"""One game's log as this player has verified it, on disk and in memory, and the signed heads that agree with it.
 
-docs/spec/log.md, "Client rules". New lines and views are checked against everything kept here before they are kept; the
-lines on disk have been checked and are only replayed. `hkoji.client.line_checks` says what a new line must be. Call
-`accept` and `refresh` with the vault locked.
-"""
+docs/spec/log.md, "Client rules"; docs/spec/evidence.md. New lines, views and heads are checked against everything kept
+here before they are kept; the lines on disk have been checked and are only replayed. `hkoji.client.log_checks` says
+what a new line must be. Heads convict a service that backdates a move, or that withholds one and delivers it late. This
+module does not decide when a head is fetched. Call `accept` and `refresh` with the vault locked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from hkoji.audit.checks import HEAD_SECONDS
 from hkoji.client.answers import ClockAnswer, ViewAnswer
-from hkoji.client.head_checks import verify_heads
 from hkoji.client.identity import Identity
-from hkoji.client.kept_evidence import Refusals
-from hkoji.client.line_checks import LateLineError, verify_game, verify_head, verify_lines, verify_taken
+from hkoji.client.kept.evidence import Refusals
+from hkoji.client.kept.game import Vault, VaultStamp
+from hkoji.client.log_checks import (
+    LateLineError,
+    verify_game,
+    verify_head,
+    verify_heads,
+    verify_lines,
+    verify_signed_head,
+    verify_taken,
+)
 from hkoji.client.service import Service
-from hkoji.client.vault import Vault, VaultStamp
 from hkoji.errors import HkojiError, NotFoundError, NotShownError, StorageError, TooLargeError, TrustError
+from hkoji.game.clock import parse_time
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
 from hkoji.game.position import Position, read_position
 from hkoji.game.replay import Replay, replay
 from hkoji.game.submission import Submission
-from hkoji.game.view import continue_own, find_seat, replay_own, require_whole, verify_growth, verify_view
-from hkoji.log.game_statements import SignedHead
+from hkoji.game.view import KEEP_FOLDER, continue_own, find_seat, replay_own, require_whole, verify_growth, verify_view
+from hkoji.log.game_statements import HeadStatement, SignedHead
 from hkoji.log.line import Line
 from hkoji.log.statement import View
 from hkoji.messages.text import tell
@@ -302,3 +311,51 @@ def _own(openings: tuple[Opening, ...], course: Course) -> tuple[Opening, ...]:
     commits = {(card.seq, card.part): card.commit for card in course.face_down}
     game = course.setup.game
     return tuple(each for each in openings if commits.get((each.seq, each.part)) == each.commitment(game))
+
+
+class FetchedHeads:
+    """The signed heads of a game: `log` is the game as verified here, `now` gives the time, `say` gets warnings."""
+
+    def __init__(self, log: VerifiedLog, now: Callable[[], str], say: Callable[[str], None]) -> None:
+        self._log: Final = log
+        self._now = now
+        self._say = say
+
+    def fetch(self, deadline: str | None = None) -> HeadStatement:
+        """Fetches a signed head, checks it against the log kept here, and keeps it. Call it with the vault locked.
+
+        One that has come with the last view is not fetched again. `deadline` is that of the entry which is due. If the
+        head is later than the log, new lines are fetched first.
+        Raises `TrustError`, and `NotFoundError` if no line of the game is kept here, or if the service has no heads.
+        """
+        log = self._log
+        known = log.require()
+        signed = log.take_head()
+        if signed is None:
+            signed = log.service.head(log.vault.game)
+        else:
+            verify_signed_head(signed, log.vault.game, log.service.key)
+        head = signed.statement
+        if head.seq >= len(known.lines):
+            known = log.refresh()
+        with log.refusals.kept_if_refused(known.lines, (), head=signed):
+            if head.seq >= len(known.lines):
+                raise TrustError(
+                    tell(
+                        "the service's log ends at entry {last}, and it has signed that entry {seq} was there before",
+                        last=len(known.lines) - 1,
+                        seq=head.seq,
+                    ),
+                    hint=KEEP_FOLDER,
+                )
+            verify_heads((head,), known.lines, len(known.lines))
+        log.refusals.kept.keep_head(signed, deadline)
+        ahead = parse_time(head.at) - parse_time(self._now())
+        if ahead > HEAD_SECONDS:
+            self._say(
+                tell(
+                    "warning: the service has signed a time {seconds} seconds later than the time of its answers",
+                    seconds=ahead,
+                )
+            )
+        return head

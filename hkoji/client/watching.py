@@ -3,7 +3,10 @@
 Connections, the service and this machine may fail meanwhile. A service's events are not trusted: an event is only a
 reason to read the log, which is verified and kept as by every command. So false, repeated, late or missing events
 change nothing; without any, the log is still read now and then.
-"""
+
+A program that waits fetches signed heads every five minutes, and once more when the time is over: docs/spec/log.md,
+"Client rules". A head convicts a service that holds the opponent's move back, or that backdates it: so a head is wanted
+while the opponent's time runs, and above all once it should be over and the game goes on."""
 
 from __future__ import annotations
 
@@ -14,8 +17,8 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.client.events import ServerSentEvent
-from hkoji.client.head_schedule import HeadSchedule
+from hkoji.client.agenda import LOOK_SECONDS
+from hkoji.client.requests import ServerSentEvent
 from hkoji.errors import (
     BusyError,
     CancelledError,
@@ -34,8 +37,49 @@ from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from hkoji.client.client import Client
-    from hkoji.client.talk_requests import UnreadMessage
+    from hkoji.client.game import ClientGame
+    from hkoji.client.talk_messages import UnreadMessage
     from hkoji.game.replay import Step
+
+
+class HeadSchedule:
+    """The games of a program that waits. `now` returns seconds that only go forward."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._next: Final[dict[str, float]] = {}
+        """By game, when its head is wanted. A game whose time does not run, or that waits for the player, is absent."""
+        self._entry: Final[dict[str, int]] = {}
+
+    def is_due(self, game: str) -> bool:
+        """Returns whether a head of the game is wanted now."""
+        return game in self._next and self._now() >= self._next[game]
+
+    def due(self) -> tuple[str, ...]:
+        """Returns the games of which a head is wanted now."""
+        return tuple(game for game in self._next if self.is_due(game))
+
+    def forget(self, game: str) -> None:
+        """Wants no more heads of a game."""
+        self._next.pop(game, None)
+
+    def look(self, held: ClientGame) -> None:
+        """Fetches a head of a game that has just been brought up to date, if one is wanted or the game has moved."""
+        game, known = held.vault.game, held.record.require()
+        reading = held.time.kept().reading
+        if reading.deadline is None or known.position.mine:
+            self.forget(game)
+            return
+        if self._entry.get(game) == known.position.course.seq and not self.is_due(game):
+            return
+        held.time.fetch_head()
+        self._entry[game] = held.record.require().position.course.seq
+        self._next[game] = self._now() + LOOK_SECONDS
+        left = held.time.kept().reading.left(held.time.kept().now)
+        if left is not None and left + held.time.slack() >= 0:
+            # One second later the head says that the time is over, or the log does.
+            self._next[game] = min(self._next[game], self._now() + left + held.time.slack() + 1)
+
 
 Say = Callable[[str], None]
 

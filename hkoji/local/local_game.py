@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from hkoji.bots.protocol import Bot, see
 from hkoji.bots.registry import make_bot
 from hkoji.client import Client, MadeMove, Position
-from hkoji.client.files import make_folder
+from hkoji.client.kept.files import make_folder
 from hkoji.errors import StorageError, UsageError
 from hkoji.game.course import Stage
 from hkoji.messages.text import tell

@@ -13,14 +13,13 @@ from typing import Final, NamedTuple
 
 from hkoji.bots.registry import BOTS, make_bot
 from hkoji.client import Client, Home
-from hkoji.client.files import read_json, write_json
 from hkoji.client.identity import create
+from hkoji.client.kept.files import read_json, write_json
 from hkoji.client.service import utc_now
 from hkoji.errors import HkojiError, NotFoundError, StorageError
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import Invite
-from hkoji.local.local_service import LocalService, LocalTransport
-from hkoji.local.local_store import FolderLocalStore, unreadable
+from hkoji.local.local_service import FolderLocalStore, LocalService, LocalTransport, unreadable
 from hkoji.log.line import parse_line
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset

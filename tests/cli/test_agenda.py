@@ -8,7 +8,7 @@ import pytest
 
 from hkoji.cli import terminal
 from hkoji.cli.exits import Exit
-from hkoji.client.kept_evidence import KeptEvidence
+from hkoji.client.kept.evidence import KeptEvidence
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import NetworkError
 from tests.support.timed_players import (

@@ -14,7 +14,7 @@ import pytest
 from hkoji import __version__, errors
 from hkoji.cli.exits import Exit, exit_code
 from hkoji.cli.study import drawing
-from hkoji.client.vault import Vault
+from hkoji.client.kept.game import Vault
 from hkoji.errors import HkojiError, NetworkError
 from tests.support.json_page import shaped
 from tests.support.memory_service import URL, LocalPlayer, MemoryService

@@ -18,7 +18,7 @@ from hkoji.cli.app import app, root_command
 from hkoji.cli.exits import Exit
 from hkoji.cli.games.watch import message_json
 from hkoji.cli.output import error_json, out, versioned
-from hkoji.client.talk_requests import UnreadMessage
+from hkoji.client.talk_messages import UnreadMessage
 from hkoji.errors import TooManyError
 from hkoji.log.line import format_log
 from hkoji.mail.mails_file import format_mails

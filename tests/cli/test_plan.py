@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from hkoji.client import Home
-from hkoji.client.vault import Vault
+from hkoji.client.kept.game import Vault
 from hkoji.log.line import parse_log
 from tests.support import programs
 from tests.support.conditions import until

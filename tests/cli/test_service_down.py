@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hkoji.cli.games.time_text import local_time
+from hkoji.client.kept.game import Vault
 from hkoji.client.transport import LATER, HttpAnswer
-from hkoji.client.vault import Vault
 from hkoji.errors import NetworkError
 from tests.support.memory_service import AT, URL, MemoryService, begin, play_on, registered
 from tests.support.shell import Shell

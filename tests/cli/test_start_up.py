@@ -97,7 +97,7 @@ def test_a_command_loads_nothing_slow(words: tuple[str, ...], tmp_path: Path) ->
 
 HTTP = ("http.client", "email", "ssl")
 RULES = ("hkoji.rules", "hkoji.game", "hkoji.log")
-MAIL = ("hkoji.mail", "hkoji.client.own_mailbox", "hkoji.client.channels")
+MAIL = ("hkoji.mail", "hkoji.client.held_keys", "hkoji.client.player_settings")
 NOT_FOR = {
     ("--help",): (*HTTP, *RULES, "hkoji.client", "hkoji.bots"),
     ("new", "--help"): (*HTTP, *RULES, "hkoji.client", "hkoji.bots"),

@@ -229,7 +229,7 @@ def _unreachable(*_: object) -> None:
     raise NetworkError(URL, "down")
 
 
-_FETCH = "hkoji.client.talk_requests.TalkRequests.messages"
+_FETCH = "hkoji.client.talk_messages.TalkRequests.messages"
 _PRINT = "hkoji.cli.games.talk._result"
 
 
@@ -247,7 +247,7 @@ def test_a_message_whose_command_broke_off_after_it_was_taken_is_not_said_twice(
     """Neither by the command that has signed it, nor by another one that has only delivered it."""
     if len(first) == 2:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("hkoji.client.talk_requests.TalkRequests.say", _unreachable)
+            patched.setattr("hkoji.client.talk_messages.TalkRequests.say", _unreachable)
             assert alice("talk", game, "hello").code == 7
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(where, stop)

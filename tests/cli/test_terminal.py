@@ -362,7 +362,7 @@ def test_there_is_no_way_to_the_terminal_but_a_screen() -> None:
     assert found.pop("__main__.py") == {"print()"}  # the version, before anything is loaded
     assert found.pop("cli/terminal.py") == {"input()", "pydoc", "getpass", "readline"}
     # These write to the pipe of a bot's program, and to files of the player.
-    assert found == {"bots/program.py": {"os.write"}, "client/files.py": {"os.write"}}
+    assert found == {"bots/program.py": {"os.write"}, "client/kept/files.py": {"os.write"}}
 
 
 def test_while_a_command_runs_both_streams_are_screens(monkeypatch: pytest.MonkeyPatch) -> None:

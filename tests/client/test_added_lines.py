@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.client.files import append_lines, whole_lines
-from hkoji.client.kept_evidence import KeptEvidence
-from hkoji.client.vault import Vault
+from hkoji.client.kept.evidence import KeptEvidence
+from hkoji.client.kept.files import append_lines, whole_lines
+from hkoji.client.kept.game import Vault
 from hkoji.errors import NetworkError, StorageError
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -60,7 +60,7 @@ def test_an_addition_that_fails_leaves_the_file_as_it_was(
             return int(real(handle, data[0][:3]))  # a part is written before the disk is full
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(f"hkoji.client.files.os.{call}", full)
+    monkeypatch.setattr(f"hkoji.client.kept.files.os.{call}", full)
     with pytest.raises(StorageError, match="No space left") as failed:
         append_lines(path, b"two\nthree\n")
     assert "nothing was sent" in failed.value.hint
@@ -249,11 +249,11 @@ def test_the_latest_view_may_be_an_old_one(alice: LocalPlayer, bob: LocalPlayer)
 def test_a_view_for_which_there_is_no_other_room_is_synced(
     alice: LocalPlayer, bob: LocalPlayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hkoji.client import kept_evidence
+    from hkoji.client.kept import evidence
 
     game = begin(alice, bob)
     alice.position(game)
-    monkeypatch.setattr(kept_evidence, "VIEWS", kept_evidence.VIEWS._replace(lines=1))
+    monkeypatch.setattr(evidence, "VIEWS", evidence.VIEWS._replace(lines=1))
     with counted() as counts:
         play_on((alice, bob), game, 3)
     assert any(name.startswith("fsync .view.json") for name in counts)

@@ -12,8 +12,9 @@ from unittest.mock import patch
 import pytest
 
 from hkoji.audit.evidence_file import SignedView, parse_evidence
-from hkoji.client import files, kept_evidence, vault
-from hkoji.client.kept_evidence import DOUBTFUL, PROOF, VIEWS, KeptEvidence
+from hkoji.client.kept import evidence, files
+from hkoji.client.kept import game as vault
+from hkoji.client.kept.evidence import DOUBTFUL, PROOF, VIEWS, KeptEvidence
 from hkoji.errors import NotFoundError, StorageError, TrustError
 from hkoji.game import entry_kinds
 from hkoji.log import sshsig
@@ -83,7 +84,7 @@ def test_views_that_repeat_are_not_kept_and_there_is_an_end_to_it(tmp_path: Path
     kept.keep_view(signed(view(1)))
     kept.keep_view(signed(view(2)))
     assert [shown.view.seq for shown in kept.views()] == [1]
-    with patch.object(kept_evidence, "VIEWS", VIEWS._replace(lines=3)):
+    with patch.object(evidence, "VIEWS", VIEWS._replace(lines=3)):
         for seq in range(3, 9):
             kept.keep_view(signed(view(seq, "ABCDEF" + "G" * seq)))
     assert [shown.view.seq for shown in kept.views()] == [1, 3]
@@ -255,7 +256,7 @@ def test_a_full_disk_does_not_hide_the_refusal(service: HostileService, alice: L
     def full(path: Path, lines: bytes) -> None:
         raise StorageError("the disk is full")
 
-    with patch.object(kept_evidence, "append_lines", full):
+    with patch.object(evidence, "append_lines", full):
         error = fork(service, alice, bob, game)
     assert "could not be kept: the disk is full" in error.hint
     assert not refused_by(alice)
@@ -308,7 +309,7 @@ def killed_before(player: LocalPlayer, at: int) -> Iterator[list[int]]:
     with (
         patch.object(files, "write_file", before(WRITE)),
         patch.object(vault, "append_lines", before(APPEND)),
-        patch.object(kept_evidence, "append_lines", before(APPEND)),
+        patch.object(evidence, "append_lines", before(APPEND)),
     ):
         yield left
 

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from hkoji.cli.result_files import write_result
-from hkoji.client.files import locked, make_folder, read_json, remove_file, write_file, write_json
-from hkoji.client.home import Home, default_home
 from hkoji.client.identity import load
-from hkoji.client.pins import Pins
-from hkoji.client.vault import Vault
+from hkoji.client.kept.files import locked, make_folder, read_json, remove_file, write_file, write_json
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.home import Home, Pins, default_home
 from hkoji.drafts import new_part
 from hkoji.errors import StorageError
 from hkoji.log.private_key import PrivateKey
@@ -57,7 +56,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(f"hkoji.client.files.os.{step}", full)
+    monkeypatch.setattr(f"hkoji.client.kept.files.os.{step}", full)
     with pytest.raises(StorageError, match="No space left") as failed:
         write_file(path, b"new")
     assert "nothing was sent" in failed.value.hint
@@ -78,7 +77,7 @@ def test_everything_is_synced_before_it_is_in_place(tmp_path: Path, monkeypatch:
         steps.append("rename")
         return real_replace(self, target)
 
-    monkeypatch.setattr("hkoji.client.files.os.fsync", sync)
+    monkeypatch.setattr("hkoji.client.kept.files.os.fsync", sync)
     monkeypatch.setattr(Path, "replace", replace)
     write_file(tmp_path / "file", b"1")
     assert steps == ["file", "rename", "folder"]
@@ -104,7 +103,7 @@ def test_damaged_json_is_said_to_be_so(tmp_path: Path) -> None:
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     program = (
-        "import sys;from pathlib import Path;from hkoji.client.files import locked\n"
+        "import sys;from pathlib import Path;from hkoji.client.kept.files import locked\n"
         "with locked(Path(sys.argv[1])): print('in', flush=True); sys.stdin.read(); print('out', flush=True)"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -129,7 +128,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
 
 def test_concurrent_settings_are_all_kept(tmp_path: Path) -> None:
     program = (
-        "import sys;from pathlib import Path;from hkoji.client.home import Home\n"
+        "import sys;from pathlib import Path;from hkoji.client.kept.home import Home\n"
         "for n in range(20): Home(Path(sys.argv[1])).update_config(**{f'{sys.argv[2]}{n}': 'x'})"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), name]) for name in "abc"]
@@ -278,7 +277,7 @@ def test_a_home_that_cannot_be_written_is_not_exchanged_for_another(
     def read_only(*_: object) -> int:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("hkoji.client.files._open_lock", read_only)
+    monkeypatch.setattr("hkoji.client.kept.files._open_lock", read_only)
     with pytest.raises(StorageError, match="Read-only") as refused, locked(tmp_path):
         pass
     assert "HKOJI_HOME" not in refused.value.hint

@@ -12,10 +12,10 @@ import pytest
 
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.evidence_file import MAX_STATEMENTS, format_head, parse_evidence
-from hkoji.client import kept_evidence
-from hkoji.client.kept_evidence import DOUBTFUL, HEADS, PROOF, VIEWS, KeptEvidence
-from hkoji.client.signed_heads import FetchedHeads
+from hkoji.client.kept import evidence as kept_evidence
+from hkoji.client.kept.evidence import DOUBTFUL, HEADS, PROOF, VIEWS, KeptEvidence
 from hkoji.client.transport import HttpAnswer
+from hkoji.client.verified_log import FetchedHeads
 from hkoji.errors import HkojiError, ServiceError, TrustError
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64

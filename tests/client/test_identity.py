@@ -18,8 +18,8 @@ import pytest
 
 from hkoji.client import agent as agents
 from hkoji.client.agent import AgentSigner
-from hkoji.client.home import Home
 from hkoji.client.identity import Identity, create, load, make_key
+from hkoji.client.kept.home import Home
 from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
 from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
@@ -66,7 +66,7 @@ def test_a_new_key_is_made_and_found_again(tmp_path: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from hkoji.client.home import Home
+from hkoji.client.kept.home import Home
 from hkoji.client.identity import make_key
 
 calls, replace = [], Path.replace

@@ -15,11 +15,12 @@ from unittest.mock import patch
 
 import pytest
 
-from hkoji.client import files, kept_evidence, vault
 from hkoji.client.identity import create
+from hkoji.client.kept import evidence, files
+from hkoji.client.kept import game as vault
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.home import KeyStanding
 from hkoji.client.links import enrol, introduce, own_link
-from hkoji.client.pins import KeyStanding
-from hkoji.client.vault import Vault
 from hkoji.errors import ConflictError, HkojiError, NetworkError, NotYourTurnError, ServiceError
 from hkoji.game.course import Stage
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
@@ -109,7 +110,7 @@ def breaks(service: MemoryService, act: Callable[[], Any], *homes: Path) -> Iter
                 with (
                     patch.object(files, "write_file", breaker.write),
                     patch.object(vault, "append_lines", breaker.append),
-                    patch.object(kept_evidence, "append_lines", breaker.append),
+                    patch.object(evidence, "append_lines", breaker.append),
                 ):
                     act()
             except (KilledError, NetworkError):

@@ -15,13 +15,14 @@ import pytest
 from hkoji_server import admin
 
 from hkoji.audit.log_audit import audit
-from hkoji.client import Home, files, identity, key_changes, vault
+from hkoji.client import Home, identity, key_changes
 from hkoji.client.identity import load
+from hkoji.client.kept import files
+from hkoji.client.kept import game as vault
+from hkoji.client.kept.home import Pins
 from hkoji.client.known_keys import KnownKeys
-from hkoji.client.pins import Pins
-from hkoji.client.plan_files import PlanFiles
-from hkoji.client.plan_runner import Delay, PlanRunner
-from hkoji.client.seat_key import SeatKey
+from hkoji.client.plans import Delay, PlanFiles, PlanRunner
+from hkoji.client.sending import SeatKey
 from hkoji.client.service import Service
 from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, NetworkError, TrustError, UsageError
 from hkoji.game import entry_kinds

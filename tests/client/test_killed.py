@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.client import Client, Home, Position
-from hkoji.client.vault import Vault
+from hkoji.client.kept.game import Vault
 from hkoji.log.line import parse_log
 from tests.support import programs
 from tests.support.commands import current

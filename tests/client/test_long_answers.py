@@ -36,7 +36,7 @@ ASKING = """
 import re, sys
 from pathlib import Path
 import cryptography.hazmat.primitives.asymmetric.ed25519  # what signing loads is not the answer's
-from hkoji.client.home import Home
+from hkoji.client.kept.home import Home
 from hkoji.client.identity import Identity, OwnKey
 from hkoji.client.transport import Transport
 from hkoji.errors import HkojiError

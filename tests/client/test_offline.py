@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.client import Client, Home
-from hkoji.client.vault import Vault
+from hkoji.client.kept.game import Vault
 from hkoji.errors import ConflictError, IllegalActionError, NetworkError, NotFoundError, NotYourTurnError
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from tests.support.memory_service import URL, LocalPlayer, LocalTransport, MemoryService, begin, play_on

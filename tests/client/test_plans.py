@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 
-from hkoji.client.plan_files import DueReply, PlanFiles, planned_games
-from hkoji.client.plan_runner import USUAL_DELAY, Delay, PlanRun, PlanRunner, parse_delay
-from hkoji.client.plan_thread import PlanThread
+from hkoji.client.plans import (
+    USUAL_DELAY,
+    Delay,
+    DueReply,
+    PlanFiles,
+    PlanRun,
+    PlanRunner,
+    PlanThread,
+    parse_delay,
+    planned_games,
+)
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import (
     ConflictError,

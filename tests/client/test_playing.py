@@ -12,8 +12,8 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.client import Client, Home
+from hkoji.client.kept.game import Vault
 from hkoji.client.transport import HttpAnswer
-from hkoji.client.vault import Vault
 from hkoji.client.watching import wait
 from hkoji.errors import (
     CancelledError,

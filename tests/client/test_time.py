@@ -16,11 +16,11 @@ import pytest
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.cli.exits import Exit
 from hkoji.client import watching
-from hkoji.client.game_time import GameTime
-from hkoji.client.head_schedule import HeadSchedule
-from hkoji.client.kept_evidence import KeptEvidence
-from hkoji.client.service_clock import seconds_ahead
+from hkoji.client.kept.evidence import KeptEvidence
+from hkoji.client.kept_game import GameTime
+from hkoji.client.requests import seconds_ahead
 from hkoji.client.transport import HeardTime, HttpAnswer
+from hkoji.client.watching import HeadSchedule
 from hkoji.errors import (
     ConflictError,
     IllegalError,

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from hkoji import referee
-from hkoji.client import joining
-from hkoji.client.home import Home
+from hkoji.client import seats
 from hkoji.client.identity import create
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.home import Home
 from hkoji.client.transport import HttpAnswer, Transport
-from hkoji.client.vault import Vault
 from hkoji.errors import LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
 from hkoji.game.dealer import DuplicateTerms
 from hkoji.log import sshsig
@@ -87,7 +87,7 @@ def test_a_game_of_a_dealer_that_was_not_asked_for_is_not_joined(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as accomplice:
-        accomplice.setattr(joining, "refuse_chosen_cards", lambda course: None)
+        accomplice.setattr(seats, "refuse_chosen_cards", lambda course: None)
         game = alice.client.new(Hanamikoji()).course.setup.game
     with pytest.raises(TrustError, match="dealer is duplicate/v1"):
         bob.join(game)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from hkoji.client import Client, Home
-from hkoji.client.events import ServerSentEvent, read_events
+from hkoji.client.requests import ServerSentEvent, read_events
 from hkoji.client.transport import LONGEST_LINE, HttpAnswer, Transport
 from hkoji.client.watching import WatchedEntry, wait, watch_all, watch_game
 from hkoji.errors import CancelledError, NetworkError, ServiceError, TrustError, UsageError

@@ -11,8 +11,8 @@ import pytest
 from hkoji_server.service.mails_of_game import mails_of
 
 from hkoji.cli.exits import Exit
-from hkoji.client.home import Home
 from hkoji.client.identity import create
+from hkoji.client.kept.home import Home
 from hkoji.game.clock import Way
 from tests.support import shell_audit
 from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived

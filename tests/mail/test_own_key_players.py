@@ -19,8 +19,8 @@ from hkoji_server.store.sql import SqlStore
 from hkoji.audit.log_audit import audit
 from hkoji.cli.exits import Exit
 from hkoji.client import Home
-from hkoji.client.channels import PlayerChannels
-from hkoji.client.own_mailbox import OwnMailbox
+from hkoji.client.held_keys import OwnMailbox
+from hkoji.client.player_settings import PlayerChannels
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import ForbiddenError, IllegalError, StorageError
 from hkoji.game.course import Course, Stage

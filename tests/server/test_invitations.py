@@ -18,8 +18,8 @@ from hkoji_server.store.contract import MOST_INVITATIONS as MOST_OF_ONE_HOST
 from hkoji_server.store.contract import MOST_OPEN
 
 from hkoji.client import Client, Home
-from hkoji.client.events import read_events
 from hkoji.client.identity import create
+from hkoji.client.requests import read_events
 from hkoji.errors import TooManyGamesError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit

@@ -13,7 +13,7 @@ from hkoji_server.service.rate_limits import counted_name
 from hkoji_server.settings import load
 
 from hkoji.client.answers import problem
-from hkoji.client.invite_link import read_invite_link
+from hkoji.client.seats import read_invite_link
 from hkoji.client.transport import HttpAnswer
 from hkoji.local.local_games import player_name
 from hkoji.mail.addresses import is_mailbox

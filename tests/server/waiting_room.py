@@ -14,7 +14,7 @@ from hkoji_server.service.followers import GameFollower, PlayerFollower, StreamF
 from hkoji_server.service.waiting_hub import WaitingHub
 from hkoji_server.store.contract import GamePlace, Hint, OnHint
 
-from hkoji.client.events import read_events
+from hkoji.client.requests import read_events
 from hkoji.log.entry import make_entry
 from hkoji.log.line import StoredLine, make_receipt, parse_line
 

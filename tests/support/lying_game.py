@@ -11,7 +11,7 @@ from pathlib import Path
 from hkoji.audit.log_audit import AuditStep
 from hkoji.client import Home
 from hkoji.client.identity import create
-from hkoji.client.vault import Vault
+from hkoji.client.kept.game import Vault
 from hkoji.game import entry_kinds
 from hkoji.log.line import Line, format_log, parse_log
 from tests.support.adversary import HostileService, caught, convicted, follow, proven, told

@@ -17,8 +17,7 @@ from hkoji.client.transport import HttpAnswer
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.course import Stage
 from hkoji.local import local_service as local
-from hkoji.local.local_service import LocalTransport
-from hkoji.local.local_store import LocalGameFiles
+from hkoji.local.local_service import LocalGameFiles, LocalTransport
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from hkoji.referee import RefereedGame

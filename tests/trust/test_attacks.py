@@ -15,7 +15,7 @@ import pytest
 from hkoji import errors, referee
 from hkoji.audit.contradictions import ContradictionKind, extends, fork, log_claims, two_receipts
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.client.pins import Pins
+from hkoji.client.kept.home import Pins
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.commitments import Opening, entropy_commit, seed_commit

@@ -14,7 +14,7 @@ import pytest
 from hkoji import errors, referee
 from hkoji.audit.credit_checks import Caller, verify_both_signed, verify_gift
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.client.line_checks import verify_lines
+from hkoji.client.log_checks import verify_lines
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.entry_kinds.key_changes import Delegate

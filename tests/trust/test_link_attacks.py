@@ -14,9 +14,9 @@ import pytest
 from hkoji import errors
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.client.identity import create
-from hkoji.client.invite_link import InviteLink
+from hkoji.client.kept.home import KeyStanding
 from hkoji.client.links import enrol, introduce, own_link
-from hkoji.client.pins import KeyStanding
+from hkoji.client.seats import InviteLink
 from hkoji.game import entry_kinds
 from hkoji.game.course import Stage
 from hkoji.game.entry_kinds import Join, LinkInvite, Open

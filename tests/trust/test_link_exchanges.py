@@ -25,9 +25,9 @@ import pytest
 
 from hkoji import errors
 from hkoji.client.identity import create
-from hkoji.client.invite_link import InviteLink
+from hkoji.client.kept.home import KeyStanding
 from hkoji.client.links import enrol, introduce, own_link
-from hkoji.client.pins import KeyStanding
+from hkoji.client.seats import InviteLink
 from hkoji.client.transport import HttpAnswer
 from hkoji.game.agreement import Agreement
 from hkoji.game.commitments import entropy_commit
@@ -613,7 +613,7 @@ def _line_of(line: Line) -> Json:
 def test_the_test_finds_clients_that_do_not_look(meeting: Meeting, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the checks of links an accomplice takes a place, and what is signed then is found."""
     monkeypatch.setattr("hkoji.client.links.verify_link", lambda *_: None)
-    monkeypatch.setattr("hkoji.client.joining.verify_link", lambda *_: None)
+    monkeypatch.setattr("hkoji.client.seats.verify_link", lambda *_: None)
     monkeypatch.setattr("hkoji.audit.checks._link_checks", lambda *_: ())
     meeting.restore(step)
     kind, sent = ("open", "join") if step == "join" else ("join", "seed")

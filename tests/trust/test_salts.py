@@ -27,7 +27,7 @@ from hkoji.bots.registry import make_bot
 from hkoji.cli.output import client as shared_client
 from hkoji.cli.output import out
 from hkoji.client import Client, Home
-from hkoji.client.vault import Vault
+from hkoji.client.kept.game import Vault
 from hkoji.errors import NetworkError
 from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import Move, Open, parse_body

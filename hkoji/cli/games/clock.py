@@ -17,8 +17,7 @@ from hkoji.log.game_statements import MAX_GIFT_SECONDS
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from hkoji.client.game_time import GameTime
-    from hkoji.client.kept_game import KeptGame
+    from hkoji.client.kept_game import GameTime, KeptGame
 
 
 def clock(client: Client, out: CommandOutput, game: str, *, offline: bool = False) -> None:

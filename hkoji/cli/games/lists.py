@@ -199,7 +199,7 @@ def _fitting(rows: list[dict[str, str]], whole: Sequence[str], out: CommandOutpu
 
 def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
     """Returns the cells of a game by the names of the columns."""
-    from hkoji.client.game_time import listed_time
+    from hkoji.client.kept_game import listed_time
 
     time, me = listed_time(game, client.service().now()), client.identity.name
     mover = game["to_move"] or ""

@@ -13,9 +13,9 @@ from hkoji.cli.input import can_ask, check_standard_input, confirm, read_code, r
 from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
-from hkoji.client.held_seats import InvitedPlayer, invite_by_mail, invite_by_name
-from hkoji.client.invite_link import LONGEST_LINK, InviteLink, is_link, read_invite_link
+from hkoji.client.held_keys import InvitedPlayer, invite_by_mail, invite_by_name
 from hkoji.client.links import enrol, introduce, own_link
+from hkoji.client.seats import LONGEST_LINK, InviteLink, is_link, read_invite_link
 from hkoji.errors import IllegalError, UsageError
 from hkoji.game.agreement import SERIES_LENGTHS, Agreement
 from hkoji.game.clock import add_seconds
@@ -34,7 +34,7 @@ from hkoji.messages.text import plural, shorten, tell
 from hkoji.rules.protocol import Ruleset
 
 if TYPE_CHECKING:
-    from hkoji.client.game_time import GameTime
+    from hkoji.client.kept_game import GameTime
     from hkoji.game.course import Course
 
 DEFAULT_CLOCK: Final = "3d/14d"

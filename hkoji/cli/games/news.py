@@ -17,7 +17,7 @@ from hkoji.game.result_text import closing_body, course_result, own_result_text,
 if TYPE_CHECKING:
     from hkoji.client import Client, Position
     from hkoji.client.news import Untold
-    from hkoji.client.talk_requests import UnreadMessage
+    from hkoji.client.talk_messages import UnreadMessage
 
 _MOST_ENDED: Final = 10
 """How many games that are over are told in a line each."""

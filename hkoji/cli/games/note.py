@@ -8,7 +8,7 @@ from hkoji.cli.input import read_words
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
-from hkoji.client.notes import MAX_NOTE_BYTES, GameNote
+from hkoji.client.kept.game import MAX_NOTE_BYTES, GameNote
 from hkoji.errors import UsageError
 from hkoji.messages.text import printable, tell
 

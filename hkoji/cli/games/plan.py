@@ -9,8 +9,7 @@ from hkoji.cli.input import confirm, read_input
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
-from hkoji.client.plan_files import DueReply, PlanFiles, planned_games
-from hkoji.client.plan_runner import plan_ended
+from hkoji.client.plans import DueReply, PlanFiles, plan_ended, planned_games
 from hkoji.errors import HkojiError, IllegalError, PlanTextError, UsageError
 from hkoji.game.course import Stage
 from hkoji.messages.text import tell

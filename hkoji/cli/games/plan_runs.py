@@ -12,9 +12,8 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput, error_json
 from hkoji.cli.settings import plays_only_move
 from hkoji.client import Client
-from hkoji.client.plan_runner import USUAL_DELAY, Delay, PlanRun, PlanRunner, parse_delay, plan_ended
-from hkoji.client.plan_thread import PlanThread
-from hkoji.client.talk_requests import UnreadMessage
+from hkoji.client.plans import USUAL_DELAY, Delay, PlanRun, PlanRunner, PlanThread, parse_delay, plan_ended
+from hkoji.client.talk_messages import UnreadMessage
 from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell

@@ -9,8 +9,7 @@ from hkoji.cli.games.series_text import series_line, standing_text
 from hkoji.cli.games.time_text import agreement_lines
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
-from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches
-from hkoji.client.series import kept_place
+from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches, kept_place
 from hkoji.game.time_control import parse_duration
 from hkoji.messages.text import tell
 

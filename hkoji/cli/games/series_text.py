@@ -8,7 +8,7 @@ from hkoji.cli.language import _, translate
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from hkoji.client.series import SeriesPlace
+    from hkoji.client.rematch import SeriesPlace
     from hkoji.game.agreement import Series
     from hkoji.game.rematch import SeriesScore
 

@@ -17,10 +17,9 @@ from hkoji.game.position import time_of_record
 from hkoji.game.result_text import closing_body, lapse_json
 
 if TYPE_CHECKING:
-    from hkoji.client.game_time import GameTime
-    from hkoji.client.invite_link import InviteLink
-    from hkoji.client.kept_game import KeptGame
-    from hkoji.client.series import SeriesPlace
+    from hkoji.client.kept_game import GameTime, KeptGame
+    from hkoji.client.rematch import SeriesPlace
+    from hkoji.client.seats import InviteLink
 
 
 class Beside(NamedTuple):
@@ -49,7 +48,7 @@ def show(client: Client, out: CommandOutput, game: str, *, offline: bool = False
     def beside(position: Position, ended: str) -> Beside:
         course, place, link = position.course, None, None
         if course.setup.agreement.series is not None:
-            from hkoji.client.series import kept_place
+            from hkoji.client.rematch import kept_place
 
             place = kept_place(course, ended, client.kept_game)
         # The link is shown while a game of the player's own waits for whoever has it.

@@ -14,7 +14,7 @@ from hkoji.game.time_control import TimeControl, format_duration, format_time_co
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
-    from hkoji.client.game_time import GameTime
+    from hkoji.client.kept_game import GameTime
     from hkoji.game.agreement import Agreement
     from hkoji.game.position import Position
 

@@ -16,7 +16,7 @@ from hkoji.cli.output import CommandOutput
 from hkoji.cli.step_text import step_text
 from hkoji.client import Client, watching
 from hkoji.client.news import Untold
-from hkoji.client.talk_requests import UnreadMessage
+from hkoji.client.talk_messages import UnreadMessage
 from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError
 from hkoji.game.result_text import closing_body, lapse_json
@@ -24,7 +24,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import DECISIONS
 
 if TYPE_CHECKING:
-    from hkoji.client.game_time import GameTime
+    from hkoji.client.kept_game import GameTime
 
 _MINUTES: Final = len("2026-11-20 12:00")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
-from hkoji.client.choices import ServiceChoices
+from hkoji.client.player_settings import ServiceChoices
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 

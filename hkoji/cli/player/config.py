@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from hkoji.cli.language import _, check
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.settings import KEYS, check_always, in_use, path, read
-from hkoji.client.files import write_file
+from hkoji.client.kept.files import write_file
 from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
 from hkoji.show.decks import find_deck
@@ -56,7 +56,7 @@ def invites(client: Client, out: CommandOutput, value: str | None, *, unset: boo
     """Shows whose invitations the player accepts, after changing that at the service. `unset` means everyone."""
     if unset and value is not None:
         raise UsageError(tell("--unset takes a key and nothing else"), hint="hkoji config invites --unset")
-    from hkoji.client.choices import ServiceChoices
+    from hkoji.client.player_settings import ServiceChoices
 
     service = client.service()
     choices = ServiceChoices(client.home, service)

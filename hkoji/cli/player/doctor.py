@@ -40,7 +40,7 @@ def _checks(
 ) -> Iterable[DoctorCheck]:
     if all(each is None for each in (data, database, backups, config)) and not mail:
         from hkoji.client.doctor import examine
-        from hkoji.client.home import Home
+        from hkoji.client.kept.home import Home
 
         return examine(Home())
     from hkoji.cli.service.serve import service_function

@@ -14,9 +14,9 @@ from hkoji.cli.input import confirm, read_code, read_input, unconfirmed, with_or
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput, encode, versioned
 from hkoji.client import Client
-from hkoji.client.choices import ServiceChoices
+from hkoji.client.kept.home import KeyStanding, Pins, pinned
 from hkoji.client.key_changes import RevokedKey
-from hkoji.client.pins import KeyStanding, Pins, pinned
+from hkoji.client.player_settings import ServiceChoices
 from hkoji.errors import HkojiError, MalformedError, UsageError
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.public_key import PublicKey

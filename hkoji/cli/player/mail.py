@@ -8,8 +8,8 @@ from hkoji.cli.games.time_text import local_time
 from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
-from hkoji.client.channels import PlayerChannel
-from hkoji.client.own_mailbox import OrdersWish, OwnMailbox
+from hkoji.client.held_keys import OrdersWish, OwnMailbox
+from hkoji.client.player_settings import PlayerChannel
 from hkoji.errors import UsageError
 from hkoji.log.mail_claim import MailGrade
 from hkoji.messages.text import shorten, tell

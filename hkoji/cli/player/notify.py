@@ -10,7 +10,7 @@ from hkoji.cli.games.time_text import local_time
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
-from hkoji.client.channels import PlayerChannel, PlayerChannels
+from hkoji.client.player_settings import PlayerChannel, PlayerChannels
 from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
 

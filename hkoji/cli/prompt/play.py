@@ -20,7 +20,7 @@ from hkoji.cli.output import CommandOutput
 from hkoji.cli.prompt.dialogue import LEAVE, Dialogue
 from hkoji.cli.prompt.game import PromptGame, rounds_text
 from hkoji.client import Client, Home, Position, watching
-from hkoji.client.files import read_json, write_file
+from hkoji.client.kept.files import read_json, write_file
 from hkoji.errors import CancelledError, NotFoundError, UsageError
 from hkoji.game.replay import replay
 from hkoji.local.local_game import LocalGame, decide

@@ -16,7 +16,7 @@ from hkoji import errors
 from hkoji import referee as host
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import audit
-from hkoji.client.line_checks import verify_game, verify_lines
+from hkoji.client.log_checks import verify_game, verify_lines
 from hkoji.game import entry_kinds
 from hkoji.game.clock import Outage
 from hkoji.game.commitments import Opening, entropy_commit

@@ -11,11 +11,10 @@ from hkoji import referee
 from hkoji.cli.settings import _parse as parse_settings
 from hkoji.client import identity
 from hkoji.client.answers import problem, read_challenge, read_token
-from hkoji.client.home import Home
-from hkoji.client.pins import Pins
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.home import Home, Pins
 from hkoji.client.service import Service
 from hkoji.client.transport import HttpAnswer, Transport
-from hkoji.client.vault import Vault
 from hkoji.errors import HkojiError, NetworkError
 from hkoji.game.agreement import UNTIMED
 from hkoji.game.position import read_position

@@ -13,8 +13,8 @@ from typing import Final
 
 from hkoji.cli.audit.expected_keys import read_expected_keys
 from hkoji.client.agent import AgentSigner
-from hkoji.client.home import Home
 from hkoji.client.identity import create
+from hkoji.client.kept.home import Home
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.private_key import PrivateKey

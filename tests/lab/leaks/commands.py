@@ -18,7 +18,7 @@ from typing import Final
 from unittest.mock import patch
 
 from hkoji.client import Client, Home
-from hkoji.client.files import write_file
+from hkoji.client.kept.files import write_file
 from hkoji.client.transport import HttpAnswer, Transport
 from tests.lab.leaks.comparison import Leak, Scene
 from tests.lab.leaks.stories import OPENING
@@ -190,7 +190,7 @@ def _run(
     plan.write_text(_PLANS[scene.story.ruleset.name])
     for command in commands:
         words = command.replace("GAME", eye.game).replace("PLAN", str(plan)).split()
-        with client_time(eye.telling.now), patch("hkoji.client.vault.time", SimpleNamespace(time=clock)):
+        with client_time(eye.telling.now), patch("hkoji.client.kept.game.time", SimpleNamespace(time=clock)):
             done = run(*words, seat=reader)
         shown.append(world.named(f"{done.code}\n{done.out}\n{done.err}".encode()))
     # This test wrote the key file, which differs each time it is written.

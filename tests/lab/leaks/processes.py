@@ -25,7 +25,7 @@ from unittest.mock import patch
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.client import Client, Home
-from hkoji.client.files import write_file
+from hkoji.client.kept.files import write_file
 from hkoji.log.private_key import PrivateKey
 from tests.lab.leaks.chosen_deals import DealFiles
 from tests.lab.leaks.comparison import Leak, Scene, Tally

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hkoji import errors
-from hkoji.client.game_time import GameTime
+from hkoji.client.kept_game import GameTime
 from tests.lab.machine.naive_game import NaiveGame
 from tests.lab.machine.operations import REFUSALS, STEPS, Operations
 from tests.lab.machine.world import Asked, Device

@@ -16,8 +16,8 @@ from hkoji_server.service.players import Players
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
+from hkoji.client.kept.game import Vault
 from hkoji.client.sending import EntrySender
-from hkoji.client.vault import Vault
 from hkoji.game import course, entry_kinds, may_append
 from hkoji.game.course import Course
 from hkoji.log import sshsig

@@ -23,8 +23,8 @@ from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.settings import load as load_settings
 
 from hkoji.client import Client, Home, Position
-from hkoji.client.game_time import GameTime, TimeKeeper
 from hkoji.client.identity import create, load
+from hkoji.client.kept_game import GameTime, TimeKeeper
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import ClockError, NetworkError
 from hkoji.log.private_key import PrivateKey

@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from hkoji.client import plan_runner
+from hkoji.client import plans
 from hkoji.client.game import ClientGame
-from hkoji.client.plan_files import PlanFiles
-from hkoji.client.vault import Vault
+from hkoji.client.kept.game import Vault
+from hkoji.client.plans import PlanFiles
 from hkoji.plans import standing
 from hkoji.plans.standing import ArmedPlan
 
@@ -42,7 +42,7 @@ def _own_moves() -> AbstractContextManager[Any]:
     def heedless(armed: ArmedPlan, position: Any) -> Any:
         return stand(armed._replace(made=tuple(step.entry.head for step in position.replay.steps)), position)
 
-    return patch.object(plan_runner, "stand", heedless)
+    return patch.object(plans, "stand", heedless)
 
 
 def _not_kept() -> AbstractContextManager[Any]:
@@ -57,7 +57,7 @@ def _rounds() -> AbstractContextManager[Any]:
     def lasting(armed: ArmedPlan, position: Any) -> Any:
         return stand(armed._replace(round=position.course.state.round), position)
 
-    return patch.object(plan_runner, "stand", lasting)
+    return patch.object(plans, "stand", lasting)
 
 
 def _redrawn() -> AbstractContextManager[Any]:
@@ -73,7 +73,7 @@ def _earlier() -> AbstractContextManager[Any]:
         seq = max(0, armed.seq - 1)
         return stand(armed._replace(seq=seq, head=position.replay.steps[seq].entry.head), position)
 
-    return patch.object(plan_runner, "stand", wide)
+    return patch.object(plans, "stand", wide)
 
 
 PLANTED: Final[dict[str, PlantedPlanFault]] = {

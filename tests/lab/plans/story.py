@@ -17,11 +17,12 @@ from secrets import token_bytes
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from hkoji.client import Client, Home, files, game, kept_evidence, sending, vault
+from hkoji.client import Client, Home, game, sending
 from hkoji.client.identity import create
-from hkoji.client.plan_files import DueReply, PlanFiles
-from hkoji.client.plan_runner import USUAL_DELAY, Delay, PlanRunner
-from hkoji.client.vault import Vault
+from hkoji.client.kept import evidence, files
+from hkoji.client.kept import game as vault
+from hkoji.client.kept.game import Vault
+from hkoji.client.plans import USUAL_DELAY, Delay, DueReply, PlanFiles, PlanRunner
 from hkoji.errors import HkojiError
 from hkoji.game.clock import add_seconds
 from hkoji.game.course import Stage
@@ -246,7 +247,7 @@ class Story:
             with (
                 patch.object(files, "write_file", write),
                 patch.object(vault, "append_lines", append),
-                patch.object(kept_evidence, "append_lines", append),
+                patch.object(evidence, "append_lines", append),
             ):
                 yield
         finally:

@@ -4,27 +4,107 @@ The time of a reply is drawn, and kept, before the plan is looked at: so it cann
 chosen from the legal ones and bound to the head on which it was chosen; if the game has moved on, the plan is asked
 again. The entry is noted in the plan before it is sent. So a run that is killed anywhere makes no second move, and
 the next run knows which entries the plan has made. docs/plans.md.
-"""
+
+`plan.json` is written durably before anything is sent that depends on it: an entry that the plan makes is noted there
+before it can be in the log. `reply.json` names the head that it answers; for any other head it says nothing. Both
+are replaced atomically and never leave this machine. Write them only with the vault locked."""
 
 from __future__ import annotations
 
 import secrets
+import threading
+import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
 
 from hkoji.client.answers import REFUSALS
 from hkoji.client.game import ClientGame
-from hkoji.client.plan_files import DueReply, PlanFiles, planned_games
-from hkoji.errors import ConflictError, HkojiError, UsageError
+from hkoji.client.kept.files import intact, read_json, remove_file, write_json
+from hkoji.errors import ConflictError, HkojiError, MalformedError, UsageError
 from hkoji.game.clock import add_seconds, parse_time
 from hkoji.game.position import Position
 from hkoji.game.submission import Submission
 from hkoji.game.time_control import format_duration, parse_duration
+from hkoji.log.canonical import is_hex
 from hkoji.messages.text import tell
+from hkoji.plans.grammar import format_plan, parse_plan
 from hkoji.plans.standing import ArmedPlan, PlanChoice, stand
+from hkoji.rules.protocol import Ruleset
 
 if TYPE_CHECKING:
     from hkoji.client.client import Client
+
+
+_PLAN: Final = "plan.json"
+_REPLY: Final = "reply.json"
+
+
+class DueReply(NamedTuple):
+    """When the entry that follows `head` is to be made, as a time of the log."""
+
+    head: str
+    due: str
+
+
+class PlanFiles:
+    """The files of plans in the folder of a game."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file: Final = folder / _PLAN
+        self._reply: Final = folder / _REPLY
+
+    @property
+    def armed(self) -> bool:
+        """Whether there is a plan."""
+        return self.file.exists()
+
+    def read(self, ruleset: Ruleset) -> ArmedPlan | None:
+        """Returns the plan of a game with this ruleset; None if there is none. Raises `StorageError`."""
+        with intact(self.file):
+            kept = read_json(self.file)
+            if not kept:
+                return None
+            seq, round_, made = kept["seq"], kept["round"], tuple(kept["made"])
+            if type(seq) is not int or type(round_) is not int or not all(is_hex(each, 64) for each in made):
+                raise MalformedError("plan", "its numbers or hashes have another form")
+            return ArmedPlan(parse_plan(kept["plan"], ruleset), seq, str(kept["head"]), round_, made)
+
+    def write(self, armed: ArmedPlan) -> None:
+        """Keeps a plan in place of any other."""
+        write_json(
+            self.file,
+            {
+                "plan": format_plan(armed.plan),
+                "seq": armed.seq,
+                "head": armed.head,
+                "round": armed.round,
+                "made": list(armed.made),
+            },
+        )
+
+    def drop(self) -> None:
+        """Removes the plan."""
+        remove_file(self.file)
+
+    def due(self) -> DueReply | None:
+        """Returns when a reply is due; None if that was never said. Raises `StorageError`."""
+        with intact(self._reply):
+            kept = read_json(self._reply)
+            if not kept:
+                return None
+            parse_time(kept["due"])
+            return DueReply(str(kept["head"]), kept["due"])
+
+    def set_due(self, reply: DueReply) -> None:
+        """Keeps when a reply is due."""
+        write_json(self._reply, reply._asdict())
+
+
+def planned_games(home: Path) -> tuple[str, ...]:
+    """Returns the games of a home that have a plan."""
+    return tuple(sorted(file.parent.name for file in home.glob(f"games/*/{_PLAN}")))
+
 
 _TRIES: Final = 8
 """How often a plan is asked again because the game has moved on meanwhile."""
@@ -218,3 +298,105 @@ class PlanRunner:
 def plan_ended(short: str, reason: str) -> str:
     """Returns the remark that a plan has ended."""
     return tell("The plan of game {game} has ended: {reason}.", game=short, reason=reason)
+
+
+_ALL: Final = 300.0
+"""After so many seconds all games are looked at again, and so is a game whose look has failed after `_AGAIN`."""
+_AGAIN: Final = 30.0
+_GLANCE: Final = 2.0
+"""After so many seconds it sees that a plan has been made or changed."""
+_END: Final = 2.0
+"""The longest wait for a request that is under way when the work ends."""
+
+
+class PlanThread:
+    """Runs the plans of `client`, which nothing else may use, during a `with` block. `told` gets what they bring."""
+
+    def __init__(self, client: Client, runner: PlanRunner, told: Callable[[PlanRun], None]) -> None:
+        self._client: Final = client
+        self._runner: Final = runner
+        self._told: Final = told
+        self._wake: Final = threading.Condition()
+        self._noticed: set[str] = set()
+        self._ended = False
+        self._next: dict[str, float] = {}
+        self._plans: dict[str, int] = {}
+        self._errors: dict[str, str] = {}
+        self._thread: Final = threading.Thread(target=self._work, name="plans", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._wake:
+            self._ended = True
+            self._wake.notify()
+        self._thread.join(_END)  # what is cut off here is as safe as after a kill
+
+    def notice(self, game: str) -> None:
+        """Says that a game has a new entry, which is kept here."""
+        with self._wake:
+            self._noticed.add(game)
+            self._wake.notify()
+
+    def _work(self) -> None:
+        every = 0.0
+        while not self._ended:
+            if time.monotonic() >= every:
+                self._plans = self._stamps()
+                every = time.monotonic() + (_ALL if self._look_at_all() else _AGAIN)
+            with self._wake:
+                if not (self._noticed or self._ended):
+                    self._wake.wait(max(0.0, min([_GLANCE, *(at - time.monotonic() for at in self._next.values())])))
+                games, self._noticed = self._noticed, set()
+            plans, before = self._stamps(), self._plans
+            self._plans = plans
+            games |= {game for game, stamp in plans.items() if before.get(game) != stamp}
+            now = time.monotonic()
+            games |= {game for game, at in self._next.items() if at <= now}
+            for game in sorted(games):
+                self._look(game, fetch=game in self._errors)
+
+    def _look_at_all(self) -> bool:
+        """Looks at all games. Returns whether the service has said which they are."""
+        try:
+            games = self._runner.games()
+        except HkojiError as error:
+            self._say("", error)
+            return False
+        self._errors.pop("", None)
+        for game in games:
+            if not self._ended:
+                self._look(game, fetch=True)
+        return True
+
+    def _look(self, game: str, *, fetch: bool) -> None:
+        run = self._runner.look(game, fetch=fetch)
+        self._next.pop(game, None)
+        if run.error is not None:
+            self._say(game, run.error)
+            self._next[game] = time.monotonic() + _AGAIN
+        else:
+            self._errors.pop(game, None)
+            if run.due is not None:
+                self._next[game] = time.monotonic() + max(0, parse_time(run.due) - parse_time(self._runner.now()))
+        if run.made or run.ended:
+            self._told(run)
+
+    def _say(self, game: str, error: HkojiError) -> None:
+        """Says what went wrong, once for as long as it stays the same."""
+        if self._errors.get(game) == str(error):
+            return
+        self._errors[game] = str(error)
+        self._client.say(tell("plans: {reason}; trying again", reason=error))
+
+    def _stamps(self) -> dict[str, int]:
+        """Returns when each plan was written."""
+        home, found = self._client.home, {}
+        for game in planned_games(home.path):
+            try:
+                found[game] = PlanFiles(home.game_folder(game)).file.stat().st_mtime_ns
+            except FileNotFoundError:  # it has just been removed
+                continue
+        return found

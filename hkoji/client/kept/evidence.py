@@ -30,10 +30,10 @@ from hkoji.audit.evidence_file import (
     parse_view_line,
     read_view,
 )
-from hkoji.client.files import append_lines, whole_lines, write_file
-from hkoji.client.line_checks import LateLineError
-from hkoji.client.pins import Pins
-from hkoji.client.vault import Vault
+from hkoji.client.kept.files import append_lines, whole_lines, write_file
+from hkoji.client.kept.game import Vault
+from hkoji.client.kept.home import Pins
+from hkoji.client.log_checks import LateLineError
 from hkoji.errors import HkojiError, InvalidError, StorageError, TrustError
 from hkoji.game.entry_kinds import NEWCOMER_KINDS
 from hkoji.log.game_statements import SignedHead

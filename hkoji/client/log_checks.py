@@ -1,15 +1,17 @@
-"""Checks of lines that a service sends, before they are kept: against the log, the keys and the times known here.
+"""Checks of lines and signed heads that a service sends, before they are kept: against the log, keys and times here.
 
 docs/spec/log.md, "Client rules". A new line must be of the game asked for, signed by the key that the log names for its
-author, with a receipt of the service's pinned key; times, credits and clocks must hold; no salt may occur twice.
-"""
+author, with a receipt of the service's pinned key; times, credits and clocks must hold; no salt may occur twice. A head
+says what a game's last entry was at a time. A client refuses a head that the service's pinned key has not signed, that
+is of another game, or that contradicts the log kept here. It refuses new lines that contradict a head kept before."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hkoji.audit.checks import (
     require_receipt,
+    verify_head_time,
     verify_new_salt,
     verify_receipt,
     verify_receipt_time,
@@ -24,7 +26,8 @@ from hkoji.game.entry_kinds import End, EntryBody, RevealBody
 from hkoji.game.replay import Replay
 from hkoji.game.submission import Submission
 from hkoji.game.view import KEEP_FOLDER
-from hkoji.log.game_statements import SignedHead
+from hkoji.log.entry import SERVER_NAME
+from hkoji.log.game_statements import HeadStatement, SignedHead
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import tell
@@ -154,3 +157,43 @@ def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
         )
     if seq == last.seq and head != last.head:
         raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=KEEP_FOLDER)
+
+
+def verify_signed_head(signed: SignedHead, game: str, server: PublicKey) -> None:
+    """Checks that the service's key has signed a head, and that it is of the game asked for. Raises `TrustError`."""
+    from hkoji.log import sshsig
+
+    head = signed.statement
+    try:
+        sshsig.verify(signed.sig, server, sshsig.HEAD, head.message, SERVER_NAME)
+    except HkojiError as error:
+        raise TrustError(
+            tell("the service's head does not hold: {reason}", reason=error), hint=tell("nothing was accepted")
+        ) from error
+    if head.game != game:
+        raise TrustError(
+            tell("the service answered with game {other} when asked for {game}", other=head.game[:8], game=game[:8]),
+            hint=tell("nothing was accepted"),
+        )
+
+
+def verify_heads(heads: Iterable[HeadStatement], lines: Sequence[Line], new: int) -> None:
+    """Checks the last `new` of `lines`, a log from its offer, against signed heads of the same game.
+
+    Each line has its receipt, and the receipts' times do not decrease. Raises `TrustError`.
+    """
+    first = len(lines) - new
+    for head in heads:
+        if first <= head.seq < len(lines) and lines[head.seq].entry.head != head.head:
+            raise TrustError(
+                tell("the service's entry {seq} is another one than in a head that it has signed", seq=head.seq),
+                hint=KEEP_FOLDER,
+            )
+        after = max(first, head.seq + 1)  # of all new lines after the head this one has the earliest time
+        if after < len(lines):
+            try:
+                verify_head_time(head, after, require_receipt(lines[after]).receipt.at)
+            except HkojiError as error:
+                raise TrustError(
+                    tell("the service contradicts itself: {reason}", reason=error), hint=KEEP_FOLDER
+                ) from error

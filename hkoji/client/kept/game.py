@@ -1,4 +1,4 @@
-"""One game's folder: the verified log, the player's secrets, and the entries that the player has signed.
+"""One game's folder: the verified log, the player's secrets, the entries that the player has signed, and a note.
 
 docs/spec/log.md, "Client rules". The log here only ever grows. What must be on disk, and before what:
 
@@ -13,8 +13,7 @@ docs/spec/log.md, "Client rules". The log here only ever grows. What must be on 
 
 Everything else needs no sync. That an entry has its receipt follows from the log; if a power failure takes the note of
 it, the same bytes are sent again and get the same receipt. `view.json` has the latest view also when it shows no new
-cards: if it is lost, the last one of `views.signed` takes its place.
-"""
+cards: if it is lost, the last one of `views.signed` takes its place. The player's note, `note.txt`, is never sent."""
 
 from __future__ import annotations
 
@@ -26,16 +25,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hkoji.client.files import (
+from hkoji.client.kept.files import (
     append_lines,
     intact,
     locked,
     read_json,
+    remove_file,
     text_or_none,
     whole_lines,
+    write_file,
     write_json,
 )
-from hkoji.errors import HkojiError, StorageError
+from hkoji.errors import HkojiError, StorageError, TooLargeError
 from hkoji.game.commitments import Opening, entropy_commit, parse_opening, parse_openings
 from hkoji.game.submission import Submission, format_submission, parse_submission
 from hkoji.log.canonical import encode_base64
@@ -322,3 +323,43 @@ def _stamp(file: str) -> _Stamp:
     except FileNotFoundError:
         return _ABSENT
     return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+MAX_NOTE_BYTES: Final = 65_536
+"""The most bytes of UTF-8 that the note of one game may have."""
+
+
+class GameNote:
+    """The note about the game of `vault`. Hold the vault's lock around everything that writes."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._path: Final = vault.folder / "note.txt"
+
+    def text(self) -> str | None:
+        """Returns the note; None if there is none. Raises `StorageError` if it cannot be read."""
+        try:
+            return self._path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise StorageError(
+                tell("cannot read {path}: {reason}", path=self._path, reason=error),
+                hint=tell("restore the file from a backup, or move it away"),
+            ) from error
+
+    def add(self, text: str) -> str:
+        """Adds lines at the end of the note, and returns the note. Raises `TooLargeError`; nothing changes then."""
+        before = self.text()
+        return self.replace(text if before is None else f"{before}\n{text}")
+
+    def replace(self, text: str) -> str:
+        """Writes a note in place of an earlier one, and returns it. Raises `TooLargeError`; nothing changes then."""
+        data = text.encode("utf-8", "replace")
+        if len(data) > MAX_NOTE_BYTES:
+            raise TooLargeError(tell("the note"), MAX_NOTE_BYTES, hint=tell("nothing was changed; shorten it"))
+        write_file(self._path, data)
+        return data.decode()
+
+    def delete(self) -> None:
+        """Deletes the note, if there is one."""
+        remove_file(self._path)
