@@ -15,8 +15,7 @@ from contextlib import redirect_stdout
 from typing import Any, Final, TypeAlias
 
 from hkoji.cli import plain_forms, settings
-from hkoji.cli.exits import Exit
-from hkoji.cli.output import VERSION, CommandOutput, EncodedResult, encode, error_json
+from hkoji.cli.output import VERSION, CommandOutput, EncodedResult, Exit, encode, error_json
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import shorten, tell

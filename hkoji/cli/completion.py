@@ -21,7 +21,7 @@ import typer
 from hkoji.cli import language, settings
 from hkoji.cli.terminal import ReaderGoneError
 from hkoji.errors import HkojiError, OutputError
-from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import LANGUAGES
 
 if TYPE_CHECKING:
     from hkoji.client import Home

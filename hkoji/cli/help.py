@@ -22,8 +22,7 @@ from typer.models import ArgumentInfo, OptionInfo
 
 from hkoji.cli import language
 from hkoji.manual.catalogues import DOMAIN, LOCALE
-from hkoji.messages.language import ENGLISH
-from hkoji.messages.text import Text, quoted, tell
+from hkoji.messages.text import ENGLISH, Text, quoted, tell
 
 TYPER: Final = (
     tell("Arguments"),

@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 
 from hkoji.errors import UsageError
-from hkoji.messages.language import ENGLISH, LANGUAGES, Speaker, language_of_locale, speaker
-from hkoji.messages.text import plural, shorten, tell
+from hkoji.messages.text import ENGLISH, LANGUAGES, Speaker, language_of_locale, plural, shorten, speaker, tell
 
 
 class _Current:

@@ -10,8 +10,7 @@ from itertools import takewhile
 from typing import Final
 
 from hkoji.cli import plain_forms, settings
-from hkoji.cli.exits import Exit, exit_code
-from hkoji.cli.output import out
+from hkoji.cli.output import Exit, exit_code, out
 from hkoji.cli.terminal import ReaderGoneError, screens
 from hkoji.errors import HkojiError, InterruptionError, OutputError, UsageError
 

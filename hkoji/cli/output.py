@@ -1,25 +1,75 @@
-"""The output of a command: results go to stdout, remarks and errors to stderr.
+"""The output of a command, and the code with which it exits: results go to stdout, remarks and errors to stderr.
 
 With `--json` a result is one line of JSON on stdout, and an error one line on stderr. Colour is used only at a
-terminal, never with NO_COLOR or `--plain`. The commands of a process also share the client that is kept here.
-"""
+terminal, never with NO_COLOR or `--plain`. The commands of a process also share the client that is kept here."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Callable, Mapping
+from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from hkoji import errors
 from hkoji.cli import terminal
-from hkoji.cli.exits import exit_code
 from hkoji.cli.language import _, translate
 from hkoji.errors import HkojiError
 from hkoji.messages.text import Text, printable
 
 if TYPE_CHECKING:
     from hkoji.client import Client
+
+
+class Exit(IntEnum):
+    """The exit code of a command. docs/cli.md lists their meanings."""
+
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    CANCELLED = 3
+    NOT_UNDERSTOOD = 3  # as in docs/spec/audit.sh; an audit neither asks nor waits, so it is never cancelled
+    KEY = 4
+    MOVE = 5
+    CONFLICT = 6
+    NETWORK = 7
+    AUDIT = 8
+    TURN = 9
+    BOT = 10
+    INTERRUPTED = 130
+
+
+_EXITS: Final[dict[type[errors.HkojiError], Exit]] = {
+    errors.HkojiError: Exit.FAILURE,
+    errors.UsageError: Exit.USAGE,
+    errors.NotFoundError: Exit.USAGE,
+    errors.CancelledError: Exit.CANCELLED,
+    errors.InterruptionError: Exit.INTERRUPTED,
+    errors.LoginError: Exit.KEY,
+    errors.ForbiddenError: Exit.KEY,
+    errors.SignatureError: Exit.KEY,
+    errors.WeakKeyError: Exit.KEY,
+    errors.InvalidError: Exit.MOVE,
+    errors.IllegalError: Exit.MOVE,
+    errors.CommitmentError: Exit.MOVE,
+    errors.ConflictError: Exit.CONFLICT,
+    errors.NetworkError: Exit.NETWORK,
+    errors.AuditError: Exit.AUDIT,
+    errors.TrustError: Exit.AUDIT,
+    errors.LaterVersionError: Exit.NOT_UNDERSTOOD,
+    errors.NotYourTurnError: Exit.TURN,
+    errors.GameOverError: Exit.TURN,
+    errors.TimeOverError: Exit.TURN,
+    errors.TalkClosedError: Exit.TURN,
+    errors.BotError: Exit.BOT,
+}
+
+
+def exit_code(error: errors.HkojiError) -> Exit:
+    """Returns the exit code of an error: that of the nearest class in its ancestry."""
+    return next(_EXITS[kind] for kind in type(error).__mro__ if kind in _EXITS)
+
 
 _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36", "reverse": "7"}
 _DATA: Final = ("actor", "shape", "seq", "head", "step", "signer", "retry_after", "line", "column")

@@ -24,8 +24,7 @@ from hkoji.log.game_statements import SignedHead, read_signed_head
 from hkoji.log.line import MAX_LINE_BYTES, Line, SignedEntry, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Login, OriginStatement, make_login, parse_login, parse_origin
-from hkoji.messages.text import Text, quoted, shorten, tell
-from hkoji.messages.wire import assemble
+from hkoji.messages.text import Text, assemble, quoted, shorten, tell
 from hkoji.rules.events import SEATS, Outcome
 
 REFUSALS: Final = (

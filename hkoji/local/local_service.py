@@ -34,8 +34,7 @@ from hkoji.log.line import Line, format_log, line_to_json, parse_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import make_login, parse_login, parse_registration
-from hkoji.messages.text import tell
-from hkoji.messages.wire import parts_of
+from hkoji.messages.text import parts_of, tell
 from hkoji.referee import RefereedGame
 from hkoji.rules.registry import parse_ruleset
 

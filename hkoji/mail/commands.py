@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import UsageError
 from hkoji.game.time_control import parse_duration
-from hkoji.messages.language import LANGUAGES
-from hkoji.messages.text import Text, any_of, tell
+from hkoji.messages.text import LANGUAGES, Text, any_of, tell
 
 
 class OrderKind(StrEnum):

@@ -6,8 +6,7 @@ import gettext
 from pathlib import Path
 from typing import Final
 
-from hkoji.messages.language import ENGLISH, Speaker, speaker
-from hkoji.messages.text import Catalogue
+from hkoji.messages.text import ENGLISH, Catalogue, Speaker, speaker
 
 LOCALE: Final = Path(__file__).parents[1] / "locale"
 DOMAIN: Final = "hkoji"

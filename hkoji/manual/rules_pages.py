@@ -14,8 +14,7 @@ from string import Template
 from typing import Final
 
 from hkoji.manual.catalogues import load_speaker
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import tell
+from hkoji.messages.text import Speaker, tell
 from hkoji.rules.editions import EDITIONS, Edition
 
 PAGES: Final = Path(__file__).with_name("pages")

@@ -2,15 +2,19 @@
 
 So the pure layers write English and know nothing of languages. The code that shows a message to a person renders the
 same template from a catalogue. A message is a complete sentence, or a phrase that stands alone, so that translators can
-use their own grammar. This module knows neither the reader's language nor the place of the catalogues.
-"""
+use their own grammar.
+
+A `Speaker` gives a message in one language. All code that makes words for people takes it as an argument, so that one
+process can speak to several people. For a reader in another language a message also passes as JSON, with its template
+and values. A received template is not trusted: it is looked up in the reader's own catalogues, or not used. This module
+reads neither files nor the environment: `hkoji.manual` loads catalogues."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
-from functools import reduce
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from typing import Any, Final, Protocol, TypeAlias
 
 
 class Catalogue(Protocol):
@@ -150,3 +154,100 @@ def shorten(text: str, width: int = 60) -> str:
         return text
     plain = "".join(c if " " <= c <= "~" else "?" for c in text[: width + 1])
     return plain if len(plain) <= width else plain[: width - 1] + "~"
+
+
+Speaker: TypeAlias = Callable[[str], str]
+"""Returns a `Text` in the speaker's language, and any other text unchanged. `str` is the speaker of English."""
+
+ENGLISH: Final = "en"
+LANGUAGES: Final[dict[str, str]] = {ENGLISH: "English", "it": "italiano"}
+"""The languages by code, each with its name in that language. All except English have a catalogue."""
+
+_LOCALES: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
+
+
+def speaker(catalogue: Catalogue | None) -> Speaker:
+    """Returns a speaker of the catalogue's language; None stands for English, which needs no catalogue."""
+    return partial(render, catalogue=_English() if catalogue is None else catalogue)
+
+
+class _English:
+    """The catalogue of the language in which the messages are written."""
+
+    def gettext(self, message: str, /) -> str:
+        return message
+
+    def ngettext(self, one: str, many: str, number: int, /) -> str:
+        return one if number == 1 else many
+
+
+def language_of_locale(environ: Mapping[str, str]) -> str:
+    """Returns the language that an environment asks for, English if it asks for none of `LANGUAGES`.
+
+    `LANGUAGE`, which is a list, comes first; then the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is set.
+    """
+    wanted = environ.get("LANGUAGE", "").split(":")
+    wanted.append(next((value for name in _LOCALES if (value := environ.get(name))), ""))
+    for each in wanted:
+        name = each.partition(".")[0].partition("@")[0].partition("_")[0].lower()
+        if name in LANGUAGES:
+            return name
+        if name in ("c", "posix"):
+            break
+    return ENGLISH
+
+
+_DEEPEST: Final = 3
+_MOST: Final = 12
+_LONGEST: Final = 300
+
+
+class Explained(Protocol):
+    """An error with a message and a hint, such as every `HkojiError`."""
+
+    message: str
+    hint: str
+
+
+def dismantle(message: str) -> dict[str, Any] | None:  # Any: JSON
+    """Returns the parts of a message: `text`, `values`, and for a plural `many` and `number`; None if not known."""
+    if not isinstance(message, Text) or message.values is None:
+        return None
+    parts: dict[str, Any] = {
+        "text": message.template,
+        "values": {name: _value(value) for name, value in message.values.items()},
+    }
+    if message.many:
+        parts |= {"many": message.many, "number": message.number}
+    return parts
+
+
+def assemble(english: str, parts: object, depth: int = 0) -> str:
+    """Returns `english` as a message with `parts`, which come from `dismantle`; unchanged if they are malformed."""
+    match parts:
+        case {"text": str(template), "values": dict(values), **rest} if len(values) <= _MOST and depth < _DEEPEST:
+            many, number = rest.get("many", ""), rest.get("number", 1)
+            if not isinstance(many, str) or type(number) is not int:
+                return english
+            read = {str(name): _read(value, depth) for name, value in values.items()}
+            return Dictated(english, template, read, many, number)
+    return english
+
+
+def parts_of(error: Explained) -> dict[str, Any]:  # Any: JSON
+    """Returns the known parts of an error's `detail` and `hint`, as a problem document contains them."""
+    parts = {"detail": dismantle(error.message), "hint": dismantle(error.hint)}
+    return {name: made for name, made in parts.items() if made is not None}
+
+
+def _value(value: object) -> Any:  # Any: JSON
+    value = getattr(value, "message", value) if isinstance(value, Exception) else value
+    if isinstance(value, Text) and (parts := dismantle(value)) is not None:
+        return {"english": str(value), **parts}
+    return value if isinstance(value, bool | int | None) else str(value)
+
+
+def _read(value: object, depth: int) -> object:
+    if isinstance(value, dict):
+        return assemble(shorten(str(value.get("english", "")), _LONGEST), value, depth + 1)
+    return shorten(value, _LONGEST) if isinstance(value, str) else value if isinstance(value, bool | int) else None

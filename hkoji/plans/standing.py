@@ -1,13 +1,14 @@
 """How a plan stands in a game: what has been seen since it was made, what it plays now, or why it has ended.
 
 A plan is for one round. Its player's own moves are not among the tokens, because the plan made them; nor are the
-opponent's draws, which show nothing.
-"""
+opponent's draws, which show nothing. A pattern is a list of tokens, as `hkoji.plans.grammar` has read them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from hkoji.errors import NotationError
 from hkoji.game.course import Stage
@@ -15,11 +16,51 @@ from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.messages.text import tell
-from hkoji.plans.grammar import Plan
-from hkoji.plans.matching import matches, may_follow
+from hkoji.plans.grammar import ANY_TOKENS, Plan
 from hkoji.rules.events import DECISIONS, Draw, Event, Seat
 from hkoji.rules.protocol import State
 from hkoji.rules.transcript import format_event
+
+_REGULAR: Final = {"?": ".", "*": ".*"}
+
+
+def matches(pattern: Sequence[str], seen: Sequence[str]) -> bool:
+    """Returns whether a pattern describes exactly the tokens seen."""
+    return len(pattern) in _places(pattern, seen)
+
+
+def may_follow(pattern: Sequence[str], seen: Sequence[str]) -> bool:
+    """Returns whether a pattern can still describe what is seen after at least one more token."""
+    return any(place < len(pattern) for place in _places(pattern, seen))
+
+
+def _places(pattern: Sequence[str], seen: Iterable[str]) -> set[int]:
+    """Returns how many tokens of a pattern can be behind the tokens seen: an automaton in all its states at once."""
+    places = _skip(pattern, {0})
+    for token in seen:
+        after = set()
+        for place in places:
+            if place == len(pattern):
+                continue
+            if pattern[place] == ANY_TOKENS:
+                after.add(place)
+            elif _expression(pattern[place]).fullmatch(token):
+                after.add(place + 1)
+        places = _skip(pattern, after)
+    return places
+
+
+def _skip(pattern: Sequence[str], places: set[int]) -> set[int]:
+    """Adds the places that are reached without a token, because `**` may stand for none."""
+    for place, token in enumerate(pattern):
+        if place in places and token == ANY_TOKENS:
+            places.add(place + 1)
+    return places
+
+
+@lru_cache(maxsize=1024)
+def _expression(token: str) -> re.Pattern[str]:
+    return re.compile("".join(_REGULAR.get(sign) or re.escape(sign) for sign in token))
 
 
 class ArmedPlan(NamedTuple):

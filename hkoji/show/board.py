@@ -14,8 +14,7 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.game.result_text import closing_body, result_text, unplayed_text
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import Text, tell
+from hkoji.messages.text import Speaker, Text, tell
 from hkoji.rules.events import DECISIONS, Close, Event, Reveal, Seat, turned_up
 from hkoji.rules.protocol import Due, State
 from hkoji.show.deck import STANDARD, Deck, spelled, symbols

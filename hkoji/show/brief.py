@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from hkoji.game.position import Position
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import Text, tell
+from hkoji.messages.text import Speaker, Text, tell
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 from hkoji.show.board import Board

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple, Protocol
 
-from hkoji.messages.language import Speaker
+from hkoji.messages.text import Speaker
 
 
 class DeckCard(NamedTuple):

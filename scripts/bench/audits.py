@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from hkoji.audit.log_audit import audit
-from hkoji.cli.audit.second_thread import map_in_two_threads
+from hkoji.cli.audit.command import map_in_two_threads
 from hkoji.log import signatures, sshsig
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.signatures import Libsodium, OpenSSL, SignatureLibrary, Verify

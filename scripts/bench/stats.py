@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hkoji.cli.study.game_records import read_games
+from hkoji.cli.study.stats import read_games
 from hkoji.log.line import parse_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

@@ -25,7 +25,7 @@ from babel.messages.pofile import read_po, write_po
 from hkoji.cli.app import app
 from hkoji.cli.help import find as find_help
 from hkoji.manual.catalogues import DOMAIN, LOCALE
-from hkoji.messages.language import ENGLISH, LANGUAGES
+from hkoji.messages.text import ENGLISH, LANGUAGES
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCES: Final = ("hkoji", "server/hkoji_server")

@@ -16,7 +16,7 @@ from hkoji.game.time_control import parse_time_control
 from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.mail.letters import Facts, Letter, compose, write_letter
 from hkoji.manual.catalogues import load_speaker
-from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import LANGUAGES
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset

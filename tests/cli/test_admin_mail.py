@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hkoji_server.store.mail_values import EVENTS_OF
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.game.held_keys import read_gateway, require_strong_gateway, verify_gateway
 from hkoji.log.public_key import parse_public_key
 from tests.support.homes import Homes, accept, homes_of

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hkoji.cli import terminal
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.client.kept.evidence import KeptEvidence
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import NetworkError

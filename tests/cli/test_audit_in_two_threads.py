@@ -15,7 +15,7 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.keyring import Verdict
 from hkoji.audit.log_audit import Audit, audit
 from hkoji.cli.audit import command
-from hkoji.cli.audit.second_thread import map_in_two_threads
+from hkoji.cli.audit.command import map_in_two_threads
 from hkoji.errors import SignatureError
 from hkoji.log.line import format_log
 from tests.lab.damage.single_bytes import some_damages, sound_logs

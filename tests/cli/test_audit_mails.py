@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.mail.mails_file import format_mails
 from tests.support.mail.name_server import name_server
 from tests.support.mail.proved_table import MailAtHand, ProvedTable, proved_game
@@ -201,7 +201,7 @@ def test_a_key_that_dns_no_longer_has_is_reported_and_not_enough_where_dkim_is_r
 def test_a_name_server_that_does_not_answer_is_no_verdict(
     honest: ProvedTable, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hkoji.cli.audit.dns_again._SECONDS", 0.05)
+    monkeypatch.setattr("hkoji.cli.audit.mail_checks._SECONDS", 0.05)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         monkeypatch.setenv("HKOJI_DNS_SERVER", f"127.0.0.1:{silent.getsockname()[1]}")

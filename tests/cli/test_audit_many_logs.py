@@ -15,11 +15,11 @@ import pytest
 from hkoji import referee
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import audit
-from hkoji.cli import processes
+from hkoji.cli import long_work
 from hkoji.cli.audit import command
-from hkoji.cli.exits import Exit
-from hkoji.cli.log_files import LogBytes, UnreadableLog, split
-from hkoji.cli.processes import map_in_processes
+from hkoji.cli.files import LogBytes, UnreadableLog, split
+from hkoji.cli.long_work import map_in_processes
+from hkoji.cli.output import Exit
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, Way
 from hkoji.game.time_control import TimeControl
@@ -612,7 +612,7 @@ def test_other_processes_audit_only_if_there_is_enough_for_them(
         used.append(jobs)
         return map_in_processes(groups, work, jobs, here=here)
 
-    monkeypatch.setattr(processes, "map_in_processes", noted)
+    monkeypatch.setattr(long_work, "map_in_processes", noted)
     monkeypatch.setattr(command, "processors", lambda: 2)
     for number, table in enumerate(games):
         (tmp_path / f"{number}.jsonl").write_text(table.text)

@@ -13,7 +13,7 @@ from hkoji_server.service.keeper import Keeper
 from hkoji.audit.times import TimedLine, TimedLog
 from hkoji.cli import terminal
 from hkoji.cli.games.clock import time_text
-from hkoji.cli.games.time_text import length, local_time
+from hkoji.cli.games.game_words import length, local_time
 from hkoji.cli.language import use
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, Way

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hkoji import __version__, errors
-from hkoji.cli.exits import Exit, exit_code
+from hkoji.cli.output import Exit, exit_code
 from hkoji.cli.study import drawing
 from hkoji.client.kept.game import Vault
 from hkoji.errors import HkojiError, NetworkError

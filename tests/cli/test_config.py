@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from tests.support.shell import run
 
 

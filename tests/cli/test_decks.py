@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.errors import NotationError, UsageError
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, PACK, answers, choices
 from hkoji.rules.hanamikoji.notation import parse

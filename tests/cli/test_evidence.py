@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hkoji.audit.evidence_file import format_evidence, is_evidence, parse_evidence
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.log.line import format_log
 from tests.support.adversary import HostileService, lying, resigned
 from tests.support.framing import evidence, stories

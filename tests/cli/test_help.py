@@ -9,7 +9,7 @@ import typer
 
 from hkoji.cli.app import GROUPS, app
 from hkoji.manual.catalogues import load_speaker
-from hkoji.messages.language import ENGLISH, LANGUAGES
+from hkoji.messages.text import ENGLISH, LANGUAGES
 from tests.support.shell import run
 
 _COMMAND = re.compile(r"  ([a-z]+) +\S.*")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hkoji.cli.audit import many_logs
-from hkoji.cli.exits import Exit
-from hkoji.cli.interrupts import uninterrupted
+from hkoji.cli.long_work import uninterrupted
+from hkoji.cli.output import Exit
 from tests.support.shell import run
 from tests.support.table import new_game
 

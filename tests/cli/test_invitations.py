@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.client import Client, Home
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import TrustError

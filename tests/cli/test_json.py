@@ -15,9 +15,8 @@ from unittest.mock import patch
 import pytest
 
 from hkoji.cli.app import app, root_command
-from hkoji.cli.exits import Exit
 from hkoji.cli.games.watch import message_json
-from hkoji.cli.output import error_json, out, versioned
+from hkoji.cli.output import Exit, error_json, out, versioned
 from hkoji.client.talk_messages import UnreadMessage
 from hkoji.errors import TooManyError
 from hkoji.log.line import format_log
@@ -436,7 +435,7 @@ def test_an_interruption_is_json_too(page: JsonPage) -> None:
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with patch("hkoji.cli.manual.deck.show", stopped):
+    with patch("hkoji.cli.play.rulebook.show_deck", stopped):
         done = run("deck", "--json")
     assert done.code == Exit.INTERRUPTED
     value = json.loads(done.err)

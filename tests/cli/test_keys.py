@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.interrupted_players import URL, Hall, HallPlayer, arrived, hall
 from tests.support.shell import Done, run

@@ -15,11 +15,11 @@ from babel.messages.catalog import Catalog
 
 from hkoji.cli import language, settings
 from hkoji.cli.app import app
-from hkoji.cli.exits import Exit
 from hkoji.cli.help import find
+from hkoji.cli.output import Exit
 from hkoji.client.answers import problem
 from hkoji.client.transport import HttpAnswer
-from hkoji.messages.language import LANGUAGES, language_of_locale
+from hkoji.messages.text import LANGUAGES, language_of_locale
 from scripts.build import catalogues
 from tests.support.memory_service import registered
 from tests.support.shell import Shell, run

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from tests.support.home_shell import arrive
 from tests.support.service import serving
 

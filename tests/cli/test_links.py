@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hkoji_server import admin
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.log.public_key import parse_public_key
 from tests.support import shell_audit
 from tests.support.home_shell import HomeShell, arrive, begin, kinds, second_home

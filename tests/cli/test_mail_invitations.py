@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 from hkoji_server.store.sqlite.store import SqliteStore
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.client.client import Client
 from hkoji.client.service import Service as ClientService
 from hkoji.errors import NetworkError

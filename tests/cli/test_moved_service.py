@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from tests.cli.test_register import typed
 from tests.support.home_shell import HomeShell, key_file
 from tests.support.service import Service, serving

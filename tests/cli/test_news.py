@@ -11,10 +11,9 @@ from unittest.mock import patch
 
 import pytest
 
-from hkoji.cli.exits import Exit
 from hkoji.cli.games import watch
-from hkoji.cli.games.watch_commands import WatchCommands
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.games.watch import WatchCommands
+from hkoji.cli.output import CommandOutput, Exit
 from hkoji.client import watching
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import ServiceError, StorageError
@@ -193,7 +192,7 @@ def test_a_list_of_messages_that_is_none_is_not_told(
 def test_a_command_that_is_killed_before_it_tells_leaves_the_news(alice: TimedPlayer, bob: TimedPlayer) -> None:
     game = timed_game(alice, bob)
     assert bob("talk", game, "hello").code == 0
-    with patch("hkoji.cli.games.news.message_line", side_effect=KeyboardInterrupt):
+    with patch("hkoji.cli.games.told.message_line", side_effect=KeyboardInterrupt):
         alice("next")
     assert "bob has written" in alice("next").err
 

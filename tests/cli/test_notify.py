@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 from hkoji_server.service import notice_delivery
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.client.transport import HttpAnswer
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from tests.support.home_shell import HomeShell
 from tests.support.service import HKOJI, Service, serving
 

@@ -14,9 +14,8 @@ import pytest
 
 from hkoji.cli import settings
 from hkoji.cli.boards import draw
-from hkoji.cli.exits import Exit
-from hkoji.cli.output import TextStyle
-from hkoji.cli.study.stepping import ReplayWalk
+from hkoji.cli.output import Exit, TextStyle
+from hkoji.cli.study.replay import ReplayWalk
 from hkoji.extras import install_command
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log

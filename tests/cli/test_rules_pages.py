@@ -8,12 +8,12 @@ import re
 
 import pytest
 
-from hkoji.cli.exits import Exit
 from hkoji.cli.games.rulesets import make_ruleset
+from hkoji.cli.output import Exit
 from hkoji.errors import UsageError
 from hkoji.manual.rules_pages import PAGES as FOLDER
 from hkoji.manual.rules_pages import page as rules_page
-from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import LANGUAGES
 from hkoji.rules.editions import EDITIONS, find_edition
 from hkoji.rules.geishas_road import road
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS

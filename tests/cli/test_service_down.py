@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hkoji.cli.games.time_text import local_time
+from hkoji.cli.games.game_words import local_time
 from hkoji.client.kept.game import Vault
 from hkoji.client.transport import LATER, HttpAnswer
 from hkoji.errors import NetworkError

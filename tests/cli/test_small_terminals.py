@@ -23,7 +23,7 @@ from hkoji.cli.boards import draw
 from hkoji.cli.output import TextStyle
 from hkoji.cli.terminal import fold
 from hkoji.cli.transliteration import transliterate
-from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import LANGUAGES
 from hkoji.rules.registry import RULESETS
 from hkoji.show.decks import find_deck
 from tests.support.boards import position, stages

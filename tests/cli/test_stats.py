@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hkoji.cli.exits import Exit
-from hkoji.cli.log_files import UnreadableLog, split
-from hkoji.cli.study.game_records import read_logs
+from hkoji.cli.files import UnreadableLog, split
+from hkoji.cli.output import Exit
+from hkoji.cli.study.stats import read_logs
 from hkoji.log.line import format_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

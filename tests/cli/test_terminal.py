@@ -20,8 +20,8 @@ import pytest
 
 import hkoji
 from hkoji.bots.registry import make_program
-from hkoji.cli.exits import Exit
 from hkoji.cli.language import translate
+from hkoji.cli.output import Exit
 from hkoji.cli.terminal import Screen
 from hkoji.errors import BotError
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

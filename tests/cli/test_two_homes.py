@@ -12,7 +12,7 @@ from typing import Any
 
 from hkoji_server import admin
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from tests.support.home_shell import (
     HomeShell,
     alice,

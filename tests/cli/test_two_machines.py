@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from tests.support.home_shell import HomeShell, alice, begin, bob, key_file, kinds, my_move, second_home, service
 from tests.support.service import HKOJI, Service
 

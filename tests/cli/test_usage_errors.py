@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from hkoji.cli.app import app
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.cli.usage_errors import FORMS, as_message
 from hkoji.messages.text import Text
 from tests.support.shell import Done, run

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli.games import watch_commands
+from hkoji.cli.games import watch
 from tests.support.memory_service import MemoryService, begin
 from tests.support.shell import Shell
 
@@ -64,7 +64,7 @@ def test_a_command_that_fails_is_a_remark_and_watching_goes_on(alice: Shell, gam
 def test_a_command_that_hangs_is_killed_with_what_it_has_started(
     alice: Shell, game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch_commands, "LONGEST", 0.2)
+    monkeypatch.setattr(watch, "LONGEST", 0.2)
     pids = tmp_path / "pids"
     began = time.monotonic()
     last = len(watched(alice, game)[1]) - 2
@@ -83,7 +83,7 @@ def test_a_command_that_hangs_is_killed_with_what_it_has_started(
 def test_a_program_that_is_ended_leaves_no_command_behind(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     script = (
-        "from hkoji.cli.games.watch_commands import run_command\n"
+        "from hkoji.cli.games.watch import run_command\n"
         f"run_command(['sh', '-c', 'sleep 600 & echo $! > {pids}.new; mv {pids}.new {pids}; wait'],"
         " {'game': 'a', 'kind': 'move', 'seq': 1}, print)\n"
     )

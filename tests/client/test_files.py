@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.cli.result_files import write_result
+from hkoji.cli.files import write_result
 from hkoji.client.identity import load
 from hkoji.client.kept.files import locked, make_folder, read_json, remove_file, write_file, write_json
 from hkoji.client.kept.game import Vault

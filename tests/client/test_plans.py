@@ -36,8 +36,7 @@ from hkoji.game.clock import add_seconds, parse_time
 from hkoji.game.time_control import parse_time_control
 from hkoji.plans.grammar import parse_plan
 from hkoji.plans.standing import ArmedPlan, stand
-from hkoji.plans.trial import try_plan
-from hkoji.plans.warnings import plan_warnings
+from hkoji.plans.trial import plan_warnings, try_plan
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.at_the_same_time import at_the_same_time
 from tests.support.conditions import until

@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from hkoji.audit.evidence_audit import audit_file
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.client import watching
 from hkoji.client.kept.evidence import KeptEvidence
 from hkoji.client.kept_game import GameTime

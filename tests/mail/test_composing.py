@@ -18,7 +18,7 @@ from hkoji.mail.header import read_header
 from hkoji.mail.letters import Attachment, Letter, LetterHeaders, compose, write_letter
 from hkoji.mail.mail_types import Automatic
 from hkoji.manual.catalogues import load_speaker
-from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import LANGUAGES
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.letters import headers_of, letters_of_game, letters_of_no_game, seat_of

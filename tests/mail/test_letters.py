@@ -51,8 +51,7 @@ from hkoji.mail.letters.page import RULE, TIE, WIDTH, fold, harmless, wrapped
 from hkoji.mail.letters.writing import WRITERS
 from hkoji.mail.orders import read_orders
 from hkoji.manual.catalogues import load_speaker
-from hkoji.messages.language import LANGUAGES
-from hkoji.messages.text import tell
+from hkoji.messages.text import LANGUAGES, tell
 from hkoji.rules.events import DECISIONS, SEATS, Event, Seat
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

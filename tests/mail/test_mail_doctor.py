@@ -30,8 +30,7 @@ from hkoji_server.settings import load
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailQueue, WaitingSum
 
-from hkoji.cli.exits import Exit
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import CommandOutput, Exit
 from hkoji.cli.player import doctor
 from hkoji.doctor_check import DoctorCheck
 from hkoji.game.clock import Way, add_seconds

@@ -18,8 +18,7 @@ from hkoji.mail.commands import DECISIVE, WORDS, MailOrder, OrderFault, OrderKin
 from hkoji.mail.order_lines import order_paragraph
 from hkoji.mail.orders import is_order, read_orders
 from hkoji.manual.catalogues import load_catalogue, load_speaker
-from hkoji.messages.language import LANGUAGES
-from hkoji.messages.text import render
+from hkoji.messages.text import LANGUAGES, render
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, Due, State

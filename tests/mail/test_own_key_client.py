@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hkoji_server.service.mails_of_game import mails_of
 
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.client.identity import create
 from hkoji.client.kept.home import Home
 from hkoji.game.clock import Way

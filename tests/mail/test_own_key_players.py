@@ -17,7 +17,7 @@ from hkoji_server.service.mails_of_game import mails_of
 from hkoji_server.store.sql import SqlStore
 
 from hkoji.audit.log_audit import audit
-from hkoji.cli.exits import Exit
+from hkoji.cli.output import Exit
 from hkoji.client import Home
 from hkoji.client.held_keys import OwnMailbox
 from hkoji.client.player_settings import PlayerChannels

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hkoji_server.mail.password_file import is_open_to_others, read_password
 
-from hkoji.cli.exits import Exit, exit_code
+from hkoji.cli.output import Exit, exit_code
 from hkoji.errors import UsageError
 
 

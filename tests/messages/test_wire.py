@@ -18,8 +18,7 @@ from hkoji.errors import (
     NotYourTurnError,
 )
 from hkoji.manual.catalogues import load_catalogue
-from hkoji.messages.text import plural, render, tell
-from hkoji.messages.wire import assemble, dismantle, parts_of
+from hkoji.messages.text import assemble, dismantle, parts_of, plural, render, tell
 
 ITALIAN = load_catalogue("it")
 ERRORS: tuple[HkojiError, ...] = (

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hkoji.plans.grammar import Plan, parse_plan
-from hkoji.plans.matching import matches, may_follow
-from hkoji.plans.standing import choose
+from hkoji.plans.standing import choose, matches, may_follow
 from hkoji.rules.events import Deal
 from hkoji.rules.protocol import DECISION_DUE
 from tests.support.plans import naive_choice, naive_matches, naive_tokens, random_line

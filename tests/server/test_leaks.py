@@ -17,7 +17,7 @@ from hkoji.mail.commands import MailOrder, OrderFault
 from hkoji.mail.letters import Facts, write_letter
 from hkoji.mail.letters import Letter as MailLetter
 from hkoji.mail.orders import read_orders
-from hkoji.messages.language import Speaker
+from hkoji.messages.text import Speaker
 from hkoji.rules.protocol import State
 from hkoji.show.brief import Brief
 from hkoji.show.games import brief_type

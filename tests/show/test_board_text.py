@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from hkoji.game.position import Position
-from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import LANGUAGES
 from hkoji.rules.events import SEATS, Reveal
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

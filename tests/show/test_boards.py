@@ -11,7 +11,7 @@ import pytest
 
 from hkoji.game.position import Position
 from hkoji.manual.catalogues import load_speaker
-from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import LANGUAGES
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset

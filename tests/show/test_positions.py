@@ -16,7 +16,7 @@ from hkoji.errors import UsageError
 from hkoji.game import entry_kinds
 from hkoji.game.replay import Replay, replay
 from hkoji.manual.catalogues import load_speaker
-from hkoji.messages.language import LANGUAGES, Speaker
+from hkoji.messages.text import LANGUAGES, Speaker
 from hkoji.rules.events import Reveal
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

@@ -13,7 +13,7 @@ import pytest
 
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import AuditStep, audit
-from hkoji.cli.log_files import LogBytes, split
+from hkoji.cli.files import LogBytes, split
 from hkoji.log.public_key import PublicKey
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "spec" / "audit.sh"

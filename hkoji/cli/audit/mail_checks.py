@@ -1,7 +1,10 @@
-"""What `hkoji audit` does about mails: step 11, `--require` and `--dns`."""
+"""What `hkoji audit` does about mails: step 11, `--require` and `--dns`.
+
+No other module of the player's side asks DNS."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -9,15 +12,52 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
-from hkoji.cli.audit.dns_again import ask_keys
 from hkoji.cli.audit.required_grade import RequiredGrade
 from hkoji.cli.language import _, _n, translate
-from hkoji.errors import MalformedError, NetworkError, StorageError
+from hkoji.errors import MalformedError, NetworkError, StorageError, UsageError
+from hkoji.extras import install_command
 from hkoji.game.held_keys import BRIEF_GRADES, SeatGrade
 from hkoji.mail.dkim_rules import decode_answers, judge_dkim, key_names
 from hkoji.mail.mails_audit import MailIndex, MailsAudit, OpenedMail, SeatMails, SignedMail, audit_mails, index_mails
 from hkoji.mail.mails_file import ProvedMailbox, parse_mails
+from hkoji.mail.name_server import NAME_SERVER, parse_name_server, refused_name_server
 from hkoji.messages.text import tell
+
+_SECONDS: Final = 5.0
+
+
+def ask_keys(names: Iterable[str]) -> dict[str, tuple[bytes, ...] | None]:
+    """Returns the TXT records that names have now, each with its strings joined; None where no answer came.
+
+    Raises `UsageError` if dnspython is not installed, or the name server's address is none.
+    """
+    try:
+        import dns.exception
+        import dns.resolver
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            tell("DNS is asked with the package {name}, which is not installed", name=error.name),
+            hint=tell("install it with: {command}", command=install_command("mail")),
+        ) from error
+    server = os.environ.get(NAME_SERVER, "")
+    resolver = dns.resolver.Resolver(configure=not server)
+    if server:
+        host, port = parse_name_server(server)
+        try:
+            resolver.nameservers, resolver.port = [host], port
+        except ValueError:
+            raise refused_name_server(server) from None
+    found: dict[str, tuple[bytes, ...] | None] = {}
+    for name in dict.fromkeys(names):
+        try:
+            answer = resolver.resolve(f"{name}.", "TXT", lifetime=_SECONDS, search=False)
+        except (dns.resolver.NXDOMAIN, dns.resolver.NoAnswer):
+            found[name] = ()
+        except dns.exception.DNSException:
+            found[name] = None
+        else:
+            found[name] = tuple(b"".join(record.strings) for record in answer)
+    return found
 
 
 class MailWish(NamedTuple):

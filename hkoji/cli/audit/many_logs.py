@@ -20,14 +20,11 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import Audit
 from hkoji.cli.audit.report import audit_json, finding_text, main_finding, signer_json
-from hkoji.cli.audit.seen_logs import FoundContradiction, LogPlace, SeenLogs
-from hkoji.cli.audit.seen_mails import SeenMails
-from hkoji.cli.exits import Exit
-from hkoji.cli.interrupts import uninterrupted
+from hkoji.cli.audit.seen import FoundContradiction, LogPlace, SeenLogs, SeenMails
+from hkoji.cli.files import LogBytes, UnreadableLog, log_files, read_all
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.log_files import LogBytes, UnreadableLog, log_files, read_all
-from hkoji.cli.output import CommandOutput
-from hkoji.cli.progress import progress, shows_progress
+from hkoji.cli.long_work import progress, shows_progress, uninterrupted
+from hkoji.cli.output import CommandOutput, Exit
 from hkoji.errors import AuditError, HkojiError, LaterVersionError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import plural, tell
@@ -194,7 +191,7 @@ def _audited(
     if len(begun) < 2:  # this process is done sooner than others start
         yield from chain.from_iterable(map(work, begun))
         return
-    from hkoji.cli.processes import map_in_processes
+    from hkoji.cli.long_work import map_in_processes
 
     yield from map_in_processes(chain(begun, groups), work, jobs, here=_idle)
 

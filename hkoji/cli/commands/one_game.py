@@ -109,8 +109,7 @@ def watch(
 
     It ends when the game is over, and then says who has won. With --all it runs until you interrupt it.
     """
-    from hkoji.cli.games.watch import watch
-    from hkoji.cli.games.watch_commands import read_commands
+    from hkoji.cli.games.watch import read_commands, watch
 
     out.json, out.plain = json, plain
     game, commands = read_commands(game, rest, all_=all_, run=exec_, notify=notify)
@@ -152,10 +151,10 @@ commands.add_typer(plans, name="plans")
 @plans.command("run", epilog="Example, for cron: */10 * * * * hkoji plans run")
 def plans_run(delay: Delay = None, json: Json = False) -> None:
     """Make the moves of your plans that are due, once."""
-    from hkoji.cli.games.plan_runs import read_delay, run
+    from hkoji.cli.games.plan import read_delay, run_plans
 
     out.json = json
-    raise typer.Exit(run(client(), out, read_delay(delay)))
+    raise typer.Exit(run_plans(client(), out, read_delay(delay)))
 
 
 @commands.command(epilog="Example: hkoji resign 2714")
@@ -306,7 +305,7 @@ def note(
 
     Without TEXT it prints the note. It stays on this machine.
     """
-    from hkoji.cli.games.note import note
+    from hkoji.cli.games.talk import note
 
     out.json = json
     note(client(), out, game, words, replace=replace, delete=delete)

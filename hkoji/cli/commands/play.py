@@ -73,7 +73,7 @@ def play(
 
     Without GAME you play against a bot, and nothing needs to be set up. With GAME you continue that game.
     """
-    from hkoji.cli.prompt import play as prompt
+    from hkoji.cli.play import play as prompt
 
     out.json, out.plain = json, plain
     options = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
@@ -96,10 +96,10 @@ def rules(
     plain: Plain = False,
 ) -> None:
     """Print the rules of a game."""
-    from hkoji.cli.manual import rules
+    from hkoji.cli.play import rulebook
 
     out.json, out.plain = json, plain
-    rules.show_list(out) if list_ else rules.show(out, game, edition)
+    rulebook.show_editions(out) if list_ else rulebook.show_rules(out, game, edition)
 
 
 @commands.command(epilog="Example: hkoji deck --deck everdeck")
@@ -108,10 +108,10 @@ def deck(json: Json = False, plain: Plain = False) -> None:
 
     The deck is the Everdeck unless you choose another.
     """
-    from hkoji.cli.manual import deck as decklist
+    from hkoji.cli.play import rulebook as decklist
 
     out.json, out.plain = json, plain
-    decklist.show(out)
+    decklist.show_deck(out)
 
 
 commands.add_typer(bots, name="bot")
@@ -155,7 +155,7 @@ def bot_run(
     plain: Plain = False,
 ) -> None:
     """Let a bot play your seat of a game until it is over."""
-    from hkoji.cli.bots import run as bots
+    from hkoji.cli.play import bot as bots
 
     out.json, out.plain = json, plain
     chosen = bots.choose(bot, program or (), seed, keep=keep, interface=interface, timeout=timeout)
@@ -165,7 +165,7 @@ def bot_run(
 @bots.command("list", epilog="Example: hkoji bot list --json")
 def bot_list(json: Json = False) -> None:
     """List the bots with their games and their levels in `hkoji play`."""
-    from hkoji.cli.bots import run as bots
+    from hkoji.cli.play import bot as bots
 
     out.json = json
     bots.listing(out)
@@ -205,8 +205,8 @@ def arena(
 
     Each deal is played twice, with the seats exchanged.
     """
-    from hkoji.cli.bots import arena as match
     from hkoji.cli.games.rulesets import make_ruleset
+    from hkoji.cli.play import arena as match
 
     out.json, out.plain = json, plain
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hkoji.cli.games.offline import ask_or_keep
-from hkoji.cli.games.time_text import agreement_lines, annul_lines, length, local_time, silent_lines, time_sentence
+from hkoji.cli.games.game_words import agreement_lines, annul_lines, length, local_time, silent_lines, time_sentence
+from hkoji.cli.games.told import ask_or_keep
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position

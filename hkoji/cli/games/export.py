@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hkoji.cli.games.offline import ask_or_keep
+from hkoji.cli.files import write_result
+from hkoji.cli.games.told import ask_or_keep
 from hkoji.cli.language import translate
 from hkoji.cli.output import CommandOutput
-from hkoji.cli.result_files import write_result
 from hkoji.client import Client
 from hkoji.errors import IllegalError
 from hkoji.log.line import Line, format_log

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.offline import ask_or_keep
-from hkoji.cli.games.series_text import SHORT, standing_text
+from hkoji.cli.games.game_words import SHORT, standing_text
+from hkoji.cli.games.told import ask_or_keep
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import HkojiError, NotFoundError, UsageError

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.news import tell_news
-from hkoji.cli.games.offline import ask_or_keep
-from hkoji.cli.games.time_text import clock_words, local_time, reserve_text, short_time, until_text
+from hkoji.cli.games.game_words import clock_words, local_time, reserve_text, short_time, until_text
+from hkoji.cli.games.told import ask_or_keep, tell_news
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import UsageError
@@ -234,7 +233,7 @@ def _asked(names: Sequence[str], me: str) -> str:
 def _by_mail(grades: dict[str, str], me: str) -> str:
     if not grades:
         return ""
-    from hkoji.cli.games.by_mail import grades_cell
+    from hkoji.cli.games.game_words import grades_cell
 
     return grades_cell(grades, me)
 

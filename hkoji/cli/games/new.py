@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.by_mail import held_line
-from hkoji.cli.games.news import note_end
+from hkoji.cli.games.game_words import agreement_lines, clock_words, held_line, length_in_words
 from hkoji.cli.games.show import show_position
-from hkoji.cli.games.time_text import agreement_lines, clock_words, length_in_words
+from hkoji.cli.games.told import note_end
 from hkoji.cli.input import can_ask, check_standard_input, confirm, read_code, read_input, with_origin
 from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput
@@ -29,8 +28,7 @@ from hkoji.game.time_control import (
 )
 from hkoji.log.canonical import name_fault
 from hkoji.log.entry import is_name
-from hkoji.messages.language import LANGUAGES
-from hkoji.messages.text import plural, shorten, tell
+from hkoji.messages.text import LANGUAGES, plural, shorten, tell
 from hkoji.rules.protocol import Ruleset
 
 if TYPE_CHECKING:

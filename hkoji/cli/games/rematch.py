@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hkoji.cli.games.game_words import agreement_lines, series_line, standing_text
 from hkoji.cli.games.new import DEFAULT_EXPIRES, NEVER, agreement_json, bound_json, bound_lines
-from hkoji.cli.games.series_text import series_line, standing_text
-from hkoji.cli.games.time_text import agreement_lines
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
 from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches, kept_place

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.news import noting, tell_game_news
-from hkoji.cli.games.offline import ask_or_keep
+from hkoji.cli.games.told import ask_or_keep, noting, tell_game_news
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, EncodedResult
 from hkoji.cli.settings import deck_for
@@ -124,21 +123,21 @@ def _show(
 
     def text() -> str:
         from hkoji.cli.boards import draw
-        from hkoji.cli.games.time_text import terms_lines, time_lines
+        from hkoji.cli.games.game_words import terms_lines, time_lines
 
         lines = time_lines(time, position)
         if position.course.joinable:
             lines = [*terms_lines(time.agreement), *lines]
         if beside.place is not None:
-            from hkoji.cli.games.series_text import series_line
+            from hkoji.cli.games.game_words import series_line
 
             lines = [series_line(beside.place), *lines]
         if position.course.setup.held_keys:
-            from hkoji.cli.games.by_mail import grade_lines
+            from hkoji.cli.games.game_words import grade_lines
 
             lines = [*lines, *grade_lines(position.course.setup)]
         if beside.note is not None:
-            from hkoji.cli.games.note import note_lines
+            from hkoji.cli.games.talk import note_lines
 
             lines = [*lines, _("Note: {text}", text=" / ".join(note_lines(beside.note)))]
         board = draw(position, out.style, lines)

@@ -1,4 +1,4 @@
-"""`hkoji talk`: messages to the opponent of a game."""
+"""`hkoji talk` and `hkoji note`: messages to the opponent of a game, and notes of a player, for nobody else."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from unicodedata import east_asian_width
 
-from hkoji.cli.games.offline import ask_or_keep
-from hkoji.cli.games.time_text import local_time
+from hkoji.cli.games.game_words import local_time
+from hkoji.cli.games.told import ask_or_keep
 from hkoji.cli.input import read_words
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
+from hkoji.client.kept.game import MAX_NOTE_BYTES, GameNote
 from hkoji.errors import MalformedError, TrustError, UsageError
 from hkoji.log.talk import MAX_WORDS_BYTES, verify_words
 from hkoji.messages.text import plural, printable, tell
@@ -21,6 +22,52 @@ if TYPE_CHECKING:
     from hkoji.client.game import ClientGame
     from hkoji.client.kept_game import KeptGame
     from hkoji.client.talk import Conversation, ReadMessage
+
+
+def note(
+    client: Client,
+    out: CommandOutput,
+    game: str,
+    words: Sequence[str] | None,
+    *,
+    replace: bool = False,
+    delete: bool = False,
+) -> None:
+    """Shows the note about a game, adds to it, replaces or deletes it. Asks no service.
+
+    `-` stands for standard input.
+    """
+    if delete and (words or replace):
+        raise UsageError(tell("--delete takes no text"), hint=tell("nothing was changed"))
+    if replace and not words:
+        raise UsageError(tell("--replace needs a text"), hint=tell("nothing was changed; to remove it: --delete"))
+    game = client.find(game, offline=True)
+    client.kept(game)  # raises for a game that was never seen: a note makes no folder
+    with client.game(game) as held:
+        kept = GameNote(held.vault)
+        if delete:
+            kept.delete()
+            text = None
+        elif words:
+            typed = read_words(out, words, MAX_NOTE_BYTES, tell("note"), hint=tell("nothing was changed"))
+            text = kept.replace(typed) if replace else kept.add(typed)
+        else:
+            text = kept.text()
+
+    def shown() -> str:
+        if text is not None:
+            return "\n".join(note_lines(text))
+        if delete:
+            return _("There is no note about game {game} any more.", game=game[:8])
+        return _("There is no note about game {game}.", game=game[:8])
+
+    out.result(lambda: {"game": game, "note": text}, shown)
+
+
+def note_lines(text: str) -> list[str]:
+    """Returns a note in lines that can be shown."""
+    return [printable(line, "\t") for line in text.split("\n")]
+
 
 _INDENT: Final = "    "
 _NARROWEST: Final = 10

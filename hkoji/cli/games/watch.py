@@ -1,18 +1,27 @@
-"""`hkoji watch`: prints a line for each entry of games as it arrives."""
+"""`hkoji watch`: prints a line for each entry of games as it arrives; `--exec` and `--notify` do more at each.
+
+A command gets the entry as one line of JSON on its standard input. No shell reads any of it. It has a process group of
+its own, which is killed after a minute, so that one that hangs does not keep the next entry from being told."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
+import subprocess
 import sys
-from collections.abc import Generator, Iterable
-from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from html import escape
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games import plan_runs
-from hkoji.cli.games.news import message_line, note_end, noting, tell_news
-from hkoji.cli.games.time_text import local_time, until_text
-from hkoji.cli.games.watch_commands import WatchCommands
+from hkoji.cli.games import plan
+from hkoji.cli.games.game_words import local_time, until_text
+from hkoji.cli.games.told import message_line, note_end, noting, tell_news
 from hkoji.cli.language import _
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import CommandOutput, encode, versioned
 from hkoji.cli.step_text import step_text
 from hkoji.client import Client, watching
 from hkoji.client.news import Untold
@@ -20,11 +29,194 @@ from hkoji.client.talk_messages import UnreadMessage
 from hkoji.client.watching import WatchedEntry
 from hkoji.errors import UsageError
 from hkoji.game.result_text import closing_body, lapse_json
-from hkoji.messages.text import tell
+from hkoji.messages.text import printable, tell
 from hkoji.rules.events import DECISIONS
 
 if TYPE_CHECKING:
     from hkoji.client.kept_game import GameTime
+
+
+LONGEST: Final = 60.0
+"""How many seconds a command may run for one entry."""
+_SHOWN_IN: Final = 10.0
+_APPLE: Final = ("on run argv", "display notification (item 1 of argv) with title (item 2 of argv)", "end run")
+
+Say = Callable[[str], None]
+
+
+class WatchCommands(NamedTuple):
+    """What is done at each entry: `command` is run, and with `notify` the desktop shows what matters to the player."""
+
+    command: tuple[str, ...] = ()
+    notify: bool = False
+
+    def run(self, happened: WatchedEntry, value: dict[str, Any], say: Say) -> None:  # Any: JSON
+        """Does it for one entry; `value` is the entry for programs. Failures are remarks."""
+        if self.command:
+            run_command(self.command, value, say)
+        if self.notify and matters(happened):
+            run_quietly(notification(happened), say)
+
+    def show(self, text: str, game: str, say: Say) -> None:
+        """Shows on the desktop what is no entry: that the opponent of a game has written."""
+        if self.notify:
+            run_quietly(_desktop(_("Game {game}", game=game[:8]), text, game[:8]), say)
+
+
+def read_commands(
+    game: str | None, rest: Sequence[str] | None, *, all_: bool, run: bool, notify: bool
+) -> tuple[str | None, WatchCommands]:
+    """Returns the game to watch, and what to do at its entries, from the words of the command line.
+
+    With --all no game is named, so the first word is that of the command. Raises `UsageError`.
+    """
+    words = tuple(rest or ())
+    if all_ and run and game is not None:
+        words, game = (game, *words), None
+    if run and not words:
+        raise UsageError(
+            tell("--exec needs a command after --"), hint=tell("as in `hkoji watch --all --exec -- notify-send hkoji`")
+        )
+    if words and not run:
+        raise UsageError(tell("watch takes one game"), hint=tell("to run a command for each entry: --exec -- COMMAND"))
+    if run and shutil.which(words[0]) is None:
+        raise UsageError(
+            tell("there is no program {program}", program=words[0]),
+            hint=tell("nothing is watched; give the path of a program, or of a shell as in: -- sh -c '...'"),
+        )
+    if notify:
+        _notifier()
+    return game, WatchCommands(words, notify)
+
+
+@contextmanager
+def _ending_by_exception() -> Iterator[None]:
+    """Lets SIGTERM raise `SystemExit` meanwhile, in place of ending the program at once."""
+    before = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or before is not signal.SIG_DFL:
+        yield
+        return
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@_ending_by_exception()
+def run_command(command: Sequence[str], value: dict[str, Any], say: Say) -> None:  # Any: JSON
+    """Runs a command for an entry, with the entry as JSON on its standard input, and waits until it ends."""
+    sys.stdout.flush()  # what the command prints comes after what this program has printed
+    place = {"HKOJI_GAME": value["game"], "HKOJI_EVENT": value["kind"], "HKOJI_SEQ": str(value["seq"])}
+    line = encode(versioned(value)).encode() + b"\n"
+    try:
+        process = subprocess.Popen(  # noqa: S603 # the user's own command, without a shell
+            command, stdin=subprocess.PIPE, env={**os.environ, **place}, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        say(tell("cannot run {program}: {reason}", program=command[0], reason=error))
+        return
+    try:
+        process.communicate(line, LONGEST)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        say(
+            tell(
+                "entry {seq} of game {game}: {program} was stopped after {seconds} s",
+                seq=value["seq"],
+                game=value["game"][:8],
+                program=command[0],
+                seconds=int(LONGEST),
+            )
+        )
+        return
+    except BaseException:  # signals reach only this program's own process group
+        _kill(process)
+        raise
+    if process.returncode:
+        say(
+            tell(
+                "entry {seq} of game {game}: {program} has failed, with exit code {code}",
+                seq=value["seq"],
+                game=value["game"][:8],
+                program=command[0],
+                code=process.returncode,
+            )
+        )
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kills a command with all processes of its group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+
+
+def matters(happened: WatchedEntry) -> bool:
+    """Returns whether an entry calls its player to the game: their turn, or the end. To a spectator every one does."""
+    position = happened.position
+    if position.seat is None and not position.invited:
+        return True
+    return happened.step.course.finished or (happened.mine and happened.seq == position.course.seq)
+
+
+def notification(happened: WatchedEntry) -> list[str]:
+    """Returns the program, with its arguments, that shows an entry on the desktop. Raises `UsageError`."""
+    step, position = happened.step, happened.position
+    closed = closing_body(each.body for each in position.replay.steps) if step.course.finished else None
+    title = _("Game {game}", game=position.short)
+    text = step_text(step, closed=closed)
+    if happened.mine:
+        text += " " + _("your turn")
+    return _desktop(title, text, position.short)
+
+
+def _desktop(title: str, text: str, game: str) -> list[str]:
+    """Returns the program, with its arguments, that shows a text about a game. Raises `UsageError`."""
+    program = _notifier()
+    if program.endswith("osascript"):
+        # Arguments of the script, not a part of it: so no text is read as a command.
+        script = [word for line in _APPLE for word in ("-e", line)]
+        return [program, *script, f"{game}: {printable(text)}", title]
+    return [program, "--app-name=hkoji", "--", title, escape(printable(text), quote=False)]
+
+
+def run_quietly(words: Sequence[str], say: Say) -> None:
+    """Runs a program that shows a notification."""
+    try:
+        done = subprocess.run(  # noqa: S603 # texts are arguments, not commands
+            words,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_SHOWN_IN,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        say(tell("no notification was shown: {reason}", reason=error))
+        return
+    if done.returncode:
+        say(tell("no notification was shown: {program} has failed", program=words[0]))
+
+
+def _notifier() -> str:
+    """Returns the program that shows notifications here. Raises `UsageError` if there is none."""
+    name = "osascript" if sys.platform == "darwin" else "notify-send"
+    found = shutil.which(name)
+    if found is None:
+        raise UsageError(
+            tell("{program} is not here, so no notifications can be shown", program=name),
+            hint=tell("install it, or run a program of your own with --exec"),
+        )
+    return found
+
 
 _MINUTES: Final = len("2026-11-20 12:00")
 
@@ -57,7 +249,7 @@ def watch(
         happened: Generator[WatchedEntry | UnreadMessage, None, None] = watching.watch_all(client)
     else:
         happened = watching.watch_game(client, client.find(game), after)
-    with plan_runs.beside(client, out, plans=plans, delay=delay) as passed_on, closing(happened):
+    with plan.plans_beside(client, out, plans=plans, delay=delay) as passed_on, closing(happened):
         _tell(client, out, passed_on(happened), commands)
 
 

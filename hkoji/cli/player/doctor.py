@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from hkoji.cli.exits import Exit
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import CommandOutput
+from hkoji.cli.output import CommandOutput, Exit
 from hkoji.doctor_check import DoctorCheck, all_passed
 
 _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hkoji.cli.audit.expected_keys import parse_expected_key
+from hkoji.cli.audit.command import parse_expected_key
 from hkoji.cli.input import confirm, read_code, read_input, unconfirmed, with_origin
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput, encode, versioned

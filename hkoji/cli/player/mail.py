@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from hkoji.cli.games.time_text import local_time
+from hkoji.cli.games.game_words import local_time
 from hkoji.cli.language import _, current
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client

@@ -6,7 +6,7 @@ import re
 import time
 from typing import Any, Final, NamedTuple
 
-from hkoji.cli.games.time_text import local_time
+from hkoji.cli.games.game_words import local_time
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client

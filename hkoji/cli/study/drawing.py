@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hkoji.cli import terminal
+from hkoji.cli.files import write_result
 from hkoji.cli.language import translate
-from hkoji.cli.result_files import write_result
 from hkoji.cli.settings import deck_for
 from hkoji.errors import UsageError
 from hkoji.extras import install_command

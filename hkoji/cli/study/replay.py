@@ -1,26 +1,201 @@
-"""`hkoji replay`: shows a game in notation with one position, or step by step; with `--json`, every step."""
+"""`hkoji replay`: shows a game in notation with one position, or step by step; with `--json`, every step.
+
+`ReplayWalk` holds the place in the game and carries out the commands; `walk` reads them line by line, from a terminal
+or a pipe, and prints. Boards and their titles go to standard output, prompts, help and errors to standard error. Only
+what the chosen eyes saw is ever drawn."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hkoji.cli.boards import draw
 from hkoji.cli.input import is_file, read_input
-from hkoji.cli.language import _
+from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
-from hkoji.cli.step_text import place_title
-from hkoji.errors import MalformedError, UsageError
-from hkoji.game.position import studied_position
+from hkoji.cli.step_text import place_title, stop_text
+from hkoji.cli.terminal import fold
+from hkoji.errors import HkojiError, MalformedError, UsageError
+from hkoji.game.position import Position, studied_position
 from hkoji.game.replay import Replay, replay
 from hkoji.log.line import Line, parse_lines
-from hkoji.messages.text import printable, tell
+from hkoji.messages.text import printable, shorten, tell
 from hkoji.rules.events import DECISIONS, Event
 from hkoji.rules.transcript import Transcript, format_event, format_transcript
-from hkoji.study.stops import Eyes, Stop, at_entry, parse_eyes, see, stops
+from hkoji.study.stops import EVERY, Eyes, Stop, at_decision, at_entry, at_round, parse_eyes, see, stops
 
 if TYPE_CHECKING:
     from hkoji.client import Client
+
+
+HELP: Final = tell(
+    """\
+  Enter, n   next               p        back
+  7          after decision 7   @12      after entry 12
+  r          next round         r 2      round 2; rp: the round before
+  0, $       beginning, end     e        other eyes; e host, e guest, e all, e spectator, e NAME
+  s FILE     draw it: FILE.svg or FILE.png
+  ?          this help          q        leave"""
+)
+_PROMPT: Final = tell("Enter next, p back, r round, e eyes, ? help, q leave > ")
+
+
+class ReplayWalk:
+    """A place in a game, and the eyes that see it. It begins at entry `at`, or where play begins.
+
+    Raises `IllegalError` if it is not known what these eyes saw.
+    """
+
+    def __init__(self, replay: Replay, eyes: Eyes, at: int | None = None) -> None:
+        self.replay: Final = replay
+        self.eyes = eyes
+        self.seen = see(replay, eyes)
+        self.found = stops(self.seen)
+        self.index = 0 if at is None else at_entry(self.found, at) or 0
+
+    @property
+    def stop(self) -> Stop:
+        """The current stop."""
+        return self.found[self.index]
+
+    @property
+    def position(self) -> Position:
+        """The current position, as these eyes saw it."""
+        return studied_position(self.stop.until(self.seen), self.eyes.seat)
+
+    def go(self, command: str) -> None:
+        """Carries out a command. Raises `UsageError` if there is no such place, or `IllegalError`."""
+        word, _, rest = command.strip().partition(" ")
+        rest = rest.strip()
+        if word in ("", "n", "next", "avanti"):
+            self._set(self.index + 1, tell("this is the last position"))
+        elif word in ("p", "prev", "b", "back", "indietro"):
+            self._set(self.index - 1, tell("this is the first position"))
+        elif word == "$":
+            self.index = len(self.found) - 1
+        elif word == "r" and rest:
+            self._set(at_round(self.found, _number(rest)), tell("there is no round {number}", number=rest))
+        elif word in ("r", "round"):
+            self._set(at_round(self.found, self.stop.round + 1), tell("this is the last round"))
+        elif word == "rp":
+            self._set(at_round(self.found, self.stop.round - 1), tell("this is the first round"))
+        elif word in ("e", "eyes", "occhi"):
+            self._look(parse_eyes(rest, self.replay.steps[-1].course.setup.names) if rest else None)
+        elif word.startswith("@"):
+            self._set(
+                at_entry(self.found, _number(word[1:])),
+                tell("there is nothing to see at entry {entry}", entry=word[1:]),
+            )
+        elif word.isdecimal():
+            self._set(
+                at_decision(self.found, _number(word)),
+                tell("there are decisions 1 to {last}", last=self.found[-1].decision),
+            )
+        else:
+            raise UsageError(
+                tell("there is no command {word!r}", word=shorten(word)), hint=tell("? lists the commands")
+            )
+
+    def _set(self, index: int | None, otherwise: str) -> None:
+        if index is None or not 0 <= index < len(self.found):
+            raise UsageError(otherwise)
+        self.index = index
+
+    def _look(self, eyes: Eyes | None) -> None:
+        if eyes is not None:
+            seen = see(self.replay, eyes)
+        else:
+            eyes, seen = self._other_eyes()
+        self.eyes, self.seen, self.found = eyes, seen, stops(seen)
+
+    def _other_eyes(self) -> tuple[Eyes, Replay]:
+        """Returns the next eyes for which it is known what they saw."""
+        now = EVERY.index(self.eyes)
+        for eyes in (*EVERY[now + 1 :], *EVERY[:now]):
+            try:
+                return eyes, see(self.replay, eyes)
+            except HkojiError:
+                continue
+        return self.eyes, self.seen
+
+    def title(self) -> str:
+        """Returns the place, what happened there and whose eyes see it, in one line."""
+        stop = self.stop
+        total = self.found[-1].decision
+        return _(
+            "{decision} of {total}, entry {entry}: {told}   (eyes: {eyes})",
+            decision=stop.decision,
+            total=total,
+            entry=stop.seq,
+            told=stop_text(stop),
+            eyes=self._whose(),
+        )
+
+    def drawing(self) -> str:
+        """Returns the position as SVG text."""
+        from hkoji.cli.study import drawing
+
+        title = place_title(self.position, self.stop.decision, self.found[-1].decision, self.eyes)
+        return drawing.draw(self.position, title)
+
+    def _whose(self) -> str:
+        if self.eyes.seat is None:
+            return _("all that is known") if self.eyes.open_ else _("a spectator")
+        name = self.replay.steps[-1].course.setup.names[self.eyes.seat]
+        return f"{name}, {self.eyes.word}" if name else self.eyes.word
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise UsageError(tell("{text!r} is not a number", text=shorten(text)), hint=tell("? lists the commands"))
+    return int(text)
+
+
+def walk(place: ReplayWalk, out: CommandOutput, *, force: bool = False) -> None:
+    """Shows the current place, and the new place after each command, until `q` or the end of the input.
+
+    With `force` a drawing may replace a file.
+    """
+    asks = sys.stdin.isatty()
+    _show_place(place, out)
+    while True:
+        if asks:
+            sys.stdout.flush()
+            sys.stderr.write(fold(translate(_PROMPT).rstrip(), out.style.width) + " ")
+            sys.stderr.flush()
+        line = sys.stdin.readline()
+        command = line.strip()
+        if not line or command in ("q", "quit", "esci"):
+            return
+        if command in ("?", "h", "help", "aiuto"):
+            sys.stderr.write(f"{fold(translate(HELP), out.style.width)}\n")
+            continue
+        try:
+            if command.startswith("s "):
+                _save(place, command[2:].strip(), force=force)
+                continue
+            place.go(command)
+        except HkojiError as error:
+            hint = f" ({translate(error.hint)})" if error.hint else ""
+            sys.stderr.write(f"{translate(error.message)}{hint}\n")
+            continue
+        _show_place(place, out)
+
+
+def _save(place: ReplayWalk, file: str, *, force: bool) -> None:
+    from hkoji.cli.study import drawing
+
+    drawing.write(place.drawing(), drawing.drawing_file(file), force=force)
+    sys.stderr.write(_("drawn in {file}", file=file) + "\n")
+
+
+def _show_place(place: ReplayWalk, out: CommandOutput) -> None:
+    style = out.style
+    stopped = place.replay.stop if place.index == len(place.found) - 1 else None
+    more = "\n" + _("The log stops there: {reason}", reason=stopped) + "\n" if stopped else ""
+    title = style.paint(fold(place.title(), style.width), "bold")
+    sys.stdout.write(f"{title}\n\n{draw(place.position, style)}{fold(more, style.width)}\n")
 
 
 class ReplayOptions(NamedTuple):
@@ -63,7 +238,6 @@ def show_replay(client: Callable[[], Client], out: CommandOutput, source: str, w
                 tell("standard input cannot hold both the log and the commands"),
                 hint=tell("give a file, or --notation"),
             )
-        from hkoji.cli.study.stepping import ReplayWalk, walk
 
         walk(ReplayWalk(known, eyes, wish.at), out, force=wish.force)
         return

@@ -34,8 +34,7 @@ from hkoji.mail.letters.page import (
     tied,
     typed,
 )
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import tell
+from hkoji.messages.text import Speaker, tell
 
 _ASKED: Final = {
     AskedWhy.SENDER: tell("Mail in your name came from another address than yours, so nothing was done yet."),

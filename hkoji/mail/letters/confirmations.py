@@ -10,8 +10,7 @@ from hkoji.mail.letters.facts import CodeFacts
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import WIDTH, Block, LetterDraft, command, moment, paragraph, sentences, typed
 from hkoji.mail.letters.shown import listed, show_again
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import Text, tell
+from hkoji.messages.text import Speaker, Text, tell
 
 
 def code(facts: CodeFacts, say: Speaker) -> LetterDraft:

@@ -32,8 +32,7 @@ from hkoji.mail.letters.page import (
     sentences,
     typed,
 )
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import tell
+from hkoji.messages.text import Speaker, tell
 from hkoji.show.games import board_type, brief_type
 
 

@@ -11,8 +11,7 @@ from hkoji.game.held_keys import grade_sentence
 from hkoji.game.result_text import closing_body, result_text
 from hkoji.mail.letters.game_facts import SeatFacts
 from hkoji.mail.letters.page import TIE, Block, command, day, length, moment, paragraph, rows, sentences, typed, words
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import plural, tell
+from hkoji.messages.text import Speaker, plural, tell
 from hkoji.rules.events import Act
 from hkoji.rules.protocol import Due
 from hkoji.show.board import Board, Look

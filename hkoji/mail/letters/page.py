@@ -12,8 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from hkoji.game.clock import add_seconds, parse_time
 from hkoji.game.time_control import DAY, zone_offset
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import plural, tell
+from hkoji.messages.text import Speaker, plural, tell
 
 
 class Attachment(NamedTuple):

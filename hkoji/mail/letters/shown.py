@@ -42,8 +42,7 @@ from hkoji.mail.letters.page import (
     words,
 )
 from hkoji.mail.mails_file import MAILS_TYPE
-from hkoji.messages.language import LANGUAGES, Speaker
-from hkoji.messages.text import Text, plural, tell
+from hkoji.messages.text import LANGUAGES, Speaker, Text, plural, tell
 from hkoji.rules.protocol import Due
 from hkoji.show.games import board_type
 

@@ -10,8 +10,7 @@ from hkoji.mail.letters import facts as all_facts
 from hkoji.mail.letters.facts import Facts, ManyFacts, OneLetter
 from hkoji.mail.letters.game_words import GameWords
 from hkoji.mail.letters.page import Block, Letter, LetterDraft, command, sentences
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import plural, tell
+from hkoji.messages.text import Speaker, plural, tell
 
 WRITERS: Final[dict[type, Callable[[Any, Speaker], LetterDraft]]] = {  # Any: each writer takes its own facts
     all_facts.TurnFacts: events.turn,

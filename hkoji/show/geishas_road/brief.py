@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import all_of, tell
+from hkoji.messages.text import Speaker, all_of, tell
 from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.events import Seat
 from hkoji.rules.geishas_road.actions import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
-from hkoji.messages.language import Speaker
-from hkoji.messages.text import all_of, plural, tell
+from hkoji.messages.text import Speaker, all_of, plural, tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, GIFT, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha

@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from hkoji import errors
-from hkoji.messages.text import shorten
-from hkoji.messages.wire import parts_of
+from hkoji.messages.text import parts_of, shorten
 from hkoji_server.log import log
 
 MEDIA_TYPE: Final = "application/problem+json"

@@ -31,8 +31,7 @@ from hkoji.log.statement import make_registration
 from hkoji.mail.addresses import OwnAddress, is_mailbox
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.mail.tokens import address_hash
-from hkoji.messages.language import LANGUAGES
-from hkoji.messages.text import Text, tell
+from hkoji.messages.text import LANGUAGES, Text, tell
 from hkoji_server.service.channel_settings import ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.confirmations import confirmation

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.log.canonical import JsonValue
 from hkoji.mail.letters.page import unlinked
-from hkoji.messages.text import Text, quoted
-from hkoji.messages.wire import assemble, dismantle
+from hkoji.messages.text import Text, assemble, dismantle, quoted
 
 _SEVERAL: Final = "several"
 _LAST: Final = "last"

@@ -16,8 +16,7 @@ from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
 from hkoji.log.canonical import JsonValue, decode
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
-from hkoji.messages.language import LANGUAGES
-from hkoji.messages.text import tell
+from hkoji.messages.text import LANGUAGES, tell
 from hkoji_server.service.channel_settings import FORMATS, ChannelSettings
 from hkoji_server.service.clock_and_entropy import ClockAndEntropy
 from hkoji_server.service.confirmations import confirmation

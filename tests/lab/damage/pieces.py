@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from hkoji import referee
 from hkoji.audit.checks import verify_receipt, verify_signatures
 from hkoji.audit.log_audit import Audit, audit
-from hkoji.cli.audit.expected_keys import read_expected_keys
+from hkoji.cli.audit.command import read_expected_keys
 from hkoji.errors import HkojiError
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from hkoji.audit.keyring import MapChecks
 from hkoji.audit.log_audit import Audit, audit
-from hkoji.cli.log_files import UnreadableLog, split
+from hkoji.cli.files import UnreadableLog, split
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
 from hkoji.log.line import format_log, parse_log

@@ -11,8 +11,8 @@ from typing import Any, Final
 from hkoji.audit.card_checks import Commitments
 from hkoji.audit.contradictions import covers, extends, fork, log_claims
 from hkoji.audit.evidence_audit import audit_file
-from hkoji.cli.log_files import UnreadableLog, split
-from hkoji.cli.study.game_records import read_logs
+from hkoji.cli.files import UnreadableLog, split
+from hkoji.cli.study.stats import read_logs
 from hkoji.errors import HkojiError
 from hkoji.game.replay import replay
 from hkoji.log.canonical import encode

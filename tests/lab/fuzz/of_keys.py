@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from hkoji.cli.audit.expected_keys import read_expected_keys
+from hkoji.cli.audit.command import read_expected_keys
 from hkoji.client.agent import AgentSigner
 from hkoji.client.identity import create
 from hkoji.client.kept.home import Home

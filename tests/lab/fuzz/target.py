@@ -17,8 +17,7 @@ from zlib import crc32
 
 from hkoji.errors import HkojiError
 from hkoji.manual.catalogues import load_catalogue
-from hkoji.messages.text import Catalogue, render
-from hkoji.messages.wire import assemble, parts_of
+from hkoji.messages.text import Catalogue, assemble, parts_of, render
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -20,7 +20,7 @@ from hkoji.log.line import format_log
 from hkoji.mail.letters import Letter, compose, write_letter
 from hkoji.mail.letters.game_facts import SeatFacts
 from hkoji.manual.catalogues import load_speaker
-from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import LANGUAGES
 from tests.lab.leaks.comparison import Leak, Scene
 from tests.lab.leaks.telling import Telling
 from tests.lab.leaks.worlds import TRUTH, World

@@ -21,7 +21,7 @@ from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters import LetterHeaders, compose, write_letter
 from hkoji.mail.letters.facts import Facts
 from hkoji.manual.catalogues import load_speaker
-from hkoji.messages.language import LANGUAGES
+from hkoji.messages.text import LANGUAGES
 from hkoji.rules.events import Seat
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

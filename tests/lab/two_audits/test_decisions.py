@@ -13,7 +13,7 @@ import pytest
 
 from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import audit
-from hkoji.cli.audit.clock_account import ClockAccount
+from hkoji.cli.audit.report import ClockAccount
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.entry_kinds.key_changes import Delegate

@@ -1,25 +1,91 @@
-"""`hkoji deck`: which cards of a generic deck make the game, and which of them are the actions."""
+"""`hkoji rules` and `hkoji deck`: the rules of a game in the words of an edition, and its cards in a generic deck."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
-from hkoji.cli.language import _, translate
+from hkoji.cli.language import _, current, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.cli.settings import chosen_deck
 from hkoji.errors import UsageError
-from hkoji.messages.text import tell
+from hkoji.manual.rules_pages import page
+from hkoji.messages.text import LANGUAGES, shorten, tell
+from hkoji.rules.editions import EDITIONS, Edition, find_edition
 from hkoji.rules.hanamikoji.actions import NAMES
+from hkoji.rules.registry import DEFAULT
 from hkoji.show.deck import DeckCard
 from hkoji.show.decks import find_deck
 from hkoji.show.hanamikoji.everdeck import spelled
+
+
+def show_rules(out: CommandOutput, game: str | None, edition: str | None) -> None:
+    """A game's rules, or an edition's. Raises `UsageError`."""
+    chosen = find_edition(edition) if edition is not None else None
+    name = game or (chosen.ruleset if chosen else DEFAULT)
+    games = list(dict.fromkeys(each.ruleset for each in EDITIONS))
+    if name not in games:
+        raise UsageError(
+            tell("there are no rules of {name!r} here", name=shorten(name)),
+            hint=tell("there are rules of {names}", names=", ".join(games)),
+        )
+    if chosen is not None and chosen.ruleset != name:
+        raise UsageError(
+            tell("{edition} is an edition of {game}", edition=chosen.name, game=chosen.ruleset),
+            hint=tell("see all with `hkoji rules --list`"),
+        )
+    editions = [each for each in EDITIONS if each.ruleset == name and chosen in (None, each)]
+    value = {
+        "ruleset": name,
+        "editions": [edition_json(each) for each in editions],
+        "text": {lang: page(name, lang, chosen) for lang in LANGUAGES},
+    }
+    out.result(value, lambda: page(name, current(), chosen), paged=True)
+
+
+def show_editions(out: CommandOutput) -> None:
+    """All editions."""
+    out.result([edition_json(edition) for edition in EDITIONS], lambda: "\n".join(_listed(out)))
+
+
+def edition_json(edition: Edition) -> dict[str, Any]:  # Any: JSON
+    """An edition for programs. docs/json.md."""
+    return {
+        "edition": edition.name,
+        "ruleset": edition.ruleset,
+        "language": edition.language,
+        "options": dict(edition.options),
+        "words": dict(edition.words),
+        "deck": edition.deck,
+        "command": edition.command,
+    }
+
+
+def _listed(out: CommandOutput) -> Iterator[str]:
+    if out.plain:
+        for each in EDITIONS:
+            yield _(
+                "{edition}: {title}; begin with: {command}",
+                edition=each.name,
+                title=translate(each.title),
+                command=each.command,
+            )
+        return
+    rows = [(_("edition"), _("title"), _("to play it"))]
+    rows += [(each.name, translate(each.title), each.command) for each in EDITIONS]
+    first, second = (max(len(row[n]) for row in rows) for n in (0, 1))
+    for number, (name, title, command) in enumerate(rows):
+        line = f"{name:{first}}  {title:{second}}  {command}"
+        # Wider than a screen: the command goes on a line of its own.
+        shown = line if len(line) <= 80 else f"{name:{first}}  {title}\n{'':{first}}    {command}"
+        yield shown if number else out.style.paint(shown, "dim")
+
 
 USUAL: Final = "everdeck"
 """The deck that is listed where none is chosen."""
 
 
-def show(out: CommandOutput) -> None:
+def show_deck(out: CommandOutput) -> None:
     """Lists the cards to pick, of the Everdeck if no deck is chosen. Raises `UsageError` for the games' own cards."""
     deck = chosen_deck() or find_deck(USUAL)
     cards = deck.cards()

@@ -1,9 +1,9 @@
-"""Files of logs: finds them in folders, and splits them into logs as bytes.
+"""Files of commands: logs, which are found in folders and split as bytes, and files into which a result is written.
 
 docs/spec/log.md, "Archives". A file may hold several logs, one after the other; each begins with an entry 0. A line
 that repeats the line before it does not begin a log: a log whose first line occurs twice is one invalid log, not two
 valid ones. At most one log of a file is in memory, and at most `MAX_LOG_BYTES` of it. Logs are not parsed here.
-"""
+A file that exists is replaced only if the user says so."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from hkoji.audit.evidence_file import is_evidence
+from hkoji.drafts import new_part
+from hkoji.errors import ExistsError, StorageError
 from hkoji.log.line import MAX_LINE_BYTES
 from hkoji.messages.text import tell
 
@@ -104,3 +106,41 @@ def _begins(line: bytes, before: bytes) -> bool:
     if line == before:
         return False
     return is_evidence(line) or (_BEGINS.match(line) is not None and not is_evidence(before))
+
+
+def write_result(file: str, data: bytes, *, force: bool, private: bool = False) -> None:
+    """Writes a result into a file, for its owner alone if `private`. Raises `ExistsError` and `StorageError`.
+
+    With `force` a file that exists is replaced, completely or not at all. A device or a pipe is written to.
+    """
+    path = Path(file)
+    mode = 0o600 if private else 0o666
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        elif force:
+            target = path.resolve()
+            draft = new_part(target)
+            _make(draft, data, mode)
+            draft.replace(target)
+        else:
+            _make(path, data, mode)
+    except FileExistsError as error:
+        hint = tell("nothing was written: give another name, or --force to replace the file")
+        raise ExistsError(tell("the file"), file, hint=hint) from error
+    except OSError as error:
+        raise StorageError(
+            tell("cannot write {file}: {reason}", file=file, reason=error.strerror),
+            hint=tell("give a file in a folder that you may write to"),
+        ) from error
+
+
+def _make(path: Path, data: bytes, mode: int) -> None:
+    """Makes a new file; leaves none behind that is incomplete. Raises `OSError`."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with os.fdopen(handle, "wb") as made:
+            made.write(data)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise

@@ -11,8 +11,8 @@ from textwrap import wrap
 from typing import Final
 
 from hkoji.cli.boards import choices, draw
+from hkoji.cli.input import HELP, LEAVE, RULES, Dialogue
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.prompt.dialogue import HELP, LEAVE, RULES, Dialogue
 from hkoji.cli.settings import deck_for
 from hkoji.client import Client, Position
 from hkoji.errors import HkojiError

@@ -12,13 +12,12 @@ from typing import Any, Final, NamedTuple
 from hkoji.audit.log_audit import audit
 from hkoji.bots.registry import USUAL, bot_of_level, make_bot
 from hkoji.cli.boards import turn
-from hkoji.cli.exits import Exit
-from hkoji.cli.games.news import note_end
 from hkoji.cli.games.rulesets import make_ruleset
+from hkoji.cli.games.told import note_end
+from hkoji.cli.input import LEAVE, Dialogue
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import CommandOutput
-from hkoji.cli.prompt.dialogue import LEAVE, Dialogue
-from hkoji.cli.prompt.game import PromptGame, rounds_text
+from hkoji.cli.output import CommandOutput, Exit
+from hkoji.cli.play.prompt import PromptGame, rounds_text
 from hkoji.client import Client, Home, Position, watching
 from hkoji.client.kept.files import read_json, write_file
 from hkoji.errors import CancelledError, NotFoundError, UsageError

@@ -1,18 +1,18 @@
-"""The logs that an audit of many logs has seen, and their claims, with which later logs are compared.
+"""What an audit of many logs has seen, with which later logs are compared: the logs, their claims, and the mails.
 
-They are in a database in a temporary file, so the memory of the process does not grow with the number of logs. The file
-takes about 2 kB for each game. It is deleted at the end.
-"""
+The logs and their claims are in a database in a temporary file, so the memory of the process does not grow with the
+number of logs. The file takes about 2 kB for each game. It is deleted at the end."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hkoji.audit.contradictions import (
     Contradiction,
+    ContradictionKind,
     LogClaims,
     SeedBinding,
     covers,
@@ -26,6 +26,10 @@ from hkoji.audit.contradictions import (
 from hkoji.errors import StorageError
 from hkoji.game.clock import Outage, Way
 from hkoji.messages.text import tell
+
+if TYPE_CHECKING:
+    from hkoji.mail.mails_audit import OpenedMail
+
 
 _TABLES: Final = """
     PRAGMA journal_mode = OFF;
@@ -196,3 +200,26 @@ def _full(error: sqlite3.Error) -> StorageError:
         tell("the audit cannot write its temporary file: {reason}", reason=str(error)),
         hint=tell("name a folder with more room in the environment variable SQLITE_TMPDIR"),
     )
+
+
+class SeenMails:
+    """The memory of one run. It grows with the mails that were given, not with the logs."""
+
+    def __init__(self) -> None:
+        self._seen: Final[dict[tuple[str, str], tuple[OpenedMail, str, LogPlace]]] = {}
+
+    def add(self, opened: Iterable[OpenedMail], game: str, place: LogPlace) -> list[FoundContradiction]:
+        """Records the mails behind a log. Returns the contradictions with earlier logs."""
+        found = []
+        for each in opened:
+            earlier, other, there = self._seen.setdefault((each.key, each.mail), (each, game, place))
+            if earlier.commit != each.commit and there != place:
+                reason = tell(
+                    "one mail is behind entry {entry}, and behind entry {other} of game {game}",
+                    entry=each.entry,
+                    other=earlier.entry,
+                    game=other[:8],
+                )
+                conflict = Contradiction(ContradictionKind.MAIL, each.entry, each.signer, reason)
+                found.append(FoundContradiction(there, place, game, conflict))
+        return found

@@ -12,11 +12,9 @@ from hkoji.arena.match import play
 from hkoji.arena.plan import MatchPlan
 from hkoji.arena.results import Export, Interval, MatchFigures, MatchSide, MatchTally
 from hkoji.bots.registry import BOTS, make_bot, verify_plays
-from hkoji.cli.exits import Exit
-from hkoji.cli.interrupts import uninterrupted
 from hkoji.cli.language import _, _n
-from hkoji.cli.output import CommandOutput
-from hkoji.cli.progress import progress
+from hkoji.cli.long_work import progress, uninterrupted
+from hkoji.cli.output import CommandOutput, Exit
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset

@@ -1,22 +1,92 @@
-"""The time of a game in words: how long there still is, until when in local time, and what is in reserve.
+"""A game in words: its time and clock, its place in a series, and the players who answer by mail.
 
-JSON has times in UTC and lengths in seconds; people read local times with the zone, and lengths as they type them.
-"""
+JSON has times in UTC and lengths in seconds; people read local times with the zone, and lengths as they type them."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from hkoji.cli.language import _, translate
 from hkoji.game.clock import parse_time
+from hkoji.game.held_keys import BRIEF_GRADES, grade_sentence
+from hkoji.game.setup import Setup
 from hkoji.game.time_control import TimeControl, format_duration, format_time_control, rest_days
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from hkoji.client.kept_game import GameTime
-    from hkoji.game.agreement import Agreement
+    from hkoji.client.rematch import SeriesPlace
+    from hkoji.game.agreement import Agreement, Series
     from hkoji.game.position import Position
+    from hkoji.game.rematch import SeriesScore
+
+
+def held_line(name: str) -> str:
+    """Returns what a player has to know before a game with a player for whom the service signs."""
+    return tell(
+        "{name} plays by mail: the service signs for {name}. It can sign what {name} has not written, and nobody can "
+        "prove that. It draws {name}'s part in the shuffle too; with yours, the deal is random all the same.",
+        name=name,
+    )
+
+
+def grade_lines(setup: Setup) -> list[str]:
+    """Returns a line for each player for whom the service has signed."""
+    return [translate(grade_sentence(name, grade)) for name, grade in setup.by_mail.items()]
+
+
+def grades_cell(by_mail: Mapping[str, str], me: str) -> str:
+    """Returns for whom the service has signed in a game, and with what grades, in a few words; empty for nobody.
+
+    `by_mail` is as in the summary of a game. A grade that this version does not know is shown as it is.
+    """
+    words: Mapping[str, str] = {grade.value: text for grade, text in BRIEF_GRADES.items()}
+    return ", ".join(
+        f"{_('you') if name == me else name} ({translate(words.get(grade, grade))})" for name, grade in by_mail.items()
+    )
+
+
+SHORT = 8
+"""So many digits of a series' id are shown, as of a game's."""
+
+
+def standing_text(standing: SeriesScore) -> str:
+    """Returns a score: `alice 2, bob 0`; with the games that nobody has won."""
+    scores = ", ".join(f"{name} {won}" for name, won in standing.won.items())
+    if standing.drawn:
+        return tell("{scores}, {drawn} shared", scores=scores, drawn=standing.drawn)
+    return scores
+
+
+def place_line(series: Series) -> str:
+    """Returns a game's place in its series as a sentence, without the score."""
+    return _("Game {number} of {games} of series {id}.", **_values(series))
+
+
+def series_line(place: SeriesPlace) -> str:
+    """Returns a game's place in its series as a sentence, with the score if that is known here."""
+    series, standing = place.series, place.standing
+    if standing is None:
+        return place_line(series)
+    given = _values(series)
+    score = translate(standing_text(standing))
+    if not standing.over:
+        return _("Game {number} of {games} of series {id}: {score}.", **given, score=score)
+    if standing.winner is None:
+        return _("Game {number} of {games} of series {id}: {score}. Nobody has won it.", **given, score=score)
+    return _(
+        "Game {number} of {games} of series {id}: {score}. {name} has won it.",
+        **given,
+        score=score,
+        name=standing.winner,
+    )
+
+
+def _values(series: Series) -> dict[str, str | int]:
+    return {"number": series.number, "games": series.games, "id": series.id[:SHORT]}
+
 
 _EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
 _HOUR: Final = 3600
@@ -67,8 +137,6 @@ def agreement_lines(agreement: Agreement) -> list[str]:
     if agreement.expires is not None:
         lines.append(_("The offer expires on {time}.", time=local_time(agreement.expires)))
     if agreement.series is not None:
-        from hkoji.cli.games.series_text import place_line
-
         lines.append(place_line(agreement.series))
     return lines
 

@@ -1,0 +1,1 @@
+"""The group "Play": games at the prompt, rules and cards, and bots."""
