@@ -7,7 +7,7 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.time.service_time import ClockAndEntropy
 
 from hkoji.client import Client
 from hkoji.client.service import utc_now

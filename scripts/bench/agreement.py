@@ -18,10 +18,9 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.keeper import Keeper
-from hkoji_server.service.loaded_games import LoadedGames
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.games.keeper import Keeper
+from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.game.agreement import UNTIMED, Agreement

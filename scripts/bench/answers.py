@@ -23,9 +23,9 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from hkoji_server.service.channel_settings import ChannelSettings
-from hkoji_server.service.mail_settings_commands import command_fields
-from hkoji_server.service.mail_tokens import MailTokens
+from hkoji_server.service.mail.commands import command_fields
+from hkoji_server.service.mail.tokens import MailTokens
+from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.store.mail_values import (
     MAIL_KIND,
     HeldRegistration,

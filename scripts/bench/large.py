@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from hkoji_server.service.decision import summarise
+from hkoji_server.service.games.loaded_games import summarise
 from hkoji_server.store.contract import GameSummary
 from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji_server.store.statements import summary_values

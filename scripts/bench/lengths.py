@@ -13,14 +13,11 @@ from typing import Final
 from hkoji_server.routes.answer_json import view_bytes, view_with
 from hkoji_server.routes.game_log import JSON_LINES
 from hkoji_server.routes.plain import tagged_answer
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.decision import summarise
-from hkoji_server.service.game_views import GameViews
-from hkoji_server.service.games import Games
-from hkoji_server.service.invitation_answers import InvitationAnswers
-from hkoji_server.service.loaded_games import LoadedGames
-from hkoji_server.service.player_choices import PlayerChoices
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.invitations import InvitationAnswers, PlayerChoices
+from hkoji_server.service.games.loaded_games import LoadedGames, summarise
+from hkoji_server.service.games.views import GameViews
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Append, NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from hkoji_server.service.decision import summarise
+from hkoji_server.service.games.loaded_games import summarise
 from hkoji_server.store.contract import Append, NewGame, Store
 
 from hkoji import referee

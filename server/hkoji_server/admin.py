@@ -26,12 +26,11 @@ from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import shorten, tell
 from hkoji_server import mailbox_admin as mailboxes
 from hkoji_server.doctor import examine_service
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.database_check import CheckTally, check_games, check_players
-from hkoji_server.service.loaded_games import LoadedGames
-from hkoji_server.service.operator_codes import make_code
-from hkoji_server.service.player_keys import PlayerKeys
-from hkoji_server.service.tidying import remove_in_steps
+from hkoji_server.service.games.database_check import CheckTally, check_games, check_players
+from hkoji_server.service.games.keeper import remove_in_steps
+from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.players.players import PlayerKeys, make_code
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings, load
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import Location

@@ -50,27 +50,26 @@ from hkoji_server.routes.players import make_players_router
 from hkoji_server.routes.request_frame import RequestFrame
 from hkoji_server.routes.request_limits import AddressLimit, BodyLimit, Turns
 from hkoji_server.routes.route_metrics import RouteMetrics
-from hkoji_server.service.channels import ChannelKind, Channels
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.finished_games import FinishedGames
-from hkoji_server.service.game_parts import make_game_parts
-from hkoji_server.service.game_views import GameViews
-from hkoji_server.service.guarded_post import GuardedPoster
-from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
-from hkoji_server.service.identity import identify
-from hkoji_server.service.keeper import Keeper, keep_at_intervals
-from hkoji_server.service.mail_stops import MailStops
-from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
-from hkoji_server.service.own_mailboxes import OwnMailboxes
-from hkoji_server.service.player_keys import PlayerKeys
-from hkoji_server.service.players import Players
-from hkoji_server.service.rate_limits import RateLimits
-from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
-from hkoji_server.service.signed_heads import SignedHeads
-from hkoji_server.service.talk import Talk
-from hkoji_server.service.tidying import tidy_at_intervals
-from hkoji_server.service.waiting_hub import WaitingHub
-from hkoji_server.service.webhook import WebhookCourier
+from hkoji_server.service.games.keeper import (
+    HeldSeeds,
+    Keeper,
+    keep_at_intervals,
+    send_seeds_at_intervals,
+    tidy_at_intervals,
+)
+from hkoji_server.service.games.parts import make_game_parts
+from hkoji_server.service.games.talk import Talk
+from hkoji_server.service.games.views import FinishedGames, GameViews, SignedHeads
+from hkoji_server.service.games.waiting_hub import WaitingHub
+from hkoji_server.service.mail.commands import MailStops
+from hkoji_server.service.mail.mailboxes import OwnMailboxes
+from hkoji_server.service.notices.channels import ChannelKind, Channels
+from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
+from hkoji_server.service.notices.guarded_post import GuardedPoster
+from hkoji_server.service.notices.webhook import WebhookCourier
+from hkoji_server.service.players.limits import RateLimits
+from hkoji_server.service.players.players import PlayerKeys, Players, identify
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings, cap_of_address, load, own_address, parse_bind, parse_rate
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.open_store import location_of, open_rates, open_store

@@ -15,7 +15,7 @@ from typing import Final
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
 from hkoji.messages.text import plural, tell
-from hkoji_server.service.service_time import APART, BEFORE_BEAT
+from hkoji_server.service.time.service_time import APART, BEFORE_BEAT
 from hkoji_server.settings import load
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.maintenance import Maintenance

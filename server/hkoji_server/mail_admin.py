@@ -14,7 +14,7 @@ from hkoji.errors import UsageError
 from hkoji.extras import install_command
 from hkoji.messages.text import tell
 from hkoji_server.process.stderr_log import configure_logging_later
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings, load, registers_by_mail
 from hkoji_server.store.location import verify_exists
 from hkoji_server.store.open_store import location_of, open_store, work_on_store
@@ -90,8 +90,8 @@ async def _registration(store: Store, sources: ClockAndEntropy, settings: Settin
     if not registers_by_mail(settings):
         return None
     from hkoji_server.mail.resolver import TxtResolver, system_resolver
-    from hkoji_server.service.held_players import find_held_players
-    from hkoji_server.service.self_registration import SelfRegistration
+    from hkoji_server.service.mail.mailboxes import SelfRegistration
+    from hkoji_server.service.players.held_players import find_held_players
 
     players = await find_held_players(store, settings, sources)
     return None if players is None else SelfRegistration(players, TxtResolver(system_resolver()).look_up)

@@ -38,19 +38,22 @@ from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
 from hkoji_server.process.mail_metrics import MailMetrics, watch_queue
 from hkoji_server.process.server import tell_systemd
 from hkoji_server.process.stderr_log import configure_logging
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.game_parts import make_game_parts
-from hkoji_server.service.held_seeds import HeldSeeds, send_seeds_at_intervals
-from hkoji_server.service.identity import identify
-from hkoji_server.service.keeper import Keeper, keep_at_intervals
-from hkoji_server.service.mail_cases import MailOutcome
-from hkoji_server.service.mail_parts import make_mail_parts
-from hkoji_server.service.mail_signatures import LookUp
-from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
-from hkoji_server.service.rate_limits import RateLimits
-from hkoji_server.service.self_registration import SelfRegistration
-from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
-from hkoji_server.service.tidying import tidy_at_intervals
+from hkoji_server.service.games.keeper import (
+    HeldSeeds,
+    Keeper,
+    keep_at_intervals,
+    send_seeds_at_intervals,
+    tidy_at_intervals,
+)
+from hkoji_server.service.games.parts import make_game_parts
+from hkoji_server.service.mail.cases import MailOutcome
+from hkoji_server.service.mail.mailboxes import SelfRegistration
+from hkoji_server.service.mail.parts import make_mail_parts
+from hkoji_server.service.mail.rights import LookUp
+from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
+from hkoji_server.service.players.limits import RateLimits
+from hkoji_server.service.players.players import identify
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings, own_address, parse_bind, parse_rate, registers_by_mail
 from hkoji_server.store.contract import Hint, Store
 from hkoji_server.store.location import show_location

@@ -34,7 +34,7 @@ from hkoji_server.mail_checks import (
 )
 from hkoji_server.mail_settings import SmtpServer, SmtpTls, read_smtp
 from hkoji_server.process.stderr_log import configure_logging
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings, own_address
 from hkoji_server.store.contract import Store
 from hkoji_server.store.maintenance import Maintenance

@@ -12,9 +12,9 @@ from typing import Any
 from hkoji.errors import ForbiddenError, IllegalError, NotFoundError
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.messages.text import tell
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_players import HeldPlayers, find_held_players
-from hkoji_server.service.mails_of_game import mails_of
+from hkoji_server.service.mail.seat_games import mails_of
+from hkoji_server.service.players.held_players import HeldPlayers, find_held_players
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings, load
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SHUT, Mailbox, MailboxState

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.games.keeper import Keeper
 
 from hkoji.audit.times import TimedLine, TimedLog
 from hkoji.cli import terminal

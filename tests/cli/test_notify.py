@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service import notice_delivery
+from hkoji_server.service.notices import delivery
 
 from hkoji.cli.output import Exit
 from hkoji.client.transport import HttpAnswer
@@ -27,7 +27,7 @@ __all__ = ["alice", "bob", "hook"]
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[TimedWorld]:
-    with patch.object(notice_delivery, "NOTICE_PACE", 0.02), timed_world(tmp_path, webhook_private=True) as world:
+    with patch.object(delivery, "NOTICE_PACE", 0.02), timed_world(tmp_path, webhook_private=True) as world:
         yield world
 
 

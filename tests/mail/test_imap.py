@@ -23,8 +23,7 @@ from hkoji_server.mail.imap_session import (
 )
 from hkoji_server.mail.receiving import Received, Receiving
 from hkoji_server.mail_settings import ImapServer
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.mail_values import MOST_WAITING, ImapPlace
 
 from hkoji.errors import StorageError

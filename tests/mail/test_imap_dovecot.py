@@ -16,8 +16,7 @@ from hkoji_server.mail.imap import ImapPoller
 from hkoji_server.mail.imap_session import ImapBrokenError, ImapError, LoginRefusedError, open_session
 from hkoji_server.mail.receiving import Receiving
 from hkoji_server.mail_settings import ImapServer
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import ImapPlace, IncomingMail
 

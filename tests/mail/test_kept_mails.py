@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.service.game_statements import GameStatements, Stated
+from hkoji_server.service.games.statements import GameStatements, Stated
 
 from hkoji.mail.claimed_mails import claimed_mails
 from tests.mail.test_mail_gifts import first, gifts

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.service.confirmations import SILENT_DAYS
+from hkoji_server.service.players.held_players import SILENT_DAYS
 from hkoji_server.store.mail_values import Mailbox
 
 from hkoji.errors import ForbiddenError

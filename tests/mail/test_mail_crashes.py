@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from hkoji_server.service.notice_delivery import LEASE
+from hkoji_server.service.notices.delivery import LEASE
 
 from hkoji.audit.log_audit import audit
 from tests.mail.test_mail_games import is_over, move_by_client

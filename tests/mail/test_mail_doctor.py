@@ -25,7 +25,7 @@ from dns.asyncresolver import Resolver
 from hkoji_server import mail_admin
 from hkoji_server.mail_checks import dmarc_check, dmarc_names, queue_check, spf_check
 from hkoji_server.mail_doctor import MailTools, examine_mail, tools_of
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import load
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailQueue, WaitingSum

@@ -12,8 +12,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service import held_seeds
-from hkoji_server.service.held_seeds import send_seeds_at_intervals
+from hkoji_server.service.games import keeper
+from hkoji_server.service.games.keeper import send_seeds_at_intervals
 
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
@@ -95,7 +95,7 @@ def until_dealt(world: ListWorld, game: str, sends: bool) -> None:
 
 def test_the_process_that_has_taken_what_makes_a_seed_due_sends_it_at_once(tmp_path: Path) -> None:
     with (
-        patch.object(held_seeds, "SEED_PACE", 10**6),
+        patch.object(keeper, "SEED_PACE", 10**6),
         list_world(tmp_path / "data", mail="play@hkoji.example", seeds_at_once=True) as world,
     ):
         bob, commands = mail_host(world)

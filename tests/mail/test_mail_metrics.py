@@ -11,11 +11,10 @@ import pytest
 from hkoji_server import mail_app
 from hkoji_server.mail.submission import SmtpAnswer, SmtpRefusal
 from hkoji_server.process.mail_metrics import MailMetrics, watch_queue
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_players import HeldPlayers
-from hkoji_server.service.mail_cases import MailOutcome
-from hkoji_server.service.mail_results import AnswerKind, part
-from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.mail.cases import AnswerKind, MailOutcome, part
+from hkoji_server.service.players.held_players import HeldPlayers
+from hkoji_server.service.players.limits import RateLimits
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailQueue, WaitingSum

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.service import mail_rematches
-from hkoji_server.service.games import Games
-from hkoji_server.service.mail_work import NotDoneError
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.mail import game_commands
+from hkoji_server.service.mail.commands import NotDoneError
 from hkoji_server.store.time_contract import StaleDecisionError
 
 from hkoji.audit.log_audit import audit
@@ -177,7 +177,7 @@ def test_two_mail_players_who_ask_at_once_get_one_game(tmp_path: Path) -> None:
 def test_who_asks_while_the_opponents_process_has_died_waits_and_joins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mail_rematches, "_PATIENCE", 1)
+    monkeypatch.setattr(game_commands, "_PATIENCE", 1)
     with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
         bob, carol, game = _two(world)
         letters = [unread(each)[-1] for each in (bob, carol)]
@@ -209,7 +209,7 @@ def test_who_asks_while_the_opponents_process_has_died_waits_and_joins(
 def test_who_asks_when_the_opponent_never_opens_the_game_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mail_rematches, "_PATIENCE", 1)
+    monkeypatch.setattr(game_commands, "_PATIENCE", 1)
     with list_world(tmp_path / "data", mail="play@hkoji.example") as world:
         bob, carol, game = _two(world)
         letters = [unread(each)[-1] for each in (bob, carol)]

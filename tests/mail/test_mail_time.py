@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hkoji_server.service.letter_facts import MOST_VERSIONS
+from hkoji_server.service.mail.letter_facts import MOST_VERSIONS
 
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hkoji_server.service.mail_verdicts import MailSender, MailVerdict, Treatment, judge_mail, sender_of
+from hkoji_server.service.mail.rights import MailSender, MailVerdict, Treatment, judge_mail, sender_of
 
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.header import read_header

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hkoji_server import mailbox_admin
-from hkoji_server.service.mails_of_game import mails_of
+from hkoji_server.service.mail.seat_games import mails_of
 
 from hkoji.audit.log_audit import audit
 from hkoji.errors import NotFoundError

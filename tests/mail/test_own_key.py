@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.player_choices import PlayerChoices
+from hkoji_server.service.games.invitations import PlayerChoices
 from hkoji_server.store.contract import Append
 from hkoji_server.store.player_contract import Player as RegisteredPlayer
 from hkoji_server.store.sqlite.store import SqliteStore

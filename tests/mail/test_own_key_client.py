@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.mails_of_game import mails_of
+from hkoji_server.service.mail.seat_games import mails_of
 
 from hkoji.cli.output import Exit
 from hkoji.client.identity import create

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from hkoji_server import mailbox_admin
-from hkoji_server.service.mails_of_game import mails_of
+from hkoji_server.service.mail.seat_games import mails_of
 from hkoji_server.store.sql import SqlStore
 
 from hkoji.audit.log_audit import audit

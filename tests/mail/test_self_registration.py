@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.mail.receiving import Received, Receiving
-from hkoji_server.service.self_registration import SelfRegistration
+from hkoji_server.service.mail.mailboxes import SelfRegistration
 
 from hkoji.game.time_control import DAY
 from hkoji.mail.fields import split_mail

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.notice_delivery import LEASE
+from hkoji_server.service.notices.delivery import LEASE
 
 from tests.support.mail.fragile_store import KilledError
 from tests.support.mail.list_world import ListWorld, list_world, unread

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from hkoji_server.mail.worker import AT_ONCE, MailWorker, work_at_intervals
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SET_ASIDE, IncomingMail, Mailbox
 

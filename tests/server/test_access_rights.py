@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
-from hkoji_server.service.channel_settings import ChannelSettings
+from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.store.notice_contract import Channel
 from hkoji_server.store.sqlite.store import SqliteStore
 

@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 import pytest
 from hkoji_server import admin
-from hkoji_server.service.database_check import CheckTally, DatabaseFault
+from hkoji_server.service.games.database_check import CheckTally, DatabaseFault
 
 from hkoji.errors import ExistsError, HkojiError, IllegalError, NotFoundError, StorageError, UsageError
 from hkoji.game import entry_kinds

@@ -11,9 +11,9 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.guarded_post import UNREACHABLE
-from hkoji_server.service.notice import EVENTS
-from hkoji_server.service.rate_limits import CODES, TESTS
+from hkoji_server.service.games.notice_rules import EVENTS
+from hkoji_server.service.notices.guarded_post import UNREACHABLE
+from hkoji_server.service.players.limits import CODES, TESTS
 
 from hkoji.cli.commands import arguments
 from tests.support.receiver import Receiver, answers, hook, receiver

@@ -16,7 +16,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.exceptions import ResponseValidationError
 from hkoji_server.routes import answer_json, models, openapi, plain, problems
-from hkoji_server.service.view_cache import ViewCache
+from hkoji_server.service.games.views import ViewCache
 from hkoji_server.store.contract import GameSummary
 from hypothesis import given
 from hypothesis import strategies as st

@@ -16,8 +16,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service import guarded_post
-from hkoji_server.service.guarded_post import (
+from hkoji_server.service.notices import guarded_post
+from hkoji_server.service.notices.guarded_post import (
     LONGEST,
     MOST_BYTES,
     GuardedPoster,
@@ -285,7 +285,7 @@ def test_a_name_server_that_never_answers_keeps_no_thread_of_the_event_loop() ->
 _ENDS = f"""
 import asyncio, socket, time
 from hkoji.errors import NotDeliveredError
-from hkoji_server.service.guarded_post import GuardedPoster, parse_webhook_url
+from hkoji_server.service.notices.guarded_post import GuardedPoster, parse_webhook_url
 
 socket.getaddrinfo = lambda *_, **__: time.sleep(600)
 try:

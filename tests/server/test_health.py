@@ -20,7 +20,7 @@ import structlog
 from hkoji_server.process.server import tell_systemd
 from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.routes import health
-from hkoji_server.service.clock_and_entropy import log_time
+from hkoji_server.service.time.service_time import log_time
 from hkoji_server.store.migrate import newest_schema
 
 from tests.support.service import Answer, serving

@@ -10,9 +10,9 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service import tidying
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_players import HeldPlayers, MailLimits
+from hkoji_server.service.games import keeper
+from hkoji_server.service.players.held_players import HeldPlayers, MailLimits
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.mail_values import MOST_INVITED_A_DAY, RESERVED_SECONDS, ReplyToken
 from hkoji_server.store.sqlite.store import SqliteStore
 
@@ -466,7 +466,7 @@ def test_two_mail_players_play_no_rated_game(service: Inside, alice: Player) -> 
 
 @pytest.mark.parametrize("mail", ["play@hkoji.example", None])
 def test_the_service_forgets_spent_tokens(tmp_path: Path, mail: str | None) -> None:
-    with patch.object(tidying, "TIDY_PACE", 0.05), inside(tmp_path / "data", mail=mail) as running:
+    with patch.object(keeper, "TIDY_PACE", 0.05), inside(tmp_path / "data", mail=mail) as running:
         old, late = "2026-09-20T12:00:00Z", "2026-09-22T12:00:00Z"  # 61 and 59 days before
         with at_work(running) as (store, _):
             for digest, spent in (("1" * 64, old), ("2" * 64, late), ("3" * 64, None)):

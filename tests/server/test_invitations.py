@@ -11,9 +11,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from hkoji_server.service import followers
-from hkoji_server.service.followers import PlayerFollower
-from hkoji_server.service.waiting_hub import LookIntervals, WaitingHub
+from hkoji_server.service.games import followers
+from hkoji_server.service.games.followers import PlayerFollower
+from hkoji_server.service.games.waiting_hub import LookIntervals, WaitingHub
 from hkoji_server.store.contract import MOST_INVITATIONS as MOST_OF_ONE_HOST
 from hkoji_server.store.contract import MOST_OPEN
 

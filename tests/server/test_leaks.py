@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hkoji_server.log import log
 from hkoji_server.process.mail_metrics import MailMetrics
-from hkoji_server.service.loaded_games import LoadedGame
-from hkoji_server.service.mail_cases import MailOutcome
-from hkoji_server.service.seat_games import SeatGame, SeatGames
+from hkoji_server.service.games.loaded_games import LoadedGame
+from hkoji_server.service.mail.cases import MailOutcome
+from hkoji_server.service.mail.seat_games import SeatGame, SeatGames
 
 from hkoji.log.line import Line
 from hkoji.mail.commands import MailOrder, OrderFault
@@ -109,7 +109,7 @@ def in_metrics(self: MailMetrics, outcome: MailOutcome) -> None:
     ("place", "kind", "leaking"),
     [
         ("hkoji_server.mail.courier.write_letter", "header of answer", in_subject),
-        ("hkoji_server.service.mail_orders.read_orders", "log", in_log),
+        ("hkoji_server.service.mail.orders.read_orders", "log", in_log),
         ("hkoji_server.process.mail_metrics.MailMetrics.processed", "metrics", in_metrics),
     ],
 )

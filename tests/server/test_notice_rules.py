@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from hkoji_server.service.channel_settings import AHEAD, LONGEST_QUIET, ChannelSettings, Quiet
-from hkoji_server.service.notice import EVENTS, NoticeEvent
-from hkoji_server.service.notice_rules import (
+from hkoji_server.service.games.notice_rules import (
     DROP,
+    EVENTS,
     REMINDERS,
     SEND,
     TURN_WAIT,
+    NoticeEvent,
     ToldGame,
     Verdict,
     judge,
@@ -19,6 +19,7 @@ from hkoji_server.service.notice_rules import (
     notices_of,
     notices_of_gift,
 )
+from hkoji_server.service.players.channel_settings import AHEAD, LONGEST_QUIET, ChannelSettings, Quiet
 from hkoji_server.store.notice_contract import LeasedNotice, NewNotice
 from hypothesis import assume, given
 from hypothesis import strategies as st

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from hkoji_server.process.connections import GuardedConnection, connection_class
-from hkoji_server.service.rate_limits import PlacesOfAddresses
-from hkoji_server.service.waiting_hub import Waiter, WaitingHub
+from hkoji_server.service.games.waiting_hub import Waiter, WaitingHub
+from hkoji_server.service.players.limits import PlacesOfAddresses
 from hkoji_server.settings import Settings, cap_of_address, load
 
 from hkoji.errors import BusyError, TooManyError

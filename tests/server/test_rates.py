@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.settings import parse_rate
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.postgres.rates import PostgresRates

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
-from hkoji_server.service.channel_settings import ChannelSettings
-from hkoji_server.service.guarded_post import parse_webhook_url
-from hkoji_server.service.rate_limits import counted_name
+from hkoji_server.service.notices.guarded_post import parse_webhook_url
+from hkoji_server.service.players.channel_settings import ChannelSettings
+from hkoji_server.service.players.limits import counted_name
 from hkoji_server.settings import load
 
 from hkoji.client.answers import problem

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.decision import append_of
-from hkoji_server.service.loaded_games import hold
+from hkoji_server.service.games.loaded_games import append_of, hold
 from hkoji_server.store.contract import Append
 from sqlalchemy import create_engine, text
 

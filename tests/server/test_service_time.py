@@ -15,10 +15,9 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.keeper import Keeper
-from hkoji_server.service.service_time import ServiceTime
-from hkoji_server.service.signed_heads import SignedHeads
+from hkoji_server.service.games.keeper import Keeper
+from hkoji_server.service.games.views import SignedHeads
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji_server.store.time_contract import Beat

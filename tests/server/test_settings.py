@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hkoji_server import settings
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings, load, parse_bind
 
 from hkoji.errors import StorageError, UsageError

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 from hkoji_server import admin
-from hkoji_server.service import tidying
+from hkoji_server.service.games import keeper
 
 from hkoji.game import entry_kinds
 from hkoji.log.canonical import encode, encode_base64
@@ -192,7 +192,7 @@ def test_there_is_nobody_to_talk_to_before_the_join(players: tuple[Player, Playe
 
 
 def test_a_week_after_the_end_nothing_more_is_written_and_after_ninety_days_nothing_is_left(tmp_path: Path) -> None:
-    with patch.object(tidying, "TIDY_PACE", 0.05), inside(tmp_path / "data", outage_after=10**8) as service:
+    with patch.object(keeper, "TIDY_PACE", 0.05), inside(tmp_path / "data", outage_after=10**8) as service:
         players = Player(service, "alice").register(), Player(service, "bob").register()
         alice, bob = players
         game, going = begin(*players), begin(*players)

@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from hkoji_server import admin
-from hkoji_server.service import tidying
+from hkoji_server.service.games import keeper
 
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit
@@ -31,7 +31,7 @@ def opened(player: Player, game: str, head: tuple[int, str]) -> int:
 
 
 def test_an_offer_that_was_not_opened_is_gone_after_a_day_and_opening_it_finds_no_game(tmp_path: Path) -> None:
-    with patch.object(tidying, "TIDY_PACE", 0.05), inside(tmp_path / "data") as service:
+    with patch.object(keeper, "TIDY_PACE", 0.05), inside(tmp_path / "data") as service:
         alice = Player(service, "alice").register()
         game, forgotten = alice.new(), [offered(alice) for _ in range(3)]
         heads = {each: alice.head(each) for each in forgotten}
@@ -56,7 +56,7 @@ def test_an_offer_that_was_not_opened_is_gone_after_a_day_and_opening_it_finds_n
 
 
 def test_the_lifetime_of_offers_is_a_setting(tmp_path: Path) -> None:
-    with patch.object(tidying, "TIDY_PACE", 0.05), inside(tmp_path / "data", offer_lifetime=60) as service:
+    with patch.object(keeper, "TIDY_PACE", 0.05), inside(tmp_path / "data", offer_lifetime=60) as service:
         alice = Player(service, "alice").register()
         game = offered(alice)
         service.clock.pass_by(70)
@@ -71,7 +71,7 @@ def test_the_operator_removes_many_in_steps_and_is_told_how_many(tmp_path: Path)
             offered(alice)
         service.ask("POST", "/v1/login/challenge")
         game = alice.new()
-    with patch.object(tidying, "_MOST_REMOVED", 4):
+    with patch.object(keeper, "_MOST_REMOVED", 4):
         removed = admin.tidy(tmp_path / "data")
     assert removed == {"offers": 11, "logins": 1, "challenges": 1, "codes": 0, "statements": 0, "notices": 0}
     assert admin.tidy(tmp_path / "data") == dict.fromkeys(removed, 0)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.service.followers import MOST_GAMES, format_cursor, parse_cursor
-from hkoji_server.service.waiting_hub import LookIntervals, Waiter, WaitingHub
+from hkoji_server.service.games.followers import MOST_GAMES, format_cursor, parse_cursor
+from hkoji_server.service.games.waiting_hub import LookIntervals, Waiter, WaitingHub
 
 from hkoji.errors import BusyError, MalformedError
 from hkoji.log.line import parse_log

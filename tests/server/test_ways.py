@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.decision import Decision, append_of, summarise
-from hkoji_server.service.keeper import Keeper
-from hkoji_server.service.loaded_games import LoadedGame, LoadedGames
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.games.keeper import Keeper
+from hkoji_server.service.games.loaded_games import Decision, LoadedGame, LoadedGames, append_of, summarise
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.channel_settings import FORMATS, ChannelSettings
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.guarded_post import GuardedPoster
-from hkoji_server.service.notice import EVENTS, Gone, Later, Notice, NoticeEvent
-from hkoji_server.service.rate_limits import POSTS, RateLimits
-from hkoji_server.service.webhook import LONGEST_WAIT, WebhookCourier, code_post, notice_post
+from hkoji_server.service.games.notice_rules import EVENTS, Gone, Later, Notice, NoticeEvent
+from hkoji_server.service.notices.guarded_post import GuardedPoster
+from hkoji_server.service.notices.webhook import LONGEST_WAIT, WebhookCourier, code_post, notice_post
+from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings
+from hkoji_server.service.players.limits import POSTS, RateLimits
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.notice_contract import Channel
 from hkoji_server.store.sqlite.rates import SqliteRates
 from hypothesis import given

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from hkoji_server.routes.event_streams import EventStream
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
-from hkoji_server.service.waiting_hub import WaitingHub
+from hkoji_server.service.games.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
+from hkoji_server.service.games.waiting_hub import WaitingHub
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import GamePlace, Hint, OnHint
 
 from hkoji.client.requests import read_events

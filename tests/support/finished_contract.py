@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.finished_games import FinishedGames
-from hkoji_server.service.service_time import APART, ServiceTime
+from hkoji_server.service.games.views import FinishedGames
+from hkoji_server.service.time.service_time import APART, ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Append, Store
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_players import HeldPlayers
+from hkoji_server.service.players.held_players import HeldPlayers
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.cli.output import out

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hkoji_server.service.letter_threads import LetterIds, LetterThreads
+from hkoji_server.service.mail.tokens import LetterIds, LetterThreads
 from hkoji_server.store.contract import Append, NewGame, Store
 from hkoji_server.store.mail_values import (
     EVENTS_OF,

@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 from hkoji_server.app import Application, create_app
 from hkoji_server.process.metrics import Metrics
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.location import parse_location

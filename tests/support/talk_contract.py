@@ -9,7 +9,7 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.notice import NoticeEvent
+from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.store.contract import Store
 from hkoji_server.store.notice_contract import Channel
 from hkoji_server.store.player_contract import Player

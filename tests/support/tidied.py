@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from hkoji_server.service import tidying
+from hkoji_server.service.games import keeper
 from hkoji_server.store.contract import Removed, Store
 
 from tests.support.conditions import until_seen
@@ -13,12 +13,12 @@ from tests.support.service_in_process import Inside
 
 def let_it_tidy(service: Inside) -> None:
     """Waits until the service has tidied once, from beginning to end."""
-    remove, begun = tidying.remove_in_steps, 0
+    remove, begun = keeper.remove_in_steps, 0
 
     async def removing(store: Store, now: str, offered_before: str) -> Removed:
         nonlocal begun
         begun += 1
         return await remove(store, now, offered_before)
 
-    with patch.object(tidying, "remove_in_steps", removing):
+    with patch.object(keeper, "remove_in_steps", removing):
         service.runner.run(until_seen(lambda: begun == 2))  # the first one has ended

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
-from hkoji_server.service.keeper import Keeper
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.games.keeper import Keeper
+from hkoji_server.service.time.service_time import ServiceTime
 
 from hkoji.client.service import utc_now
 

@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service import keeper
+from hkoji_server.service.games import keeper
 
 from hkoji.audit.log_audit import audit
 from hkoji.game.agreement import Agreement

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service import keeper
+from hkoji_server.service.games import keeper
 
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds

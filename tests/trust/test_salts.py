@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.time.service_time import ClockAndEntropy
 
 from hkoji.arena.match import play as play_match
 from hkoji.arena.plan import MatchPlan

@@ -4,7 +4,7 @@ From a mail to a move, and to the letter that answers it:
 
 1. `lmtp` or `pipe` takes a mail from the mail server, or `imap` fetches it from a mailbox. `receiving` drops it, or
    keeps it as a row of the table `incoming`.
-2. `worker` gives each kept mail to `hkoji_server.service.mail_orders`, which reads it with `hkoji.mail.message` and
+2. `worker` gives each kept mail to `hkoji_server.service.mail.orders`, which reads it with `hkoji.mail.message` and
    `hkoji.mail.orders`, and asks `service.mail_verdicts` if it counts.
 3. `service.mail_commands` does what the mail orders. For a move, `service.mail_entries` signs an entry with the
    player's held key, and `service.games` appends it to the log, as it does with a move that came by HTTP.

@@ -15,7 +15,7 @@ from hkoji.game.time_control import DAY
 from hkoji.mail.bounce import class_of_status
 from hkoji.mail.mail_types import BounceClass
 from hkoji_server.log import log
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.mail_contract import ArrivalStore
 
 _WITHIN: Final = 7 * DAY

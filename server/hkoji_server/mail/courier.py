@@ -16,8 +16,8 @@ from hkoji.manual.catalogues import load_speaker
 from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces, class_of
 from hkoji_server.mail.submission import MOST_AT_ONCE, NoTlsError, SmtpRefusal
-from hkoji_server.service.letter_plan import LetterPlan
-from hkoji_server.service.notice import Never, Notice, NoticeEvent, NotNow
+from hkoji_server.service.games.notice_rules import Never, Notice, NoticeEvent, NotNow
+from hkoji_server.service.mail.tokens import LetterPlan
 from hkoji_server.store.contract import Store
 from hkoji_server.store.notice_contract import Channel
 
@@ -27,7 +27,7 @@ _REMINDERS: Final = (NoticeEvent.REMIND1, NoticeEvent.REMIND2)
 
 
 class LetterPlans(Protocol):
-    """Who knows what letters say (`hkoji_server.service.letter_facts`)."""
+    """Who knows what letters say (`hkoji_server.service.mail.letter_facts`)."""
 
     async def of(self, channel: Channel, notice: Notice) -> LetterPlan | None:
         """Returns what the letter for a notice says now; None if there is nothing to say. May raise `NotNow`."""

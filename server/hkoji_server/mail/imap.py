@@ -20,8 +20,7 @@ from hkoji.mail.header import envelope_of
 from hkoji_server.log import log
 from hkoji_server.mail.imap_session import ImapBrokenError, ImapError, ImapRefusedError, ImapSession, LoginRefusedError
 from hkoji_server.mail.receiving import Received, Receiving
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.service_time import BEATS, ServiceTime
+from hkoji_server.service.time.service_time import BEATS, ClockAndEntropy, ServiceTime
 from hkoji_server.store.mail_contract import MailStore
 from hkoji_server.store.mail_values import ImapPlace
 

@@ -7,8 +7,7 @@ import re
 from hkoji.game.clock import Way
 from hkoji_server.mail.bounces import Bounces
 from hkoji_server.mail.receiving import Received, Receiving, TakesNames
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.settings import Settings, own_address
 from hkoji_server.store.mail_contract import ArrivalStore
 

@@ -28,7 +28,7 @@ from hkoji.mail.tokens import token_digest
 from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.mail.bounces import Bounces
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.mail_contract import ArrivalStore
 from hkoji_server.store.mail_values import NO_GAME, Mailbox, MailVia, NewMail, ProbeMail
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -86,7 +86,7 @@ Count = Callable[[MailVia, Received], None]
 
 
 class TakesNames(Protocol):
-    """Who takes mails that ask for a name (`hkoji_server.service.self_registration`)."""
+    """Who takes mails that ask for a name (`hkoji_server.service.mail.mailboxes`)."""
 
     async def take(self, mail: SplitMail, header: MailHeader, received: str) -> bool:
         """Asks the sender of a mail that counts to confirm the name. Returns False if it is dropped."""

@@ -19,8 +19,7 @@ from typing import Final
 from hkoji.errors import ClockError, HkojiError, StorageError
 from hkoji.game.clock import add_seconds
 from hkoji_server.log import log
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import LONGEST_TRIED, MOST_TRIES, SET_ASIDE, NewAnswer, WaitingMail
 

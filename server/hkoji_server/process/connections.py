@@ -19,7 +19,7 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hkoji_server.log import REFUSED
-from hkoji_server.service.rate_limits import PlacesOfAddresses, counted_name
+from hkoji_server.service.players.limits import PlacesOfAddresses, counted_name
 
 MOST_HEAD: Final = 32_768
 """The most bytes of a request outside its body. The largest stream cursor has about 10,300."""

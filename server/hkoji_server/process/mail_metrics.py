@@ -15,8 +15,8 @@ from hkoji.errors import HkojiError
 from hkoji.mail.mail_types import BounceClass
 from hkoji_server.log import log
 from hkoji_server.process.metrics import serve_registry
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.mail_cases import MailOutcome
+from hkoji_server.service.mail.cases import MailOutcome
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.mail_contract import MailStore
 from hkoji_server.store.mail_values import MailQueue, MailVia
 

@@ -10,8 +10,8 @@ from hkoji.game.held_keys import Gateway
 from hkoji.log.canonical import encode_base64
 from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, StoredLine, format_line, format_signed, format_stored
-from hkoji_server.service.game_statements import ClockReport, Stated
-from hkoji_server.service.view_cache import OwnView
+from hkoji_server.service.games.statements import ClockReport, Stated
+from hkoji_server.service.games.views import OwnView
 from hkoji_server.store.contract import FinishedGame, GameSummary
 from hkoji_server.store.player_contract import Player, RetiredKey
 from hkoji_server.store.talk_contract import KeptMessage

@@ -11,12 +11,12 @@ from hkoji.messages.text import tell
 from hkoji_server.routes import models
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.service.channel_settings import ChannelSettings
-from hkoji_server.service.channels import Channels
-from hkoji_server.service.guarded_post import LONGEST_URL
-from hkoji_server.service.notice import EVENTS
-from hkoji_server.service.own_mailboxes import OwnMailboxes, WishedMailbox
-from hkoji_server.service.players import Players
+from hkoji_server.service.games.notice_rules import EVENTS
+from hkoji_server.service.mail.mailboxes import OwnMailboxes, WishedMailbox
+from hkoji_server.service.notices.channels import Channels
+from hkoji_server.service.notices.guarded_post import LONGEST_URL
+from hkoji_server.service.players.channel_settings import ChannelSettings
+from hkoji_server.service.players.players import Players
 from hkoji_server.store.mail_values import MAIL_KIND
 from hkoji_server.store.notice_contract import Channel
 

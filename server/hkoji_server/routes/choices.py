@@ -8,9 +8,8 @@ from fastapi.responses import JSONResponse
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.service.invitation_answers import InvitationAnswers
-from hkoji_server.service.player_choices import Choices, PlayerChoices
-from hkoji_server.service.players import Players
+from hkoji_server.service.games.invitations import Choices, InvitationAnswers, PlayerChoices
+from hkoji_server.service.players.players import Players
 from hkoji_server.store.contract import Store
 
 

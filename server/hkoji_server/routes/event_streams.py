@@ -21,10 +21,10 @@ from hkoji.messages.text import tell
 from hkoji_server.routes import models
 from hkoji_server.routes.players import client_address, logged_in
 from hkoji_server.routes.problems import problem, problem_responses
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
-from hkoji_server.service.players import Players
-from hkoji_server.service.waiting_hub import News, Waiter, WaitingHub
+from hkoji_server.service.games.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
+from hkoji_server.service.games.waiting_hub import News, Waiter, WaitingHub
+from hkoji_server.service.players.players import Players
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Store
 
 LONGEST_WAIT: Final = 60

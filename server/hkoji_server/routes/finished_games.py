@@ -8,8 +8,8 @@ from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.lists import Limit
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.finished_games import FinishedGames
+from hkoji_server.service.games.views import FinishedGames
+from hkoji_server.service.time.service_time import ClockAndEntropy
 
 _PLACE: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z~[0-9a-f]{32}$"
 

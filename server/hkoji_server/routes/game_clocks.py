@@ -14,10 +14,10 @@ from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.plain import Parameter, PlainEndpoint
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.game_statements import GameStatements
-from hkoji_server.service.players import Players
-from hkoji_server.service.signed_heads import SignedHeads
+from hkoji_server.service.games.statements import GameStatements
+from hkoji_server.service.games.views import SignedHeads
+from hkoji_server.service.players.players import Players
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Store
 
 HEAD_PATH: Final = "/v1/games/{game}/head"

@@ -16,13 +16,12 @@ from hkoji_server.routes.event_streams import LongPoll
 from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_login, read_query, tagged_answer
 from hkoji_server.routes.players import NO_STORE
 from hkoji_server.routes.problems import problem
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.game_statements import GameStatements
-from hkoji_server.service.game_views import GameViews
-from hkoji_server.service.games import Games
-from hkoji_server.service.players import Players
-from hkoji_server.service.signed_heads import SignedHeads
-from hkoji_server.service.waiting_hub import WaitingHub
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.statements import GameStatements
+from hkoji_server.service.games.views import GameViews, SignedHeads
+from hkoji_server.service.games.waiting_hub import WaitingHub
+from hkoji_server.service.players.players import Players
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Store
 
 JSON_LINES: Final = "application/jsonl"

@@ -8,8 +8,8 @@ from fastapi.responses import JSONResponse
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.service.players import Players
-from hkoji_server.service.talk import Talk
+from hkoji_server.service.games.talk import Talk
+from hkoji_server.service.players.players import Players
 
 _PATH: Final = "/v1/games/{game}/talk"
 _PAGE: Final = 100

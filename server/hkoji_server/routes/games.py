@@ -19,10 +19,10 @@ from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.game_page import game_page, wants_page
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.game_views import GameViews
-from hkoji_server.service.games import Games
-from hkoji_server.service.players import Players
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.views import GameViews
+from hkoji_server.service.players.players import Players
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Registration
 
 

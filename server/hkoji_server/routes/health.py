@@ -8,7 +8,7 @@ from fastapi import APIRouter
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 
 PATIENCE: Final = 5.0

@@ -14,8 +14,8 @@ from hkoji.messages.text import tell
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_header, read_login, read_query
 from hkoji_server.routes.players import NO_STORE
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.players import Players
+from hkoji_server.service.players.players import Players
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store import contract
 from hkoji_server.store.game_lists import cursor_of
 

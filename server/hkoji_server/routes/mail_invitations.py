@@ -10,9 +10,9 @@ from hkoji.game.agreement import read_agreement
 from hkoji_server.routes import models
 from hkoji_server.routes.players import NO_STORE, logged_in
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.service.games import Games
-from hkoji_server.service.held_players import HeldPlayers
-from hkoji_server.service.players import Players
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.players.held_players import HeldPlayers
+from hkoji_server.service.players.players import Players
 
 
 class MailInvitationRequest(BaseModel):

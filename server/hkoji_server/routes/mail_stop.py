@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 
 from hkoji_server.routes.invitation_page import HTML_PAGE, HTML_RESPONSE
 from hkoji_server.routes.players import NO_STORE
-from hkoji_server.service.mail_stops import MailStops
+from hkoji_server.service.mail.commands import MailStops
 
 STOP_PREFIX: Final = "/v1/mail/stop/"
 STOP_PATH: Final = f"{STOP_PREFIX}{{token}}"

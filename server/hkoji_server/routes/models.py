@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
-from hkoji_server.service.player_choices import MOST_KNOWN, Invites
+from hkoji_server.service.games.invitations import MOST_KNOWN, Invites
 from hkoji_server.settings import Registration
 
 GameId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", examples=["2714f3b33c7ecb05393f34920c14fec3"])]

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hkoji.errors import HkojiError
 from hkoji_server.routes.problems import http_problem, problem, validation_problem
-from hkoji_server.service.players import Players
+from hkoji_server.service.players.players import Players
 
 T = TypeVar("T")
 

@@ -10,9 +10,8 @@ from starlette.types import Scope
 
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.service.held_players import HeldPlayers
-from hkoji_server.service.player_keys import PlayerKeys
-from hkoji_server.service.players import Players
+from hkoji_server.service.players.held_players import HeldPlayers
+from hkoji_server.service.players.players import PlayerKeys, Players
 from hkoji_server.store import contract, player_contract
 
 NO_STORE: Final = {"Cache-Control": "no-store"}

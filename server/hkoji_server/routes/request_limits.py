@@ -14,7 +14,7 @@ from hkoji_server.routes.game_log import ONLY_REPEATS
 from hkoji_server.routes.mail_stop import STOP_PREFIX
 from hkoji_server.routes.players import client_address
 from hkoji_server.routes.problems import answer, problem
-from hkoji_server.service.rate_limits import RateLimits, counted_name
+from hkoji_server.service.players.limits import RateLimits, counted_name
 
 _ENTRIES: Final = re.compile(r"/v1/games/[0-9a-f]{32}/entries")
 _FREE: Final = ("/healthz", "/readyz")

@@ -16,7 +16,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import psycopg
-from hkoji_server.service.clock_and_entropy import now
+from hkoji_server.service.time.service_time import now
 from hkoji_server.settings import load
 from hkoji_server.store.postgres import hints
 

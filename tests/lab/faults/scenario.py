@@ -20,9 +20,8 @@ from unittest.mock import patch
 from hkoji_server import app as app_module
 from hkoji_server.app import create_app
 from hkoji_server.routes.problems import Problem
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.notice_delivery import NoticeDelivery
-from hkoji_server.service.service_time import ServiceTime, beat_at_intervals
+from hkoji_server.service.notices.delivery import NoticeDelivery
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings
 
 from hkoji.audit.log_audit import audit

@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 import structlog
 from hkoji_server import app
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.game_views import GameViews
+from hkoji_server.service.games.views import GameViews
+from hkoji_server.service.time.service_time import ClockAndEntropy
 
 from hkoji.cli.main import main
 from tests.lab.leaks.chosen_deals import DealFiles, chosen_deals

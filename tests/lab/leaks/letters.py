@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.loaded_games import LoadedGames
-from hkoji_server.service.seat_games import SeatGames
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.mail.seat_games import SeatGames
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 
 from hkoji.game.course import Stage
 from hkoji.log.line import format_log

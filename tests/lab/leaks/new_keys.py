@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.player_keys import PlayerKeys
+from hkoji_server.service.players.players import PlayerKeys
+from hkoji_server.service.time.service_time import ClockAndEntropy
 
 from hkoji.game.entry_kinds.key_changes import Rekey, Revoke
 from hkoji.log import sshsig

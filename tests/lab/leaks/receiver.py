@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from hkoji_server.service.guarded_post import GuardedPoster, WebhookUrl
-from hkoji_server.service.notice_delivery import NoticeDelivery
+from hkoji_server.service.notices.delivery import NoticeDelivery
+from hkoji_server.service.notices.guarded_post import GuardedPoster, WebhookUrl
 
 TABLES: Final = {
     "outbox": "SELECT * FROM outbox WHERE channel IN (SELECT id FROM channel WHERE player IN (?, ?, ?)) "

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import NamedTuple
 
-from hkoji_server.service.decision import summarise
+from hkoji_server.service.games.loaded_games import summarise
 from hkoji_server.store.contract import NewGame
 
 from hkoji import referee

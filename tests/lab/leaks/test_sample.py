@@ -19,16 +19,14 @@ import pytest
 import structlog
 from hkoji_server.routes import answer_json
 from hkoji_server.routes import games as api
-from hkoji_server.service import decision, game_views, notice_delivery, notice_rules, notice_text, webhook
-from hkoji_server.service.finished_games import FinishedGames
-from hkoji_server.service.game_statements import GameStatements
-from hkoji_server.service.game_views import GameViews
-from hkoji_server.service.games import Games
-from hkoji_server.service.invitation_answers import InvitationAnswers
-from hkoji_server.service.notice_delivery import NoticeDelivery
-from hkoji_server.service.signed_heads import SignedHeads
-from hkoji_server.service.talk import Talk
-from hkoji_server.service.view_cache import OwnView
+from hkoji_server.service.games import loaded_games, notice_rules, views
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.invitations import InvitationAnswers
+from hkoji_server.service.games.statements import GameStatements
+from hkoji_server.service.games.talk import Talk
+from hkoji_server.service.games.views import FinishedGames, GameViews, OwnView, SignedHeads
+from hkoji_server.service.notices import couriers, delivery, webhook
+from hkoji_server.service.notices.delivery import NoticeDelivery
 from starlette.responses import Response
 
 from hkoji import referee
@@ -138,8 +136,8 @@ class Told:
 
 
 def seen_with(more: Callable[[Course], dict[str, object]]) -> Any:
-    true = game_views._visible_state
-    return patch.object(game_views, "_visible_state", lambda course, seat: Told(true(course, seat), **more(course)))
+    true = views._visible_state
+    return patch.object(views, "_visible_state", lambda course, seat: Told(true(course, seat), **more(course)))
 
 
 def more_in_the_position() -> Any:
@@ -172,7 +170,7 @@ def etag_of_the_whole_position() -> Iterator[None]:
 @contextmanager
 def padding() -> Iterator[None]:
     """A body whose length depends on the first card of the deck."""
-    true, seen = answer_json.json_bytes, game_views._visible_state
+    true, seen = answer_json.json_bytes, views._visible_state
     last: list[int] = [0]
 
     def remember(course: Course, seat: int | None) -> State:
@@ -180,7 +178,7 @@ def padding() -> Iterator[None]:
         return seen(course, seat)
 
     with (
-        patch.object(game_views, "_visible_state", remember),
+        patch.object(views, "_visible_state", remember),
         patch.object(answer_json, "json_bytes", lambda value: true(value) + b" " * (last[0] * isinstance(value, dict))),
     ):
         yield
@@ -285,20 +283,20 @@ def everybodys_openings() -> Any:
 
 @contextmanager
 def a_time_that_depends_on_cards() -> Iterator[None]:
-    true = decision.summarise
+    true = loaded_games.summarise
 
     def summary(refereed: referee.RefereedGame, **given: Any) -> Any:
         made = true(refereed, **given)
         second = int(digest(refereed.course)[:6], 16) % 60
         return made._replace(updated=f"{made.updated[:17]}{second:02}Z")
 
-    with patch.object(decision, "summarise", summary):
+    with patch.object(loaded_games, "summarise", summary):
         yield
 
 
 def one_more_header() -> Any:
     """A header has a number that depends on the deck."""
-    seen = game_views._visible_state
+    seen = views._visible_state
     last: list[str] = [""]
 
     def remember(course: Course, seat: int | None) -> State:
@@ -312,7 +310,7 @@ def one_more_header() -> Any:
 
     @contextmanager
     def planted() -> Iterator[None]:
-        with patch.object(game_views, "_visible_state", remember), patch.object(api, "Response", response):
+        with patch.object(views, "_visible_state", remember), patch.object(api, "Response", response):
             yield
 
     return planted()
@@ -351,7 +349,7 @@ def a_head_that_depends_on_cards() -> Any:
 @contextmanager
 def a_suit_in_a_webhook() -> Iterator[None]:
     """The text of a notice says how many cards of a kind the host holds."""
-    true, said = NoticeDelivery._notice, notice_text.notice_text
+    true, said = NoticeDelivery._notice, couriers.notice_text
     counts: dict[str, int] = {}
 
     def notice(self: NoticeDelivery, leased: Any, player: str, told: Any, *more: Any) -> Any:
@@ -392,7 +390,7 @@ def a_notice_later_by_cards() -> Any:
         odd = int(digest(game.course)[:1], 16) % 2
         return verdict._replace(at=add_seconds(now, 60)) if odd and leased.tries == 1 else verdict
 
-    return patch.object(notice_delivery, "judge", judge)
+    return patch.object(delivery, "judge", judge)
 
 
 def a_row_only_if_a_card_is_held() -> Any:
@@ -402,7 +400,7 @@ def a_row_only_if_a_card_is_held() -> Any:
         made = true(before, after, *given, **named)
         return made if "A" in hands(after.course)[1] else ()
 
-    return patch.object(decision, "notices_of", notices_of)
+    return patch.object(loaded_games, "notices_of", notices_of)
 
 
 def talk_in_an_order_by_cards() -> Any:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hkoji_server.app import Application, create_app
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import load
 from hkoji_server.store.sqlite.store import SqliteStore
 

@@ -10,9 +10,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.service import decision
-from hkoji_server.service.games import Games, Submitted
-from hkoji_server.service.players import Players
+from hkoji_server.service.games import loaded_games
+from hkoji_server.service.games.games import Games, Submitted
+from hkoji_server.service.players.players import Players
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
@@ -52,7 +52,7 @@ def _another_receipt() -> Any:
 
 
 def _waiting_for_the_other() -> Any:
-    real = decision.summarise
+    real = loaded_games.summarise
 
     def summary(refereed: Any, **more: Any) -> Any:
         found = real(refereed, **more)
@@ -60,21 +60,21 @@ def _waiting_for_the_other() -> Any:
             return found._replace(to_move=refereed.course.setup.names[1 - found.actor])
         return found
 
-    return patch.object(decision, "summarise", summary)
+    return patch.object(loaded_games, "summarise", summary)
 
 
 def _invited_does_not_wait() -> Any:
-    real = decision.summarise
+    real = loaded_games.summarise
 
     def summary(refereed: Any, **more: Any) -> Any:
         found = real(refereed, **more)
         return found._replace(to_move=None) if found.status == "open" else found
 
-    return patch.object(decision, "summarise", summary)
+    return patch.object(loaded_games, "summarise", summary)
 
 
 def _opening_dropped() -> Any:
-    real = decision.append_of
+    real = loaded_games.append_of
 
     def append_of(*given: Any, **named: Any) -> Any:
         from dataclasses import replace
@@ -82,7 +82,7 @@ def _opening_dropped() -> Any:
         append, after = real(*given, **named)
         return replace(append, openings=append.openings[:1]), after
 
-    return patch.object(decision, "append_of", append_of)
+    return patch.object(loaded_games, "append_of", append_of)
 
 
 def _spectator_resigns() -> Any:
@@ -163,7 +163,7 @@ def _uninvited_guest() -> Any:
 
 def _outline_not_written() -> Any:
     """The list always says that a game is being played."""
-    return patch.object(decision, "_outline", lambda course: course.setup.names)
+    return patch.object(loaded_games, "_outline", lambda course: course.setup.names)
 
 
 def _salt_twice() -> Any:

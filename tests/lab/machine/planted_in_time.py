@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.service import service_time
-from hkoji_server.service.keeper import Keeper
+from hkoji_server.service.games.keeper import Keeper
+from hkoji_server.service.time import service_time
 
 from hkoji import referee
 from hkoji.errors import TimeOverError

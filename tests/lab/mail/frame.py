@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hkoji_server.service.mails_of_game import mails_of
+from hkoji_server.service.mail.seat_games import mails_of
 
 from hkoji.audit.log_audit import Audit, audit
 from hkoji.errors import MalformedError

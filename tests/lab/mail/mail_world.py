@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from hkoji_server.service.notice_delivery import LEASE
+from hkoji_server.service.notices.delivery import LEASE
 
 from tests.lab.mail.quick import run_quick
 from tests.support.forked import ForkedCall, ForkedProcess, run_forked

@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 
 from hkoji_server.mail import imap
-from hkoji_server.service import notice_delivery, notice_rules
-from hkoji_server.service.notice_delivery import LEASE, SEND_SECONDS
+from hkoji_server.service.games import notice_rules
+from hkoji_server.service.notices import delivery
+from hkoji_server.service.notices.delivery import LEASE, SEND_SECONDS
 
 from hkoji.__main__ import main
 
@@ -23,9 +24,9 @@ from hkoji.__main__ import main
 def be_quick(seconds: int, lease: int = LEASE) -> None:
     """Changes the waits in this process. Half of a `lease` is for handing over one letter."""
     notice_rules.TURN_WAIT = seconds  # type: ignore[misc] # it is final everywhere else
-    notice_delivery.LEASE = lease  # type: ignore[misc] # as above
-    notice_delivery.SEND_SECONDS = min(SEND_SECONDS, lease // 2)  # type: ignore[misc] # as above
-    notice_delivery.NOTICE_PACE = 0.1  # type: ignore[misc] # as above
+    delivery.LEASE = lease  # type: ignore[misc] # as above
+    delivery.SEND_SECONDS = min(SEND_SECONDS, lease // 2)  # type: ignore[misc] # as above
+    delivery.NOTICE_PACE = 0.1  # type: ignore[misc] # as above
     imap.LONGEST_PACE = 0.1  # type: ignore[misc] # as above
 
 

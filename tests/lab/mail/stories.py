@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji_server.service.notice_delivery import LEASE
+from hkoji_server.service.notices.delivery import LEASE
 
 from hkoji.game.course import Stage
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
-from hkoji_server.service import letter_facts
+from hkoji_server.service.mail import letter_facts
 
 from hkoji.mail.letters.facts import OneLetter
 from tests.lab.mail.stories import run_stories

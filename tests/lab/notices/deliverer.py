@@ -14,12 +14,11 @@ from typing import Final
 from unittest.mock import patch
 
 import structlog
-from hkoji_server.service import notice_delivery
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.loaded_games import LoadedGames
-from hkoji_server.service.notice import Notice
-from hkoji_server.service.notice_delivery import NoticeDelivery, deliver_at_intervals
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.games.notice_rules import Notice
+from hkoji_server.service.notices import delivery as notice_delivery
+from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.notice_contract import Channel
 from hkoji_server.store.open_store import open_store

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from hkoji_server.service import notice_rules
+from hkoji_server.service.games import notice_rules
 from hkoji_server.store.contract import MOST_INVITATIONS
 from hkoji_server.store.sql import SqlStore
 

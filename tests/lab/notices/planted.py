@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.service import notice_delivery
-from hkoji_server.service.notice_rules import SEND
+from hkoji_server.service.games.notice_rules import SEND
+from hkoji_server.service.notices import delivery
 from hkoji_server.store.sql import SqlStore
 
 from tests.support.timed_laboratory import PlantedFault
@@ -27,7 +27,7 @@ def _deleted_before_sent() -> None:
 
 def _stale_are_sent() -> None:
     """Nobody looks whether what a notice tells is still so."""
-    patch.object(notice_delivery, "judge", lambda *_: SEND).start()
+    patch.object(delivery, "judge", lambda *_: SEND).start()
 
 
 def _no_lease() -> None:

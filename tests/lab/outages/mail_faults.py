@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ServiceTime
 
 from tests.support.timed_laboratory import PlantedFault
 

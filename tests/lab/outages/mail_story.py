@@ -21,11 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.identity import identify
-from hkoji_server.service.keeper import Keeper
-from hkoji_server.service.loaded_games import LoadedGames
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.games.keeper import Keeper
+from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.players.players import identify
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import parse_time

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.service import service_time
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time import service_time
+from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store import game_statements, outages
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite import append

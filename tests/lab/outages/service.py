@@ -9,9 +9,8 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from hkoji_server import app
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.keeper import keep_at_intervals
-from hkoji_server.service.service_time import beat_at_intervals
+from hkoji_server.service.games.keeper import keep_at_intervals
+from hkoji_server.service.time.service_time import ClockAndEntropy, beat_at_intervals
 
 from tests.lab.outages.planted import PLANTED
 from tests.lab.outages.points import OrderedProcess, watch_postgres, watch_sqlite

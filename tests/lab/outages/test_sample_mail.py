@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from unittest.mock import patch
 
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ServiceTime
 
 from tests.lab.outages.mail_faults import PLANTED, no_beat_needed
 from tests.lab.outages.mail_story import struck

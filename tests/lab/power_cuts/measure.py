@@ -39,7 +39,7 @@ from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 from hkoji_server.process.stderr_log import configure_logging
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Append
 from hkoji_server.store.sqlite import durable
 from hkoji_server.store.sqlite.store import SqliteStore

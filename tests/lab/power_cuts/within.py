@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 from hkoji_server.app import create_app
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import load
 
 from tests.support.service import UNLIMITED, Answer

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from hkoji_server.app import serve
 from hkoji_server.routes import plain
 from hkoji_server.routes.problems import problem
-from hkoji_server.service.games import Games, Submitted
+from hkoji_server.service.games.games import Games, Submitted
 from hkoji_server.store.sqlite import append
 
 from hkoji.errors import ConflictError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.service.keeper import Keeper
-from hkoji_server.service.loaded_games import LoadedGames
+from hkoji_server.service.games.keeper import Keeper
+from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.store.sql import SqlStore
 from hkoji_server.store.sqlite import append
 

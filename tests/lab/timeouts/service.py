@@ -23,9 +23,9 @@ from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 from hkoji_server.process import worker_start, workers
-from hkoji_server.service import decision, keeper
-from hkoji_server.service.game_statements import GameStatements
-from hkoji_server.service.games import Games
+from hkoji_server.service.games import keeper, loaded_games
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.statements import GameStatements
 
 from tests.lab.timeouts.planted import PLANTED
 from tests.support.forked_service import ForkedService
@@ -179,6 +179,6 @@ def _let_wait(waits: Waits) -> None:
 
         return late
 
-    patch.object(keeper, "write_own", waiting(decision.write_own, waits.timeouts)).start()
+    patch.object(keeper, "write_own", waiting(loaded_games.write_own, waits.timeouts)).start()
     patch.object(GameStatements, "_give", waiting(GameStatements._give, waits.gifts)).start()
     patch.object(Games, "_append", waiting(Games._append, waits.entries)).start()

@@ -16,10 +16,10 @@ from unittest.mock import patch
 
 from hkoji_server.mail_app import MailWork, assemble
 from hkoji_server.process.mail_metrics import MailMetrics
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.held_players import HeldPlayers
-from hkoji_server.service.identity import identify
-from hkoji_server.service.rate_limits import RateLimits
+from hkoji_server.service.players.held_players import HeldPlayers
+from hkoji_server.service.players.limits import RateLimits
+from hkoji_server.service.players.players import identify
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MAIL_KIND

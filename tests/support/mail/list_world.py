@@ -17,18 +17,16 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 from hkoji_server.mail_settings import MailDelimiter
-from hkoji_server.service.clock_and_entropy import ClockAndEntropy
-from hkoji_server.service.game_parts import make_game_parts
-from hkoji_server.service.held_players import HeldPlayers
-from hkoji_server.service.held_seeds import HeldSeeds
-from hkoji_server.service.identity import identify
-from hkoji_server.service.keeper import Keeper
-from hkoji_server.service.loaded_games import LoadedGames
-from hkoji_server.service.mail_parts import MailParts, make_mail_parts
-from hkoji_server.service.notice import Later, Notice
-from hkoji_server.service.notice_delivery import NoticeDelivery
-from hkoji_server.service.rate_limits import RateLimits
-from hkoji_server.service.service_time import ServiceTime
+from hkoji_server.service.games.keeper import HeldSeeds, Keeper
+from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.games.notice_rules import Later, Notice
+from hkoji_server.service.games.parts import make_game_parts
+from hkoji_server.service.mail.parts import MailParts, make_mail_parts
+from hkoji_server.service.notices.delivery import NoticeDelivery
+from hkoji_server.service.players.held_players import HeldPlayers
+from hkoji_server.service.players.limits import RateLimits
+from hkoji_server.service.players.players import identify
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Query, Store
 from hkoji_server.store.mail_values import IncomingMail, Mailbox, NewMail

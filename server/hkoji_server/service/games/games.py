@@ -1,0 +1,444 @@
+"""Games: offers and submissions.
+
+docs/spec/http.md, "Games". The referee is `hkoji.referee`; this module gives it a store. It keeps games it has seen
+lately as values, and never trusts them: the store's compare-and-swap decides, so any number of processes may run this
+code at once. A game that is behind is brought up to date from the store, and the submission is decided anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hkoji import referee
+from hkoji.errors import (
+    BlockedError,
+    ClockError,
+    ConflictError,
+    ForbiddenError,
+    HkojiError,
+    IllegalError,
+    MalformedError,
+    NotAcceptedError,
+    NotFoundError,
+    RevokedError,
+    StorageError,
+    TimeOverError,
+    TooManyError,
+)
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement
+from hkoji.game.clock import Way
+from hkoji.game.course import Course, Stage
+from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
+from hkoji.game.entry_kinds.key_changes import Delegate, Revoke, Revoked
+from hkoji.game.entry_kinds.time import LapseReason
+from hkoji.game.submission import Submission
+from hkoji.log import sshsig
+from hkoji.log.canonical import decode_base64
+from hkoji.log.entry import SERVER_NAME, Entry
+from hkoji.log.line import Line, entry_namespace
+from hkoji.log.mail_claim import MAIL
+from hkoji.log.private_key import Signer
+from hkoji.log.public_key import PublicKey, parse_public_key
+from hkoji.log.statement import parse_revocation
+from hkoji.messages.text import tell
+from hkoji.rules.protocol import Ruleset
+from hkoji_server.service.games.invitations import PlayerChoices
+from hkoji_server.service.games.loaded_games import TRIES, Decision, LoadedGames, summarise, undecided, write_own
+from hkoji_server.service.players.held_players import HeldPlayers
+from hkoji_server.service.players.limits import AgreementLimits, OfferLimits, RateLimits
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.store.contract import Append, NewGame, Store
+from hkoji_server.store.player_contract import RetiredKey
+from hkoji_server.store.player_keys import verify_not_revoked
+from hkoji_server.store.time_contract import StaleDecisionError
+
+
+class Submitted(NamedTuple):
+    """The lines that a submission added to the log; `fresh` is False if it was accepted earlier."""
+
+    lines: tuple[Line, ...]
+    fresh: bool
+
+
+class MailArrival(NamedTuple):
+    """The mail, by its number, that has led to what the service submits for its player, and when it was received."""
+
+    number: int
+    received: str
+
+
+class _UncountedError(Exception):
+    """Only the database can tell whether the author of a submission has asked too often."""
+
+
+class _AuthorCount:
+    """Counts a submission once for the player `name`, after the referee has accepted their signature."""
+
+    def __init__(self, limits: RateLimits, name: str) -> None:
+        self._limits = limits
+        self._name = name
+        self._done = self._taken = False
+
+    def counted(self, decision: Decision) -> Append:
+        """Returns the decision, and counts it. Raises `TooManyError` and `_UncountedError`."""
+        append = decision()
+        if not self._done:
+            self._done = self._taken = self._limits.take_player(self._name)
+            if not self._done:
+                raise _UncountedError
+        return append
+
+    async def ask(self) -> None:
+        """Counts the submission by asking the database. Raises `TooManyError`."""
+        await self._limits.admit_player(self._name)
+        self._done = True
+
+    def give_back(self) -> None:
+        """Takes the count back, if this process has counted the submission by itself."""
+        if self._taken:
+            self._taken = False
+            self._limits.give_back_player(self._name)
+
+
+class Games:
+    """Use cases that write to games. `signer` is the service's key."""
+
+    def __init__(
+        self,
+        store: Store,
+        held: LoadedGames,
+        time: ServiceTime,
+        sources: ClockAndEntropy,
+        signer: Signer,
+        choices: PlayerChoices,
+        *,
+        limits: RateLimits | None = None,
+        agreements: AgreementLimits | None = None,
+        offers: OfferLimits | None = None,
+        held_players: HeldPlayers | None = None,
+        seed_due: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`seed_due` is called with each game in which a held seat owes its `seed` after what this process appends."""
+        self._held_players = held_players
+        self._seed_due = seed_due
+        self._limits = limits or RateLimits()
+        self._agreements = agreements or AgreementLimits()
+        self._offers = offers or OfferLimits()
+        self._choices = choices
+        self._store = store
+        self._held = held
+        self._time = time
+        self._sources = sources
+        self._signer = signer
+
+    async def verify_invitation(self, agreement: Agreement, host: str) -> None:
+        """Checks the agreement of a game to which `host` wants to invite somebody by mail, before that is done.
+
+        Raises `IllegalError` if the game could not be opened with it, `TooManyGamesError`, and `ClockError`.
+        """
+        if self._held_players is not None:
+            await self._held_players.verify_offer(agreement, host, invites=True)
+        at = await self._time.time_of_record()
+        self._agreements.verify(agreement, at)
+        if (quota := self._offers.quota(at)) is not None:
+            await self._store.verify_may_offer(host, quota)
+
+    async def offer(self, ruleset: Ruleset, agreement: Agreement, player: str, *, game_id: str | None = None) -> Line:
+        """Creates a game that only `player` may open, by default with a random id, and returns its first line.
+
+        Raises `IllegalError` for an agreement beyond the limits, `TooManyGamesError`, `ClockError`, and `StorageError`
+        also if there is a game with that id.
+        """
+        if self._held_players is not None:
+            await self._held_players.verify_offer(agreement, player)
+        for _ in range(TRIES):
+            at = await self._time.time_of_record()
+            self._agreements.verify(agreement, at)
+            game, seed = game_id or self._sources.entropy(16).hex(), self._sources.entropy(32).hex()
+            outages = self._time.outages
+            accepted = referee.offer(game, ruleset, seed, signer=self._signer, at=at, agreement=agreement)
+            (line,) = accepted.lines
+            summary = summarise(accepted.refereed, created=accepted.refereed.at)
+            try:
+                quota = self._offers.quota(at)
+                await self._store.add_game(NewGame(summary, line, seed, player, at, len(outages), quota))
+            except StaleDecisionError:
+                await self._time.read_outages()
+            else:
+                return line
+        raise undecided()
+
+    async def submit(
+        self,
+        game: str,
+        submission: Submission,
+        *,
+        refused: TooManyError | None = None,
+        arrival: MailArrival | None = None,
+    ) -> Submitted:
+        """Accepts a submission, or repeats the answer to one; with `refused` it only repeats answers.
+
+        What came by mail has come at its `arrival`. Raises what `referee.accept` raises, `NotFoundError`, `ClockError`,
+        and `ConflictError` with the head when the game has moved on.
+        """
+        entry = submission.entry
+        if entry.game != game:
+            raise MalformedError(tell("submission"), tell("the entry does not belong to the game in the address"))
+        held, current = await self._held.recall(game)
+        count = _AuthorCount(self._limits if arrival is None else RateLimits(), entry.by)
+        late = False
+        tries = 0
+        while True:
+            before = held
+            try:
+                if entry.seq <= held.refereed.course.seq:
+                    return await self._repeat(held.refereed, submission)
+                if refused is not None:
+                    raise refused
+                now = await self._time.now()
+                decision = Decision(
+                    held,
+                    submission,
+                    self._signer,
+                    at=now if arrival is None else arrival.received,
+                    outages=self._time.outages,
+                    key=_key_text(held.refereed, submission),
+                    mail=None if arrival is None else arrival.number,
+                    invited=await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None,
+                )
+                await self._check_beside_log(held.refereed.course, entry, decision, current=current)
+                await self._append(decision, count)
+            except ConflictError:
+                held, current = await self._held.refresh(held), True
+                if held.refereed.course.head == before.refereed.course.head:
+                    raise
+            except StaleDecisionError as error:
+                tries += 1
+                if tries == TRIES:
+                    raise undecided() from error
+                await self._time.read_outages()
+                held, current = await self._held.refresh(held), True
+            except TimeOverError:
+                if late:
+                    raise
+                # Another process may have kept a gift of time, or recorded an outage.
+                late = True
+                await self._time.read_outages()
+                held, current = await self._held.refresh(held), True
+            except ClockError:
+                raise
+            except HkojiError:
+                if current:
+                    raise
+                held, current = await self._held.refresh(held), True
+            else:
+                self._held.keep(decision.after)
+                course = decision.after.refereed.course
+                if (seat := course.seed_seat) is not None and course.setup.held(seat):
+                    self._seed_due(game)
+                return Submitted(decision.lines, fresh=True)
+
+    async def recover(self, game: str, player: str, proof: str) -> Submitted:
+        """Replaces a player's revoked key by their new one, if they owe the next entry. A second call changes nothing.
+
+        `proof` is the new key's, for the next entry. Raises what `referee.revoke` raises, `NotFoundError`, `ClockError`
+        and `ForbiddenError` if there is no key to replace, or the player does not play in the game.
+        """
+        tries = 0
+        while True:
+            held = await self._held.current(game)
+            setup = held.refereed.course.setup
+            seat = setup.require_seat(player)
+            old, registered = setup.keys[seat], await self._store.player(player)
+            assert old is not None
+            assert registered is not None  # only registered players get a seat, and none is ever removed
+            if old.text == registered.key:
+                return await self._recovered(held.refereed, seat)
+            retired = await self._store.retired(old.text)
+            if retired is None or not retired.revoked:
+                raise ForbiddenError(
+                    tell("the key of {name} in game {game} has not been revoked", name=player, game=game[:8]),
+                    hint=tell("a valid key signs its own replacement: look at the game again"),
+                )
+            body = Revoke(
+                parse_public_key(registered.key), player, old, decode_base64(proof, "proof"), _revocation(retired)
+            )
+            at, outages = await self._time.time_of_record(), self._time.outages
+            accepted = referee.revoke(held.refereed, body, signer=self._signer, at=at)
+            try:
+                await write_own(self._store, self._held, held, accepted, outages, key=registered.key, by=player)
+            except ConflictError:
+                if (await self._held.refresh(held)).refereed.course.head == held.refereed.course.head:
+                    raise
+            except StaleDecisionError as error:
+                tries += 1
+                if tries == TRIES:
+                    raise undecided() from error
+                await self._time.read_outages()
+                await self._held.refresh(held)
+            else:
+                return Submitted(accepted.lines, fresh=True)
+
+    async def _recovered(self, refereed: referee.RefereedGame, seat: int) -> Submitted:
+        changes = [change for change in refereed.course.setup.replaced if change.seat == seat and change.vouched]
+        if not changes:
+            raise ForbiddenError(tell("the game already uses the registered key"))
+        lines = await self._store.lines(refereed.course.setup.game, changes[-1].seq - 1)
+        return Submitted(lines[:1], fresh=False)
+
+    # --- one submission -------------------------------------------------------------------------------------------
+
+    async def _way_of_invited(self, entry: Entry) -> Way:
+        """Returns the way that is open to the player whom an `open` invites: mail if their key is held here."""
+        match entry.body.get("invite"):
+            case {"key": str(key)} if await self._store.held_key(key) is not None:
+                return Way.MAIL
+            case _:
+                return Way.HTTP
+
+    async def _append(self, decision: Decision, count: _AuthorCount) -> None:
+        """Appends the decision, for which the store asks in its own thread. Raises `RevokedError` for a revoked key.
+
+        The store checks the key in the transaction of every move. After any other error the key is checked here, so
+        that the author of a refused entry learns first that the key is revoked. An entry that a revoked key has signed
+        does not count for its player.
+        """
+        try:
+            try:
+                await self._store.append(lambda: count.counted(decision))
+            except _UncountedError:
+                await self._verify_not_revoked(decision.key)
+                await count.ask()
+                await self._store.append(decision)
+        except (StaleDecisionError, StorageError):
+            raise
+        except NotFoundError:  # an offer that was removed because nobody had opened it
+            self._held.forget(decision.game)
+            raise
+        except RevokedError:
+            count.give_back()
+            raise
+        except HkojiError:
+            try:
+                await self._verify_not_revoked(decision.key)
+            except RevokedError:
+                count.give_back()
+                raise
+            raise
+
+    async def _repeat(self, refereed: referee.RefereedGame, submission: Submission) -> Submitted:
+        """Repeats the first answer if the log has `submission` at its place; else raises `ConflictError`.
+
+        Raises `TimeOverError` if the log has there what the author's delay has brought.
+        """
+        entry = submission.entry
+        stored = await self._store.lines(entry.game, entry.seq - 1)
+        if stored:
+            _verify_not_ended_instead(refereed.course, entry, stored[0])
+        if not stored or stored[0].entry.text != entry.text or entry.by == SERVER_NAME:
+            raise ConflictError(entry.game, seq=refereed.course.seq, head=refereed.course.head)
+        key = _author_key(refereed.course, submission, entry.seq)
+        sshsig.verify(submission.sig, key, entry_namespace(entry), entry.message, entry.by)
+        added = [stored[0]]
+        for line in stored[1:]:
+            if line.entry.by != SERVER_NAME:
+                break
+            added.append(line)
+        return Submitted(tuple(added), fresh=False)
+
+    async def _verify_not_revoked(self, key: str) -> None:
+        """Raises `RevokedError` for a revoked key. An empty key is not checked."""
+        if key:
+            verify_not_revoked(await self._store.retired(key))
+
+    async def _check_beside_log(self, course: Course, entry: Entry, decision: Decision, *, current: bool) -> None:
+        """Checks what no log shows: whose a key is, and with whom players and the service have to do.
+
+        If `course` is `current`, a refusal is the answer, and an offer that must not be opened like this is removed.
+        """
+        if entry.kind in NEWCOMER_KINDS:
+            await self._check_registered(course, entry, decision.key)
+            # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
+            decision()
+            try:
+                await self._check_choices(course, entry)
+            except (BlockedError, NotAcceptedError, IllegalError):
+                if current and entry.kind == entry_kinds.Open.KIND:
+                    # A refused offer uses up no game of the day, so it must leave nothing behind either.
+                    await self._store.withdraw_offer(entry.game, entry.by)
+                raise
+        elif entry.kind == Delegate.KIND and self._held_players is not None:
+            decision()
+            await self._held_players.verify_delegation(Delegate.parse(entry.body), entry.by)
+
+    async def _check_choices(self, course: Course, entry: Entry) -> None:
+        """Checks that the invited player accepts this invitation, or that the host has not blocked this guest."""
+        body = parse_body(entry.kind, entry.body)
+        host = course.setup.names[0]
+        if isinstance(body, entry_kinds.Open):
+            if self._held_players is not None:
+                await self._held_players.verify_opening(course.setup.agreement, body, entry.by)
+            if isinstance(body.invite, entry_kinds.Invite):
+                await self._choices.verify_may_invite(entry.by, body.invite.name)
+        elif host is not None:
+            await self._choices.verify_may_join(host, entry.by)
+
+    async def _check_registered(self, course: Course, entry: Entry, key: str) -> None:
+        """Checks that a newcomer's key is registered, and that the game was offered to the one who opens it."""
+        verify_not_revoked(await self._store.retired(key))
+        player = await self._store.player(entry.by)
+        if player is None or player.key != key:
+            raise ForbiddenError(
+                tell("{by} is not registered here with that key", by=entry.by),
+                hint=tell("register with `hkoji register --server URL`"),
+            )
+        if entry.kind == entry_kinds.Open.KIND and course.stage is Stage.OPEN:
+            history = await self._store.history(entry.game)
+            if history is None or history.secrets.offered_to != entry.by:
+                raise ForbiddenError(tell("game {game} was offered to another player", game=entry.game[:8]))
+
+
+def _key_text(refereed: referee.RefereedGame, submission: Submission) -> str:
+    """Returns the key that must have signed a submission.
+
+    It is empty for an author who does not play in the game. The referee reports that, but faults of form and place
+    first.
+    """
+    entry = submission.entry
+    if entry.kind in NEWCOMER_KINDS:
+        key = parse_body(entry.kind, entry.body).newcomer_key()
+    else:
+        setup = refereed.course.setup
+        seat = setup.seat_of(entry.by)
+        key = None if seat is None else setup.key_at(seat, entry.seq, by_mail=MAIL in entry.body)
+    return "" if key is None else key.text
+
+
+def _verify_not_ended_instead(course: Course, entry: Entry, line: Line) -> None:
+    """Raises `TimeOverError` if `line`, at the place of `entry`, says that the time for `entry` was over."""
+    body = parse_body(line.entry.kind, line.entry.body) if line.entry.by == SERVER_NAME else None
+    if isinstance(body, entry_kinds.Timeout) and entry.kind in (entry_kinds.Seed.KIND, entry_kinds.Move.KIND):
+        if course.setup.seat_of(entry.by) == body.seat:
+            raise TimeOverError(entry.game, None)
+    elif isinstance(body, entry_kinds.Lapse) and entry.kind == entry_kinds.Join.KIND:
+        expires = course.setup.agreement.expires
+        if body.reason == LapseReason.EXPIRED and expires is not None:
+            raise TimeOverError(entry.game, expires)
+
+
+def _author_key(course: Course, submission: Submission, seq: int) -> PublicKey:
+    """Returns the key with which the author must sign entry `seq`."""
+    entry = submission.entry
+    key = course.setup.key_at(course.setup.require_seat(entry.by), seq, by_mail=MAIL in entry.body)
+    assert key is not None
+    return key
+
+
+def _revocation(retired: RetiredKey) -> Revoked | None:
+    """Returns the revocation that the lost key has signed itself, if there is one."""
+    if retired.text is None or retired.sig is None or retired.new_sig is not None:
+        return None
+    statement = parse_revocation(retired.text)
+    return Revoked(statement.at, statement.origin, decode_base64(retired.sig, "signature"))

@@ -1,0 +1,71 @@
+"""Puts together what writes to games: the service and its mail process have the same, with the same limits."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from hkoji.log.private_key import Signer
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.invitations import InvitationAnswers, PlayerChoices
+from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.games.statements import GameStatements
+from hkoji_server.service.players.held_players import HeldPlayers, MailLimits
+from hkoji_server.service.players.limits import AgreementLimits, OfferLimits, RateLimits
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.settings import Settings, own_address
+from hkoji_server.store.contract import Store
+
+
+class GameParts(NamedTuple):
+    """`games`, `statements` and `answers` write to the games that `held` has loaded."""
+
+    held: LoadedGames
+    answers: InvitationAnswers
+    choices: PlayerChoices
+    held_players: HeldPlayers
+    games: Games
+    statements: GameStatements
+    seed_due: asyncio.Queue[str]
+    """The games in which a held seat owes its seed after what this process has appended."""
+
+
+def make_game_parts(
+    store: Store,
+    settings: Settings,
+    time: ServiceTime,
+    sources: ClockAndEntropy,
+    key: Signer,
+    *,
+    origin: str,
+    limits: RateLimits,
+) -> GameParts:
+    """Returns the use cases of games. `key` is the service's key, and `origin` its address for browsers."""
+    held = LoadedGames(store, settings.cached_games)
+    answers = InvitationAnswers(store, held, time, key)
+    choices = PlayerChoices(store, answers)
+    held_players = HeldPlayers(
+        store,
+        sources,
+        key,
+        origin=origin,
+        own=own_address(settings),
+        registration=settings.registration,
+        limits=MailLimits(settings.mail_shortest_clock),
+    )
+    seed_due = asyncio.Queue[str]()
+    games = Games(
+        store,
+        held,
+        time,
+        sources,
+        key,
+        choices,
+        limits=limits,
+        agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
+        offers=OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
+        held_players=held_players,
+        seed_due=seed_due.put_nowait,
+    )
+    statements = GameStatements(store, held, time, key, limits)
+    return GameParts(held, answers, choices, held_players, games, statements, seed_due)

@@ -1,0 +1,384 @@
+"""How the commands of a mail that counts are carried out, and the commands about its mailbox.
+
+First comes what changes a game, then requests for information. A step can be repeated: an entry of a log has a draft
+first, and settings are written when the mail is closed. `MailOrders` reads and judges the mail, and closes it.
+
+- Settings, and the end and the beginning of letters; letters also end by a web address in their header (RFC 8058).
+- `yes` confirms what a letter has asked. It never enters anything into a log.
+- `own key`: a mail player asks for a code with which they play on with a key of their own. Nothing changes by that: the
+  held key signs until the code is used (`PlayerKeys.recover`). A person who reads the mailbox is taken for the player.
+  So there is no code for anybody whose key is not held: a mailbox does not replace an own key."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from hkoji.errors import ClockError, HkojiError, MalformedError, NotFoundError, StorageError
+from hkoji.game.clock import add_seconds
+from hkoji.game.held_keys import Gateway
+from hkoji.game.time_control import DAY
+from hkoji.log.mail_claim import MailGrade
+from hkoji.mail.addresses import is_token
+from hkoji.mail.commands import MailOrder, OrderKind
+from hkoji.mail.letters.confirmation_facts import ConfirmWhat
+from hkoji.mail.tokens import Purpose, TokenFields, token_digest
+from hkoji.messages.text import tell
+from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, MailCase, MailOutcome, part, shown_line
+from hkoji_server.service.mail.entries import Entered
+from hkoji_server.service.mail.tokens import MailTokens, kept_token
+from hkoji_server.service.players.channel_settings import ChannelSettings, Quiet
+from hkoji_server.service.players.held_players import is_silent, what_of
+from hkoji_server.service.players.players import digest_of
+from hkoji_server.service.time.service_time import ClockAndEntropy
+from hkoji_server.store.contract import Query, Store
+from hkoji_server.store.mail_values import NO_GAME, STOPPED_EVENT, KeptCertificate, KeyCode, Mailbox, MailboxMove
+from hkoji_server.store.time_contract import StaleDecisionError
+
+
+class Registrar(Protocol):
+    """Who makes mail players (`hkoji_server.service.players.held_players`)."""
+
+    async def invite(self, name: str, address: str, lang: str, by: str | None) -> Gateway:
+        """Invites the owner of a mailbox to play under a name, and returns the certificate of the held key.
+
+        The same invitation again changes nothing. Raises what `MailStore.invite_mailbox` raises, and `MalformedError`.
+        """
+
+    async def certify(self, name: str, key: str, address: str) -> KeptCertificate:
+        """Returns a new certificate of a held key for another mailbox. It is not kept yet."""
+
+    async def register(self, mailbox: Mailbox) -> None:
+        """Registers the owner of an invited mailbox, who has accepted. If that is done already, nothing changes.
+
+        Raises what `MailStore.accept_mailbox` raises.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class OrderWork:
+    """One command of a mail that counts, with the whole mail; `outcome` has what is written when the mail is closed."""
+
+    case: MailCase
+    orders: tuple[MailOrder, ...]
+    order: MailOrder
+    grade: MailGrade
+    outcome: MailOutcome
+
+    @property
+    def mailbox(self) -> Mailbox:
+        """The mailbox as the commands before this one have left it."""
+        return self.outcome.mailbox or self.case.mailbox
+
+
+Step = Callable[[OrderWork], Awaitable[AnswerPart]]
+"""Does what one command of a mail says, and returns what the letter says about it.
+
+It can be repeated: what is entered into a log has a draft first, and settings are written when the mail is closed. What
+cannot be done now is a `HkojiError`, and nothing was changed then.
+"""
+
+
+class CommandGroup(Protocol):
+    """The commands of one module."""
+
+    @property
+    def steps(self) -> Mapping[OrderKind, Step]:
+        """What does each command of the module."""
+
+
+class NotDoneError(HkojiError):
+    """A command cannot be done now. Nothing was changed."""
+
+    code = "not-done"
+
+
+def not_done(line: str, error: HkojiError) -> AnswerPart:
+    """Returns what a letter says about a line that cannot be done."""
+    return part(AnswerKind.NOT_DONE, line=shown_line(line), reason=error.message, read=True)
+
+
+def on_record(entered: Entered) -> AnswerPart:
+    """Returns what a letter says about an entry that is on record."""
+    return part(AnswerKind.ON_RECORD, seq=entered.seq)
+
+
+COMMANDS: Final = "commands"
+"""The setting that is the command address."""
+_HOUR: Final = 3600
+
+
+class SettingCommands:
+    """The settings of mailboxes; they are written when the mail is closed."""
+
+    def __init__(self, store: Store, tokens: MailTokens) -> None:
+        self._store = store
+        self._tokens = tokens
+
+    @property
+    def steps(self) -> Mapping[OrderKind, Step]:
+        """What does each command of the module."""
+        return {
+            OrderKind.NOT_ME: self._lock,
+            OrderKind.STOP: self._stop,
+            OrderKind.START: self._start,
+            OrderKind.LANG: self._set_language,
+            OrderKind.CARDS: self._set_cards,
+            OrderKind.QUIET: self._set_quiet,
+            OrderKind.NEW_ADDRESS: self._replace_address,
+        }
+
+    async def verify(self, case: MailCase, order: MailOrder) -> None:
+        """Raises `MalformedError` or `NotFoundError` if the command of this module could not be done."""
+        if order.kind is OrderKind.QUIET:
+            await self._wished_quiet(case, order)
+
+    async def _lock(self, work: OrderWork) -> AnswerPart:
+        if work.mailbox.state not in ("active", "stopped"):  # they play nothing that could be locked
+            return await self._stop(work)
+        work.outcome.mailbox = replace(work.mailbox, state="locked", since=work.case.now)
+        return part(AnswerKind.LOCKED)
+
+    async def _stop(self, work: OrderWork) -> AnswerPart:
+        work.outcome.mailbox = stopped(work.mailbox, work.case.now)
+        return part(AnswerKind.STOPPED)
+
+    async def _start(self, work: OrderWork) -> AnswerPart:
+        mailbox = work.mailbox
+        if mailbox.state == "stopped":
+            work.outcome.mailbox = replace(mailbox, state="active", since=work.case.now)
+        elif mailbox.state == "blocked" and mailbox.confirm is None:
+            work.outcome.mailbox = replace(mailbox, state="invited", since=work.case.now)
+        return part(AnswerKind.STARTED)
+
+    async def _set_language(self, work: OrderWork) -> AnswerPart:
+        work.outcome.mailbox = replace(work.mailbox, lang=work.order.words[0])
+        return part(AnswerKind.SETTING, name="lang", value=work.order.words[0])
+
+    async def _set_cards(self, work: OrderWork) -> AnswerPart:
+        work.outcome.mailbox = replace(work.mailbox, cards=work.order.words[0] == "on")
+        return part(AnswerKind.SETTING, name="cards", value=work.order.words[0])
+
+    async def _set_quiet(self, work: OrderWork) -> AnswerPart:
+        wished = await self._wished_quiet(work.case, work.order)
+        await self._store.set_channel_settings(work.case.mailbox.channel, wished.text)
+        return part(AnswerKind.SETTING, name="quiet", value="-".join(work.order.words))
+
+    async def _wished_quiet(self, case: MailCase, order: MailOrder) -> ChannelSettings:
+        """Returns the settings of the mailbox with other quiet hours. Raises `MalformedError` if they are too long."""
+        channel = await self._store.channel(case.mailbox.channel)
+        if channel is None:
+            raise NotFoundError(tell("mailbox"), case.mailbox.name)
+        quiet = None if order.words[0] == "off" else Quiet(*(int(word) * _HOUR for word in order.words))
+        # Read as strictly as any other settings.
+        return ChannelSettings.parse(ChannelSettings.parse(channel.settings)._replace(quiet=quiet).text)
+
+    async def _replace_address(self, work: OrderWork) -> AnswerPart:
+        mailbox = work.mailbox
+        mailbox = work.outcome.mailbox = replace(mailbox, counter=mailbox.counter + 1)
+        issued = await self._tokens.make(command_fields(mailbox))
+        work.outcome.replies.append(kept_token(issued, mailbox, work.case.now, None))
+        # The letter makes the address again: no row has a token in plain text.
+        return part(AnswerKind.SETTING, name=COMMANDS)
+
+
+def stopped(mailbox: Mailbox, now: str) -> Mailbox:
+    """Returns a mailbox whose owner wants no more letters; of one who was only invited, no more invitations."""
+    if mailbox.state in ("invited", "asked", "blocked", "moved"):
+        # Of a mailbox that has been left, nobody wants letters.
+        return mailbox if mailbox.state == "blocked" else replace(mailbox, state="blocked", since=now)
+    return replace(mailbox, state="stopped", since=now) if mailbox.state == "active" else mailbox
+
+
+def command_fields(mailbox: Mailbox) -> TokenFields:
+    """Returns what the token of a player's command address is for."""
+    return TokenFields(Purpose.COMMAND, mailbox.name, about=str(mailbox.counter))
+
+
+def stop_fields(mailbox: Mailbox) -> TokenFields:
+    """Returns what the token is for by which the letters to a mailbox are stopped; the same in all of them.
+
+    A player may have another mailbox already than the one that is asked: that one is not stopped from here.
+    """
+    other = mailbox.state in ("asked", "moved") or (mailbox.state == "blocked" and mailbox.confirm is not None)
+    return TokenFields(Purpose.STOP, mailbox.name, about=mailbox.channel if other else "")
+
+
+CODE_SECONDS: Final = DAY
+"""For how long a code for an own key is valid, from when the mail came."""
+
+
+class OwnKeyCommands:
+    """The command `own key`."""
+
+    def __init__(self, store: Store, tokens: MailTokens) -> None:
+        self._store = store
+        self._tokens = tokens
+
+    @property
+    def steps(self) -> Mapping[OrderKind, Step]:
+        """What does each command of the module."""
+        return {OrderKind.OWN_KEY: self._make_code}
+
+    async def _make_code(self, work: OrderWork) -> AnswerPart:
+        mail, name = work.case.mail, work.case.mailbox.name
+        player = await self._store.player(name)
+        if player is None or work.mailbox.state not in ("active", "stopped"):
+            raise NotDoneError(tell("you are invited only: accept the invitation first"))
+        if await self._store.held_key(player.key) is None:
+            raise NotDoneError(tell("you have a key of your own already: {name} plays with it", name=name))
+        if await self._store.retired(player.key) is not None:
+            raise NotDoneError(
+                tell(
+                    "the key with which the service signs for you has been revoked: ask the operator of the service "
+                    "for a code"
+                )
+            )
+        code = await self._tokens.code(name, mail.digest)
+        # It is kept when the mail is closed, so a mail that is processed twice makes no code that was used valid again.
+        work.outcome.code = KeyCode(digest_of(code), name, add_seconds(mail.received, CODE_SECONDS))
+        return part(AnswerKind.CODE)
+
+
+_NOTHING_ASKED: Final = tell("nothing waits for your yes")
+
+
+class ConfirmationCommands:
+    """The command `yes`, for each kind of confirmation. Whatever is confirmed twice is answered twice."""
+
+    def __init__(self, store: Store, players: Registrar) -> None:
+        self._store = store
+        self._players = players
+        self._of: dict[ConfirmWhat, Step] = {
+            ConfirmWhat.ON: self._switch_on,
+            ConfirmWhat.REGISTER: self._register,
+            ConfirmWhat.MOVE: self._move,
+            ConfirmWhat.SILENCE: self._break_silence,
+            ConfirmWhat.UNLOCK: self._unlock,
+        }
+
+    @property
+    def steps(self) -> Mapping[OrderKind, Step]:
+        """What does each command of the module."""
+        return {OrderKind.YES: self._confirm}
+
+    async def _confirm(self, work: OrderWork) -> AnswerPart:
+        what = what_of(work.case.fields.about)
+        if what is None and is_silent(work.case.mailbox, work.case.mail.received):
+            what = ConfirmWhat.SILENCE
+        if what is None:
+            raise NotDoneError(_NOTHING_ASKED)
+        return await self._of[what](work)
+
+    async def _switch_on(self, work: OrderWork) -> AnswerPart:
+        """The mailbox of a player with a key of their own is theirs: letters go to it, and its mails are orders."""
+        if work.mailbox.state == "asked":
+            await self._store.note_answered(work.mailbox.channel, work.case.now)
+            work.outcome.mailbox = replace(work.mailbox, state="active", since=work.case.now)
+        return part(AnswerKind.CONFIRMED, what=ConfirmWhat.ON.value)
+
+    async def _register(self, work: OrderWork) -> AnswerPart:
+        await self._players.register(work.case.mailbox)
+        work.outcome.mailbox = await self._store.mailbox(work.case.mailbox.channel)
+        return part(AnswerKind.WELCOME)
+
+    async def _move(self, work: OrderWork) -> AnswerPart:
+        """The mailbox takes the place of that from which the player has written so far."""
+        asked = work.case.mailbox
+        if asked.state == "asked":
+            left = await self._store.mailbox_of(asked.name, work.case.now)
+            if left is None:
+                raise NotDoneError(_NOTHING_ASKED)
+            certificate = await self._players.certify(asked.name, left.held_key, asked.address)
+            work.outcome.move = MailboxMove(left.channel, asked.channel, certificate, work.case.now)
+        return part(AnswerKind.CONFIRMED, what=ConfirmWhat.MOVE.value)
+
+    async def _break_silence(self, work: OrderWork) -> AnswerPart:
+        work.outcome.speaks = True
+        waiting = await self._store.games(Query(player=work.mailbox.name, waiting=True, own=True))
+        work.outcome.games = [each.game for each in waiting] or [NO_GAME]
+        work.outcome.more = [part(AnswerKind.CURRENT)]
+        return part(AnswerKind.CONFIRMED, what=ConfirmWhat.SILENCE.value)
+
+    async def _unlock(self, work: OrderWork) -> AnswerPart:
+        if work.case.mailbox.state == "locked":
+            work.outcome.mailbox = replace(work.case.mailbox, state="active", since=work.case.now)
+        return part(AnswerKind.STARTED)
+
+
+class MailStops:
+    """Use cases of whoever has the address that stops letters to a mailbox."""
+
+    def __init__(self, store: Store, sources: ClockAndEntropy) -> None:
+        self._store = store
+        self._sources = sources
+
+    async def stop(self, token: str) -> bool:
+        """Stops the letters to the mailbox of a token. Returns False if there is none; a second call changes nothing.
+
+        A player gets a letter that says so. Somebody who has only been invited gets no more invitations.
+        """
+        token = token.lower()
+        reply = await self._store.reply(token_digest(token)) if is_token(token) else None
+        if reply is None or reply.purpose != Purpose.STOP:
+            return False
+        mailbox = await self._store.mailbox(reply.channel)
+        if mailbox is None:
+            return False
+        changed = stopped(mailbox, self._sources.at())
+        if changed != mailbox:
+            letter = STOPPED_EVENT if changed.plays else None
+            await self._store.change_mailbox(changed, mailbox, letter=letter)
+        return True
+
+
+_INFORMS: Final = {
+    OrderKind.SHOW: AnswerKind.SHOW,
+    OrderKind.MOVES: AnswerKind.MOVES,
+    OrderKind.LOG: AnswerKind.LOG,
+    OrderKind.RULES: AnswerKind.RULES,
+    OrderKind.GAMES: AnswerKind.GAMES,
+    OrderKind.HELP: AnswerKind.HELP,
+    OrderKind.EVIDENCE: AnswerKind.EVIDENCE,
+}
+
+
+class MailCommands:
+    """The commands of mails to a token that is known: those of every group."""
+
+    def __init__(self, settings: SettingCommands, *others: CommandGroup) -> None:
+        self._settings = settings
+        self._steps: dict[OrderKind, Step] = {}
+        for group in (settings, *others):
+            self._steps |= group.steps
+
+    async def obey(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> MailOutcome:
+        """Does what a mail says, and returns what becomes of it. What it decides is done first.
+
+        If that cannot be done, nothing is. Raises `StorageError` and `ClockError`, and whatever else means that the
+        mail has to be processed again.
+        """
+        for order in orders:
+            # What is decided comes first. So what could fail behind it is looked at before anything is done.
+            try:
+                await self._settings.verify(case, order)
+            except MalformedError as error:
+                return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox)
+        outcome = MailOutcome([], mailbox=case.mailbox)
+        said: dict[int, AnswerPart] = {}
+        for order in sorted(orders, key=lambda each: not each.decides):
+            place = orders.index(order)
+            if order.kind in _INFORMS:
+                said[place] = part(_INFORMS[order.kind])
+                continue
+            try:
+                said[place] = await self._steps[order.kind](OrderWork(case, orders, order, grade, outcome))
+            except (StorageError, ClockError, StaleDecisionError):
+                raise
+            except HkojiError as error:
+                # What the game or the service refuses, the player can read. A closed mail is not one of these: its
+                # append has found that the mail was set aside, and then `close_incoming` changes nothing either.
+                return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox, forget_drafts=True)
+        outcome.parts = [*(said[place] for place in sorted(said)), *outcome.more]
+        return outcome

@@ -1,0 +1,334 @@
+"""How an order becomes an entry or a statement of a held seat, in steps that can be repeated after any crash.
+
+A draft is kept before anything is submitted: the signed bytes, the openings, the player's entropy, and the salt of the
+commitment to the mail. A mail that is processed again submits the same bytes, and the game says that it has them. So a
+mail makes at most one entry, whatever is killed when.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from hkoji.errors import ConflictError, IllegalError, StorageError
+from hkoji.game import entry_kinds
+from hkoji.game.commitments import SALT_BYTES, entropy_commit
+from hkoji.game.course import Course
+from hkoji.game.held_keys import Gateway, MailClaim, read_gateway, require_strong_gateway
+from hkoji.game.submission import EntryDraft, Submission, draft_entry, draft_move, read_submission
+from hkoji.log import sshsig
+from hkoji.log.canonical import encode, encode_base64
+from hkoji.log.entry import Entry
+from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
+from hkoji.log.mail_claim import MailGrade
+from hkoji.log.private_key import PrivateKey
+from hkoji.mail.claimed_mails import claimed_mails
+from hkoji.mail.commands import MailOrder, OrderKind
+from hkoji.mail.message import READER_VERSION
+from hkoji.mail.tokens import mail_commitment
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+from hkoji_server.service.games.games import Games, MailArrival
+from hkoji_server.service.games.loaded_games import TRIES, LoadedGame, LoadedGames, undecided
+from hkoji_server.service.games.statements import GameStatements
+from hkoji_server.service.mail.cases import DraftText, MailCase, read_draft
+from hkoji_server.service.mail.rights import SIGNS_NO_MORE, has_dkim
+from hkoji_server.service.mail.tokens import answered_by
+from hkoji_server.service.time.service_time import ClockAndEntropy
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_values import NO_GAME, IncomingMail, MailDraft, MailEvidence
+
+_ENTROPY_BYTES: Final = 32
+
+
+class Entered(NamedTuple):
+    """What is on record: entry `seq` of a game, or a statement about it (`seq` is None)."""
+
+    game: str
+    seq: int | None
+    draft: DraftText
+
+
+class MailEntries:
+    """Signs for held seats what mails order, and submits it."""
+
+    def __init__(
+        self, store: Store, held: LoadedGames, games: Games, statements: GameStatements, sources: ClockAndEntropy
+    ) -> None:
+        self._store = store
+        self._held = held
+        self._games = games
+        self._statements = statements
+        self._sources = sources
+
+    async def kept(self, game: str, source: str) -> DraftText | None:
+        """Returns the draft that a mail has led to before; None if it has not."""
+        found = [each for each in await self._store.drafts(game) if each.source == source]
+        return read_draft(found[0]) if found else None
+
+    async def keep(self, game: str, case: MailCase, draft: DraftText, entropy: str | None = None) -> DraftText:
+        """Keeps a draft of a mail, and returns it, or the one that is kept already.
+
+        With a draft that commits to the mail, the mail is kept as its evidence. So whatever comes on record has it.
+        """
+        draft = draft._replace(dns=encode_base64(case.dns))
+        new = MailDraft(game, case.mail.digest, case.mailbox.name, draft.text, entropy)
+        evidence = self._evidence(case, game, draft) if draft.commit else None
+        return read_draft(await self._store.add_draft(new, evidence))
+
+    # --- entries --------------------------------------------------------------------------------------------------
+
+    async def enter(self, case: MailCase, orders: tuple[MailOrder, ...], order: MailOrder, grade: MailGrade) -> Entered:
+        """Puts a `move`, `resign` or `cancel` of the player on record, once. Raises what `Games.submit` raises.
+
+        A `resign` or `cancel` is signed anew if the game has moved on before it was on record.
+        """
+        game = case.mail.game
+        for _ in range(TRIES):
+            draft = await self.kept(game, case.mail.digest)
+            if draft is None:
+                draft = await self._sign(case, orders, order, grade)
+            try:
+                return await self.submit(case, game, draft)
+            except ConflictError:
+                if order.kind is OrderKind.MOVE:
+                    raise
+                # Another process may have signed it anew already, and its draft has the proof of what it enters.
+                await self._store.drop_draft(game, case.mail.digest, draft.text, draft.commit)
+        raise undecided()
+
+    async def submit(self, case: MailCase, game: str, draft: DraftText) -> Entered:
+        """Submits the entry of a draft; one that is on record is on record. Raises what `Games.submit` raises."""
+        assert draft.entry is not None
+        submission = read_submission(draft.entry)
+        arrival = MailArrival(case.mail.number, case.mail.received)
+        await self._games.submit(game, submission, arrival=arrival)
+        return Entered(game, submission.entry.seq, draft)
+
+    async def join(
+        self, case: MailCase, game: str, orders: tuple[MailOrder, ...], grade: MailGrade, *, welcome: bool = False
+    ) -> DraftText:
+        """Keeps the `join` of a player who is invited to a game, with fresh entropy, and returns the draft."""
+        held = await self._held.read(game)
+        gateway = await self.gateway(case.mailbox.held_key)
+        entropy = self._sources.entropy(_ENTROPY_BYTES).hex()
+
+        def make(claim: MailClaim) -> EntryDraft:
+            body = entry_kinds.Join(entropy_commit(game, 1, entropy), gateway.key, None, gateway, claim)
+            return self._draft(held, body, case)
+
+        return await self._keep_entry(case, held, make, DraftText(orders, grade, welcome=welcome), gateway, entropy)
+
+    async def open(
+        self, case: MailCase, game: str, invite: entry_kinds.Invite, orders: tuple[MailOrder, ...], grade: MailGrade
+    ) -> DraftText:
+        """Keeps the `open` of a game that was offered to the player, with fresh entropy, and returns the draft."""
+        held = await self._held.read(game)
+        gateway = await self.gateway(case.mailbox.held_key)
+        entropy = self._sources.entropy(_ENTROPY_BYTES).hex()
+
+        def make(claim: MailClaim) -> EntryDraft:
+            body = entry_kinds.Open(entropy_commit(game, 0, entropy), gateway.key, invite, gateway, claim)
+            return self._draft(held, body, case)
+
+        return await self._keep_entry(case, held, make, DraftText(orders, grade), gateway, entropy)
+
+    async def gateway(self, key: str) -> Gateway:
+        """Returns the newest certificate of a held key."""
+        found = await self._store.certificates(key)
+        if not found:
+            raise StorageError(tell("the certificate of a held key is missing"), hint=tell("nothing was changed"))
+        return require_strong_gateway(read_gateway(json.loads(found[0].text)))
+
+    async def _sign(
+        self, case: MailCase, orders: tuple[MailOrder, ...], order: MailOrder, grade: MailGrade
+    ) -> DraftText:
+        held = await self._held.read(case.mail.game)
+        await self._verify_turn(case, held)
+        course = held.refereed.course
+        seat = course.setup.require_seat(case.mailbox.name)
+
+        def make(claim: MailClaim) -> EntryDraft:
+            at = case.mail.received
+            if order.kind is OrderKind.MOVE:
+                seen = held.refereed.at
+                entropy, by = self._sources.entropy, case.mailbox.name
+                return draft_move(course, order.action, entropy, by=by, at=at, seen=seen, mail=claim)
+            body = entry_kinds.Resign(claim) if order.kind is OrderKind.RESIGN else entry_kinds.Cancel(claim)
+            return self._draft(held, body, case)
+
+        return await self._keep_entry(case, held, make, DraftText(orders, grade), _gateway(course, seat), None)
+
+    def _draft(self, held: LoadedGame, body: entry_kinds.EntryBody, case: MailCase) -> EntryDraft:
+        by, at = case.mailbox.name, case.mail.received
+        return draft_entry(held.refereed.course, body, by=by, at=at, seen=held.refereed.at)
+
+    async def _keep_entry(
+        self,
+        case: MailCase,
+        held: LoadedGame,
+        make: Callable[[MailClaim], EntryDraft],
+        draft: DraftText,
+        gateway: Gateway,
+        entropy: str | None,
+    ) -> DraftText:
+        course = held.refereed.course
+        draft = draft._replace(grade=await self._grade(case, draft.grade, held, gateway))
+        salt = self._sources.entropy(SALT_BYTES)
+        commit = self._commit(case, course.setup.game, course.head, salt)
+        submission: Submission = make(MailClaim(commit, draft.grade)).sign(await self.signer(gateway.key.text))
+        draft = draft._replace(entry=submission.to_json(), salt=salt.hex(), head=course.head, commit=commit)
+        return await self.keep(course.setup.game, case, draft, entropy)
+
+    # --- statements -----------------------------------------------------------------------------------------------
+
+    async def call_off(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> Entered:
+        """Keeps the player's wish to call the game off, or ends the game if the other one wishes it too.
+
+        Raises what `GameStatements.annul` raises.
+        """
+        game, name = case.mail.game, case.mailbox.name
+
+        def make(head: str, claim: MailClaim) -> AnnulStatement:
+            return make_annul(game=game, head=head, name=name, mail=claim)
+
+        draft = await self._state(case, orders, grade, make, sshsig.ANNUL)
+        claim = MailClaim(draft.commit, draft.grade)
+        arrival = MailArrival(case.mail.number, case.mail.received)
+        stated = await self._statements.annul(game, draft.head, name, draft.sig, mail=claim, arrival=arrival)
+        seq = stated.lines[0].entry.seq if stated.lines else None
+        return Entered(game, seq, draft)
+
+    async def give(self, case: MailCase, orders: tuple[MailOrder, ...], seconds: int, grade: MailGrade) -> Entered:
+        """Gives the opponent time for the entry that they owe. Raises what `GameStatements.give` raises."""
+        game, name = case.mail.game, case.mailbox.name
+
+        def make(head: str, claim: MailClaim) -> GiftStatement:
+            return make_gift(game=game, head=head, name=name, seconds=seconds, mail=claim)
+
+        draft = await self._state(case, orders, grade, make, sshsig.GIVE)
+        claim = MailClaim(draft.commit, draft.grade)
+        arrival = MailArrival(case.mail.number, case.mail.received)
+        try:
+            await self._statements.give(game, draft.head, name, seconds, draft.sig, mail=claim, arrival=arrival)
+        except ConflictError:
+            # The opponent may have used it before the mail was closed.
+            if draft.sig not in gifts_in_log([line.entry for line in await self._store.lines(game)]):
+                raise
+        return Entered(game, None, draft)
+
+    async def _state(
+        self,
+        case: MailCase,
+        orders: tuple[MailOrder, ...],
+        grade: MailGrade,
+        make: Callable[[str, MailClaim], AnnulStatement | GiftStatement],
+        namespace: str,
+    ) -> DraftText:
+        """Keeps a signed statement about the last entry, and returns the draft, or the one that is kept already."""
+        game = case.mail.game
+        draft = await self.kept(game, case.mail.digest)
+        if draft is not None:
+            return draft
+        held = await self._held.read(game)
+        await self._verify_turn(case, held)
+        course = held.refereed.course
+        gateway = _gateway(course, course.setup.require_seat(case.mailbox.name))
+        grade = await self._grade(case, grade, held, gateway)
+        salt = self._sources.entropy(SALT_BYTES)
+        claim = MailClaim(self._commit(case, game, course.head, salt), grade)
+        statement = make(course.head, claim)
+        sig = encode_base64((await self.signer(gateway.key.text)).sign(namespace, statement.message))
+        made = DraftText(orders, grade, None, statement.text, sig, salt.hex(), course.head, claim.commit or "")
+        return await self.keep(game, case, made)
+
+    # --- what has come to nothing ---------------------------------------------------------------------------------
+
+    async def forget_refused(self, mail: IncomingMail, name: str) -> None:
+        """Removes drafts and mails of a player that no log and no statement names, in the game of a closed mail.
+
+        What is refused, or outdone by a larger gift, can be ordered again and again, with a large mail each time.
+        """
+        kept = [await self.kept(game, mail.digest) for game in (NO_GAME, mail.game)]
+        for game in {mail.game, *(each.offered for each in kept if each is not None)} - {NO_GAME}:
+            # In this order: what becomes of a statement meanwhile is found in one place or the other.
+            stated = [each.claim for each in await self._store.statements(game)]
+            needed = {each.commit for each in claimed_mails(await self._store.lines(game))}
+            needed |= {each.commit for each in stated if each is not None and each.commit is not None}
+            for draft in await self._store.drafts(game):
+                commit = read_draft(draft).commit
+                if draft.name == name and commit and commit not in needed:
+                    # Another process may have begun with the player's next mail.
+                    await self._store.drop_draft(game, draft.source, draft.submission, commit, closed=True)
+
+    # --- what both need -------------------------------------------------------------------------------------------
+
+    async def _verify_turn(self, case: MailCase, held: LoadedGame) -> None:
+        """Checks that the turn still goes on for which the token of a mail was made, if it names one.
+
+        DNS may have been asked since the game was read. Whoever has a key of their own, and another mail process, may
+        have ended the turn meanwhile; what the mail orders could be done on a later one too. Raises `ConflictError`.
+        """
+        seq, course = case.fields.seq, held.refereed.course
+        if seq is not None and answered_by(await self._store.lines(case.fields.game, seq), seq) is not None:
+            raise ConflictError(course.setup.game, seq=course.seq, head=course.head)
+
+    async def signer(self, key: str) -> PrivateKey:
+        """Returns a held key."""
+        found = await self._store.held_key(key)
+        if found is None:
+            raise StorageError(tell("a held key is missing"), hint=tell("nothing was changed"))
+        return PrivateKey.from_openssh(found.private.encode())
+
+    async def _grade(self, case: MailCase, grade: MailGrade, held: LoadedGame, gateway: Gateway) -> MailGrade:
+        """Returns the grade that the log may claim: `dkim` only at its T, and for the mailbox that is certified there.
+
+        The entry before may be later than what was known when the mail was judged first. A mailbox that the player has
+        moved to is certified in new games only.
+        """
+        if grade is not MailGrade.DKIM:
+            return grade
+        text = encode(gateway.to_json())
+        found = await self._store.certificates(gateway.key.text)
+        certified = any(each.text == text and each.mailbox == case.mailbox.address.lower() for each in found)
+        return grade if certified and has_dkim(case, held.refereed.at) else MailGrade.TOKEN
+
+    def _commit(self, case: MailCase, game: str, head: str, salt: bytes) -> str:
+        fields = case.fields._replace(game=game, head=head)
+        return mail_commitment(fields, case.nonce, reader=READER_VERSION, raw=case.mail.raw, dns=case.dns, salt=salt)
+
+    def _evidence(self, case: MailCase, game: str, draft: DraftText) -> MailEvidence:
+        return MailEvidence(
+            commit=draft.commit,
+            game=game,
+            head=draft.head,
+            name=case.mailbox.name,
+            raw=case.mail.raw,
+            dns=case.dns,
+            salt=draft.salt,
+            nonce=case.nonce,
+            purpose=case.fields.purpose.value,
+            about=case.fields.about,
+            grade=draft.grade.value,
+            reader=READER_VERSION,
+        )
+
+
+def gifts_in_log(entries: Iterable[Entry]) -> set[str]:
+    """Returns the signatures of the gifts of time that entries have helped, as the log has them."""
+    gifts = (
+        each.body.get("gift") for each in entries if each.kind in (entry_kinds.Credit.KIND, entry_kinds.Annul.KIND)
+    )
+    return {str(each["sig"]) for each in gifts if isinstance(each, dict)}
+
+
+def _gateway(course: Course, seat: Seat) -> Gateway:
+    """Returns the certificate of the key that the service holds for a seat.
+
+    Raises `IllegalError` if the player has only one of their own.
+    """
+    held_key = course.setup.held_key(seat)
+    if held_key is None:
+        raise IllegalError(SIGNS_NO_MORE, hint=tell("nothing was changed; play on with your own key"))
+    return held_key.gateway

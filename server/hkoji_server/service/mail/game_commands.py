@@ -1,0 +1,424 @@
+"""The commands of a mail that write to games: moves and statements, answers to invitations, `new`, `rematch`.
+
+A mail makes at most one entry. So `new` offers a game, opens it and invites somebody, and `rematch` either opens
+another game with the same opponent or joins the one that the opponent has opened. Two mail players who ask at once get
+one game: its id follows from the game before, so the second of them finds it offered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Final, NamedTuple
+
+from hkoji.errors import ConflictError, HkojiError, UsageError
+from hkoji.game import entry_kinds
+from hkoji.game.agreement import Agreement, Series
+from hkoji.game.clock import add_seconds
+from hkoji.game.course import Course, Stage
+from hkoji.game.rematch import MOST_GAMES, Known, has_terms, next_in_series, rematch_agreement, rematch_ruleset_of
+from hkoji.game.time_control import DAY, format_duration, parse_duration, parse_time_control
+from hkoji.log.canonical import decode, is_name, name_fault
+from hkoji.log.game_statements import MAX_GIFT_SECONDS
+from hkoji.log.public_key import parse_public_key
+from hkoji.mail.addresses import is_mailbox
+from hkoji.mail.commands import DEFAULT_CLOCK, OrderKind
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+from hkoji.rules.protocol import Ruleset
+from hkoji.rules.registry import RULESETS
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.invitations import InvitationAnswers
+from hkoji_server.service.games.loaded_games import LoadedGames
+from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, DraftText, part
+from hkoji_server.service.mail.commands import NotDoneError, OrderWork, Registrar, Step, on_record
+from hkoji_server.service.mail.entries import MailEntries
+from hkoji_server.service.mail.tokens import MailTokens
+from hkoji_server.store.contract import GameSummary, Query, Store
+from hkoji_server.store.game_lists import cursor_of
+from hkoji_server.store.mail_values import NO_GAME, Mailbox
+from hkoji_server.store.time_contract import StaleDecisionError
+
+
+class GameCommands:
+    """The commands to a game that exists."""
+
+    def __init__(self, store: Store, entries: MailEntries, answers: InvitationAnswers, players: Registrar) -> None:
+        self._store = store
+        self._entries = entries
+        self._answers = answers
+        self._players = players
+
+    @property
+    def steps(self) -> Mapping[OrderKind, Step]:
+        """What does each command of the module."""
+        return {
+            OrderKind.MOVE: self._enter,
+            OrderKind.RESIGN: self._enter,
+            OrderKind.CANCEL: self._enter,
+            OrderKind.CALL_OFF: self._call_off,
+            OrderKind.GIVE: self._give,
+            OrderKind.ACCEPT: self._accept,
+            OrderKind.DECLINE: self._decline,
+        }
+
+    async def _enter(self, work: OrderWork) -> AnswerPart:
+        try:
+            entered = await self._entries.enter(work.case, work.orders, work.order, work.grade)
+        except ConflictError:  # the turn has ended while the mail was processed
+            return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
+        return on_record(entered)
+
+    async def _call_off(self, work: OrderWork) -> AnswerPart:
+        try:
+            entered = await self._entries.call_off(work.case, work.orders, work.grade)
+        except ConflictError:
+            return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
+        if entered.seq is None:
+            return part(AnswerKind.CALLED_OFF)
+        return on_record(entered)
+
+    async def _give(self, work: OrderWork) -> AnswerPart:
+        seconds = parse_duration(work.order.words[0])
+        if seconds > MAX_GIFT_SECONDS:
+            raise NotDoneError(tell("you can give {most} at a time at most", most=format_duration(MAX_GIFT_SECONDS)))
+        try:
+            await self._entries.give(work.case, work.orders, seconds, work.grade)
+        except ConflictError:
+            return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
+        return part(AnswerKind.GAVE, seconds=seconds)
+
+    async def _accept(self, work: OrderWork) -> AnswerPart:
+        game, mailbox = work.case.mail.game, work.case.mailbox
+        if not game:
+            await self._register(work)
+            return part(AnswerKind.WELCOME)
+        seen = work.case.game
+        if seen is not None and seen.seat is None and not seen.signs:
+            raise NotDoneError(
+                tell(
+                    "this invitation is to the key with which the service signed for you, and that has been revoked: "
+                    "ask to be invited again"
+                )
+            )
+        # The draft comes before the registration: it remembers whether the player was new.
+        draft = await self._entries.kept(game, work.case.mail.digest)
+        if draft is None:
+            draft = await self._entries.join(
+                work.case, game, work.orders, work.grade, welcome=mailbox.state == "invited"
+            )
+        if draft.welcome:
+            await self._register(work)
+        entered = await self._entries.submit(work.case, game, draft)
+        said = on_record(entered)
+        return part(AnswerKind.WELCOME, seq=entered.seq) if draft.welcome else said
+
+    async def _register(self, work: OrderWork) -> None:
+        await self._players.register(work.case.mailbox)
+        work.outcome.mailbox = await self._store.mailbox(work.case.mailbox.channel)
+
+    async def _decline(self, work: OrderWork) -> AnswerPart:
+        if work.case.mail.game:
+            # A draft without an entry: whoever processes the mail again reads the same order, though the game is over.
+            await self._entries.keep(work.case.mail.game, work.case, DraftText(work.orders, work.grade))
+            why = "later" if work.order.words else None
+            await self._answers.decline(work.case.mail.game, work.case.mailbox.name, why)
+        if work.case.mailbox.state == "invited":
+            await self._store.note_answered(work.case.mailbox.channel, work.case.now)
+        return part(AnswerKind.DECLINED)
+
+
+INVITATION_SECONDS: Final = 7 * DAY
+"""For how long the invitation of a `new` stands."""
+
+
+class NewGameCommands:
+    """The commands that begin a game."""
+
+    def __init__(
+        self, store: Store, entries: MailEntries, games: Games, players: Registrar, tokens: MailTokens
+    ) -> None:
+        self._store = store
+        self._entries = entries
+        self._games = games
+        self._players = players
+        self._tokens = tokens
+
+    @property
+    def steps(self) -> Mapping[OrderKind, Step]:
+        """What does each command of the module."""
+        return {OrderKind.NEW: self._new}
+
+    async def _new(self, work: OrderWork) -> AnswerPart:
+        ruleset, name, address, *rest = work.order.words
+        host = work.case.mailbox.name
+        game_type = RULESETS.get(ruleset)
+        if game_type is None:
+            raise NotDoneError(
+                tell("there is no game {name}; the games are {names}", name=ruleset, names=", ".join(RULESETS))
+            )
+        if not is_name(name):
+            raise NotDoneError(name_fault(name))
+        if name == host:
+            raise NotDoneError(tell("a player cannot invite themselves"))
+        if not is_mailbox(address):  # a clock in its place would be lost without a word, also where nobody needs it
+            raise NotDoneError(
+                tell("behind the name stands a mail address, as in: new hanamikoji bob bob@example.org 3d/14d")
+            )
+        await verify_host(self._store, work.mailbox)
+        try:
+            control = parse_time_control(rest[0] if rest else DEFAULT_CLOCK)
+        except UsageError as error:
+            raise NotDoneError(error.message) from error
+        agreement = Agreement(control, add_seconds(work.case.mail.received, INVITATION_SECONDS))
+        kept = await self._entries.kept(NO_GAME, work.case.mail.digest)
+        if kept is None:
+            # A mail that is processed twice makes one game, whoever does it.
+            made = DraftText(work.orders, work.grade, offered=await self._tokens.new_game(work.case.mail.digest))
+            try:
+                await self._games.verify_invitation(agreement, host)
+                key = await self._key_of(name, address, work)
+            except HkojiError:
+                # Another process may have been faster, and the invitation may have opened its game.
+                kept = await self._entries.kept(NO_GAME, work.case.mail.digest)
+                if kept is None:
+                    raise
+            else:
+                kept = await self._entries.keep(NO_GAME, work.case, made._replace(invited=key))
+        game = kept.offered
+        await self._offer(game, game_type(), agreement, host)
+        draft = await self._entries.kept(game, work.case.mail.digest)
+        if draft is None:
+            invite = entry_kinds.Invite(name, parse_public_key(kept.invited))
+            draft = await self._entries.open(work.case, game, invite, work.orders, work.grade)
+        entered = await self._entries.submit(work.case, game, draft)
+        work.outcome.games = [game]
+        work.outcome.forget_drafts = True
+        return on_record(entered)
+
+    async def _key_of(self, name: str, address: str, work: OrderWork) -> str:
+        """Returns the key of whom a `new` invites. The address is for somebody who is new here."""
+        player = await self._store.player(name)
+        if player is not None:
+            return player.key
+        return (await self._players.invite(name, address, work.mailbox.lang, work.case.mailbox.name)).key.text
+
+    async def _offer(self, game: str, ruleset: Ruleset, agreement: Agreement, host: str) -> None:
+        """Offers a game to the player, unless that was done already."""
+        if await self._store.head(game) is not None:
+            return
+        try:
+            await self._games.offer(ruleset, agreement, host, game_id=game)
+        except HkojiError:
+            if await self._store.head(game) is None:
+                raise
+
+
+async def verify_host(store: Store, mailbox: Mailbox) -> None:
+    """Raises `NotDoneError` if the owner of a mailbox cannot open a game by mail."""
+    if mailbox.state not in ("active", "stopped"):
+        # Before anything is made for it, or they would take a name and a mailbox without playing.
+        raise NotDoneError(tell("you are invited only: accept the invitation first"))
+    retired = await store.retired(mailbox.held_key)
+    if retired is not None and retired.revoked:
+        raise NotDoneError(tell("the key with which the service signs for you has been revoked"))
+
+
+_PAGE: Final = 100
+_PATIENCE: Final = 50
+"""How often it is looked whether the opponent, who asks at the same time, has opened the game."""
+_PAUSE: Final = 0.1
+_APART: Final = 120
+"""How many seconds the clocks of a service's processes may be apart, at most."""
+
+
+class _MailRematch(NamedTuple):
+    """The game before, the player's seat in it, and the place of the rematch in its series."""
+
+    course: Course
+    seat: Seat
+    series: Series | None
+    since: str
+    """No rematch was offered before this time."""
+
+    @property
+    def game(self) -> str:
+        return self.course.setup.game
+
+    @property
+    def name(self) -> str:
+        name = self.course.setup.names[self.seat]
+        assert name is not None
+        return name
+
+    @property
+    def opponent(self) -> str:
+        name = self.course.setup.names[1 - self.seat]
+        assert name is not None
+        return name
+
+
+class RematchCommands:
+    """The command `rematch`."""
+
+    def __init__(self, store: Store, held: LoadedGames, entries: MailEntries, games: Games, tokens: MailTokens) -> None:
+        self._store = store
+        self._held = held
+        self._entries = entries
+        self._games = games
+        self._tokens = tokens
+
+    @property
+    def steps(self) -> Mapping[OrderKind, Step]:
+        """What does each command of the module."""
+        return {OrderKind.REMATCH: self._rematch}
+
+    async def _rematch(self, work: OrderWork) -> AnswerPart:
+        wanted = await self._want(work)
+        digest = work.case.mail.digest
+        kept = await self._entries.kept(wanted.game, digest)
+        if kept is None:
+            mine, theirs, joined = await self._look(wanted)
+            if joined or (mine and not theirs):
+                return await self._found(work, wanted, (joined or mine)[0])
+            chosen = theirs[0] if theirs else await self._new_id(wanted)
+            made = DraftText(work.orders, work.grade, offered=chosen)
+            kept = await self._entries.keep(wanted.game, work.case, made)
+        game = kept.offered
+        draft = await self._entries.kept(game, digest)
+        if draft is None:
+            draft = await self._draft(work, wanted, game)
+        entered = await self._entries.submit(work.case, game, draft)
+        work.outcome.games = [game]
+        return on_record(entered)
+
+    async def _want(self, work: OrderWork) -> _MailRematch:
+        game = work.case.game
+        assert game is not None  # the token is of one
+        course, short = game.course, game.course.setup.game[:8]
+        if not course.finished:
+            raise NotDoneError(tell("game {game} is not over", game=short))
+        if game.seat is None or course.setup.names[1] is None:
+            raise NotDoneError(tell("nobody joined game {game}, so it has no rematch", game=short))
+        await verify_host(self._store, work.mailbox)
+        ended = game.held.refereed.at
+        before = {course.setup.game: (course, ended)}
+        async for known in self._before(course):
+            before[known[0].setup.game] = known
+        series, _ = next_in_series((course, ended), before.__getitem__)
+        return _MailRematch(course, game.seat, series, add_seconds(ended, -_APART))
+
+    async def _before(self, course: Course) -> AsyncIterator[Known]:
+        """Yields the games before one in its series."""
+        for _ in range(MOST_GAMES):
+            agreement = course.setup.agreement
+            if agreement.series is None or agreement.rematch is None:
+                return
+            held = await self._held.read(agreement.rematch)
+            course = held.refereed.course
+            yield course, held.refereed.at
+
+    # --- what there is --------------------------------------------------------------------------------------------
+
+    async def _look(self, wanted: _MailRematch) -> tuple[list[str], list[str], list[str]]:
+        """Returns the rematches of a game: mine that are open, the opponent's, and those that were joined."""
+        mine: list[str] = []
+        theirs: list[str] = []
+        joined: list[str] = []
+        players = {wanted.name, wanted.opponent}
+        for status in ("open", "playing", "finished"):
+            async for each in self._listed(wanted, status):
+                agreement = decode(each.agreement, tell("agreement"))
+                assert isinstance(agreement, dict)  # it is the service's own text
+                if agreement.get("rematch") != wanted.game or {each.host, each.guest or each.invite} != players:
+                    continue
+                (joined if status != "open" else mine if each.host == wanted.name else theirs).append(each.game)
+        return sorted(mine), sorted(theirs), sorted(joined)
+
+    async def _listed(self, wanted: _MailRematch, status: str) -> AsyncIterator[GameSummary]:
+        """Yields the player's games since the game before has ended."""
+        query = Query(player=wanted.name, own=True, status=status, limit=_PAGE)
+        while page := await self._store.games(query):
+            for each in page:
+                if each.created >= wanted.since:
+                    yield each
+            if page[-1].created < wanted.since or len(page) < _PAGE:
+                return
+            query = Query(player=wanted.name, own=True, status=status, limit=_PAGE, after=cursor_of(query, page[-1]))
+
+    async def _found(self, work: OrderWork, wanted: _MailRematch, game: str) -> AnswerPart:
+        if (await self._held.read(game)).refereed.course.finished:
+            raise NotDoneError(
+                tell(
+                    "game {game} has had its rematch, {rematch}, which is over",
+                    game=wanted.game[:8],
+                    rematch=game[:8],
+                )
+            )
+        work.outcome.games = [game]
+        return part(AnswerKind.CURRENT)
+
+    async def _new_id(self, wanted: _MailRematch) -> str:
+        """Returns the id of the rematch that either player opens by mail, if the ones before it came to nothing."""
+        number = 0
+        while True:
+            game = await self._tokens.new_game(f"rematch {wanted.game} {number}")
+            if await self._store.head(game) is None or not (await self._held.read(game)).refereed.course.finished:
+                return game
+            number += 1
+
+    # --- the one entry --------------------------------------------------------------------------------------------
+
+    async def _draft(self, work: OrderWork, wanted: _MailRematch, game: str) -> DraftText:
+        """Keeps the entry that opens the rematch, or that joins the opponent's."""
+        if await self._host_of(game) is None:
+            agreement = rematch_agreement(wanted.course, wanted.series)._replace(
+                expires=add_seconds(work.case.mail.received, INVITATION_SECONDS)
+            )
+            ruleset = rematch_ruleset_of(wanted.course, wanted.seat)
+            try:
+                await self._games.offer(ruleset, agreement, wanted.name, game_id=game)
+            except HkojiError:
+                if await self._host_of(game) is None:
+                    raise
+        if await self._host_of(game) == wanted.name:
+            invite = entry_kinds.Invite(wanted.opponent, parse_public_key(await self._key_of(wanted)))
+            return await self._entries.open(work.case, game, invite, work.orders, work.grade)
+        course = await self._opened(game, wanted.opponent)
+        if not has_terms(course, wanted.course, 1 - wanted.seat, wanted.series):
+            raise NotDoneError(
+                tell(
+                    "{name}'s rematch {game} has other rules or another clock than the game before",
+                    name=wanted.opponent,
+                    game=game[:8],
+                )
+            )
+        return await self._entries.join(work.case, game, work.orders, work.grade)
+
+    async def _host_of(self, game: str) -> str | None:
+        """Returns the player who may open a game, or has opened it."""
+        history = await self._store.history(game, -1)
+        return None if history is None else history.secrets.offered_to
+
+    async def _opened(self, game: str, opponent: str) -> Course:
+        """Returns the opponent's rematch, which they may just be opening.
+
+        Raises `StaleDecisionError` if the opponent's mail still waits, as when its process has died: then this mail is
+        processed again later.
+        """
+        for _ in range(_PATIENCE):
+            course = (await self._held.read(game)).refereed.course
+            if course.stage is not Stage.OPEN:
+                return course
+            await asyncio.sleep(_PAUSE)
+        if any(each.name == opponent for each in await self._store.waiting_mails(_PAGE)):
+            raise StaleDecisionError(game)
+        raise NotDoneError(tell("the rematch changed while it was arranged"))
+
+    async def _key_of(self, wanted: _MailRematch) -> str:
+        """Returns the opponent's registered key, or else the last one in the game."""
+        player = await self._store.player(wanted.opponent)
+        if player is not None:
+            return player.key
+        key = wanted.course.setup.keys[1 - wanted.seat]
+        assert key is not None
+        return key.text

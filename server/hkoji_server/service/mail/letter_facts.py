@@ -1,0 +1,389 @@
+"""What a letter says, when it is sent: from the game, the mailbox, and what became of the mail that it answers.
+
+The outbox has references only. So a letter is as the game is now, and the service keeps no letter. Making a letter has
+no effect that a second time would not have: its token is the same, and so is its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from hkoji.errors import NotFoundError
+from hkoji.game.clock import add_seconds
+from hkoji.game.entry_kinds import Lapse, parse_body
+from hkoji.game.time_control import DAY
+from hkoji.log.line import format_log
+from hkoji.mail.addresses import OwnAddress
+from hkoji.mail.letters.composing import LetterHeaders
+from hkoji.mail.letters.confirmation_facts import ConfirmFacts, ConfirmWhat, NameTakenFacts
+from hkoji.mail.letters.facts import (
+    SHOW_TURN,
+    AnnulFacts,
+    DeclinedFacts,
+    Facts,
+    GivenFacts,
+    InvitationFacts,
+    JoinedFacts,
+    LastTodayFacts,
+    ManyFacts,
+    OneLetter,
+    OverFacts,
+    ReminderFacts,
+    TurnFacts,
+)
+from hkoji.mail.tokens import Purpose, TokenFields
+from hkoji_server.service.games.notice_rules import Notice, NoticeEvent, NotNow
+from hkoji_server.service.mail.answer_facts import AnswerFacts, again_token
+from hkoji_server.service.mail.cases import AnswerKind, counter_of, is_last, read_result
+from hkoji_server.service.mail.commands import COMMANDS, command_fields, stop_fields
+from hkoji_server.service.mail.seat_games import SeatFactsReader, SeatGame, SeatGames
+from hkoji_server.service.mail.tokens import LetterPlan, LetterThreads, MailTokens, is_good, read_fields, thread_id
+from hkoji_server.service.players.held_players import (
+    asked_fields,
+    asked_until,
+    is_silent,
+    silence_fields,
+    unlock_fields,
+    what_of,
+)
+from hkoji_server.service.time.service_time import ServiceTime
+from hkoji_server.store.contract import Store
+from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, UNASKED_DAYS, IncomingMail, Mailbox
+from hkoji_server.store.notice_contract import Channel
+
+LetterOfEvent = Callable[[Mailbox, SeatGame], Awaitable[OneLetter | None]]
+
+_CARDLESS: Final = (NoticeEvent.INVITED, NoticeEvent.DECLINED)
+"""The letters about games that show nothing of a hand."""
+_PLAYERS: Final = ("active", "stopped")
+AFTER_END_SECONDS: Final = 180 * DAY
+"""For how long the letters of a game that is over can be answered with a command about it."""
+MOST_VERSIONS: Final = 3
+"""How many letters about one entry tell of gifts of time, and how many of wishes to call the game off."""
+_FULL: Final = 600.0
+"""After how many seconds a letter is tried again that was one too many in the last hour."""
+
+
+class _Drafted(NamedTuple):
+    """What a letter says, to which token it is answered, and what it answers."""
+
+    facts: Facts
+    fields: TokenFields
+    expires: str | None = None
+    shows_turn: bool = False
+    """Whether it is a letter about the turn too, so that another one would say nothing new."""
+    mail: IncomingMail | None = None
+    over: bool = False
+    version: str = ""
+    """Tells letters about one entry apart that differ, because the opponent has done the same once more."""
+    """Whether the game is over."""
+
+
+class LetterFacts:
+    """Makes letters. `own` is the service's mail address, and `origin` its address for browsers.
+
+    `per_day` letters a day of one counter (`answer_counts.counter_of`) go to one mailbox, and `per_hour` an hour to
+    all of them, but for those that are not counted.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        games: SeatGames,
+        tokens: MailTokens,
+        time: ServiceTime,
+        *,
+        own: OwnAddress,
+        origin: str,
+        per_day: int,
+        per_hour: int,
+    ) -> None:
+        self._store = store
+        self._games = games
+        self._tokens = tokens
+        self._time = time
+        self._own = own
+        self._origin = origin
+        self._per_day = per_day
+        self._per_hour = per_hour
+        self._seats = SeatFactsReader(store)
+        self._threads = LetterThreads(store, own)
+        self._answers = AnswerFacts(store, games, tokens, self._seats, own=own, origin=origin)
+        self._shown: dict[str, str] = {}
+        """For each mailbox the turn that an answer has shown: its letter may have been leased together with that."""
+        self._of_event: dict[NoticeEvent, LetterOfEvent] = {
+            NoticeEvent.TURN: self._turn,
+            NoticeEvent.REMIND1: self._first_reminder,
+            NoticeEvent.REMIND2: self._last_reminder,
+            NoticeEvent.OVER: self._over,
+            NoticeEvent.INVITED: self._invited,
+            NoticeEvent.JOINED: self._joined,
+            NoticeEvent.DECLINED: self._declined,
+            NoticeEvent.GIVEN: self._given,
+            NoticeEvent.ANNUL: self._annul,
+        }
+
+    async def of(self, channel: Channel, notice: Notice) -> LetterPlan | None:
+        """Returns what the letter for a notice says now, and its addresses; None if there is nothing to say.
+
+        Raises `NotNow` if too many letters have gone out, `StorageError`, `ClockError`.
+        """
+        mailbox = await self._store.mailbox(channel.id)
+        if mailbox is None:
+            return None
+        now = await self._time.now()
+        drafted = await self._draft(mailbox, notice, now)
+        if drafted is None:
+            return None
+        versions = await self._threads.versions(mailbox, notice.game, notice.event.value, notice.seq)
+        again = drafted.version in versions
+        if not again and (len(versions) >= MOST_VERSIONS or not await self._admit(mailbox, notice, drafted, now)):
+            return None
+        issued = await self._tokens.issue(drafted.fields, mailbox, now, expires=drafted.expires)
+        if drafted.over:
+            # Nobody asks for what the game is over for; words that belong to no turn are read all the same.
+            await self._store.spend_replies(channel.id, notice.game, now, until=add_seconds(now, AFTER_END_SECONDS))
+        stop = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
+        answers = None if drafted.mail is None else drafted.mail.message_id or None
+        ids = await self._threads.ids(
+            mailbox,
+            notice.game,
+            notice.event.value,
+            notice.seq,
+            issued.text,
+            now,
+            answers=answers,
+            version=drafted.version,
+        )
+        # A letter that was sent before may have been read when it was not the reader's turn, and is not shown twice.
+        if drafted.shows_turn and not again:
+            self._shown[channel.id] = _turn_of(drafted.fields)
+            await self._store.drop_waiting(notice.game, NoticeEvent.TURN.value, channel.id)
+        headers = LetterHeaders(
+            to=mailbox.address,
+            sender=self._own.mailbox,
+            reply_to=self._own.with_token(issued.text),
+            message_id=ids.message_id,
+            at=ids.at,
+            event=notice.event.value,
+            stop_url=f"{self._origin}/v1/mail/stop/{stop.text}",
+            stop_address=self._own.with_token(stop.text),
+            answer=notice.event is NoticeEvent.ANSWER,
+            in_reply_to=ids.in_reply_to,
+            thread=thread_id(notice.game, self._own),
+            stop_id=None if self._own.delimiter else self._own.message_id("stop", 0, stop.text),
+        )
+        return LetterPlan(drafted.facts, mailbox.lang, headers, self._own.bounce(issued.text))
+
+    async def _admit(self, mailbox: Mailbox, notice: Notice, drafted: _Drafted, now: str) -> bool:
+        """Counts a letter, and returns whether it may be sent. Raises `NotNow`."""
+        if notice.event is NoticeEvent.TURN:
+            return self._shown.get(mailbox.channel) != _turn_of(drafted.fields)
+        parts = () if drafted.mail is None else read_result(drafted.mail.result)
+        counter = counter_of(mailbox.channel, notice.event, drafted.mail, parts)
+        if counter is None:
+            return True
+        match await self._store.count_letter(counter, now, per_day=self._per_day, per_hour=self._per_hour):
+            case "day":
+                return False
+            case "hour":
+                raise NotNow(_FULL)
+        return True
+
+    async def _draft(self, mailbox: Mailbox, notice: Notice, now: str) -> _Drafted | None:
+        if notice.event is NoticeEvent.ANSWER:
+            return await self._answer(mailbox, notice, now)
+        if notice.event is NoticeEvent.CONFIRM:
+            return self._confirm(mailbox, now)
+        if notice.event is NoticeEvent.STOPPED:
+            if mailbox.state != "stopped":
+                return None
+            return _Drafted(await self._answers.stopped(mailbox, now), _fields_without_game(mailbox))
+        if not notice.game:
+            return self._asked_by_operator(mailbox, now) if notice.event is NoticeEvent.INVITED else None
+        make = self._of_event.get(notice.event)
+        game = await self._read(notice.game, mailbox.name)
+        if make is None or game is None:
+            return None
+        facts = await make(mailbox, game)
+        if facts is not None and notice.event not in _CARDLESS and is_silent(mailbox, now):
+            return await self._ask_after_silence(mailbox, game, now)
+        if facts is None:
+            return None
+        version = _version_of(notice.event, game)
+        return _Drafted(facts, _fields_of(mailbox, game), over=game.course.finished, version=version)
+
+    async def _read(self, game: str, name: str) -> SeatGame | None:
+        try:
+            return await self._games.read(game, name)
+        except NotFoundError:
+            return None
+
+    # --- answers --------------------------------------------------------------------------------------------------
+
+    async def _answer(self, mailbox: Mailbox, notice: Notice, now: str) -> _Drafted | None:
+        mail = await self._store.incoming(notice.seq)
+        if mail is None or not mail.result:
+            return None
+        game = await self._read(notice.game, mailbox.name) if notice.game else None
+        parts = read_result(mail.result)
+        silent = is_silent(mailbox, now) and mailbox.state in _PLAYERS
+        if silent:
+            mailbox = replace(mailbox, cards=False)
+        letters = [await self._answers.of(each, mailbox, game, mail, now) for each in parts]
+        said = tuple(each for each in letters if each is not None)
+        if not said:
+            return None
+        if is_last(parts) and all(each.kind is not AnswerKind.ASKED_BACK for each in parts):
+            said = (*said, LastTodayFacts(add_seconds(f"{now[:10]}T00:00:00Z", DAY), now, mailbox.zone))
+        if silent:
+            return (await self._ask_after_silence(mailbox, game, now, *said))._replace(mail=mail)
+        facts: Facts = said[0] if len(said) == 1 else ManyFacts(said)
+        for each in parts:
+            if each.kind is AnswerKind.ASKED_BACK:
+                fields, until = again_token(each, mailbox, game, mail)
+                return _Drafted(facts, fields, until, mail=mail)
+            if each.kind is AnswerKind.LOCKED and mailbox.state == "locked":
+                until = add_seconds(mail.received, CONFIRM_SECONDS)
+                return _Drafted(facts, unlock_fields(mailbox, mail.digest), until, mail=mail)
+        if not self._own.delimiter and any(
+            each.kind is AnswerKind.SETTING and each.text("name") == COMMANDS for each in parts
+        ):
+            return _Drafted(facts, command_fields(mailbox), mail=mail)  # this letter is in the place of an address
+        if game is None:
+            until = asked_until(mailbox) if mailbox.state == "asked" else None
+            return _Drafted(facts, _fields_without_game(mailbox), until, mail=mail)
+        over = game.course.finished
+        shows_turn = game.owes_move and game.signs and any(isinstance(each, SHOW_TURN) for each in said)
+        return _Drafted(
+            facts,
+            await self._asked_again(mail, mailbox, game, now) or _fields_of(mailbox, game),
+            shows_turn=shows_turn,
+            mail=mail,
+            over=over,
+        )
+
+    async def _asked_again(self, mail: IncomingMail, mailbox: Mailbox, game: SeatGame, now: str) -> TokenFields | None:
+        """Returns what the token is for that a mail was sent to, if an order was asked back with it and still can come.
+
+        Whoever answers the letter that asks back with something else is not asked back anew. A token that asked whether
+        to resign is good for nothing else, so the letter about a turn has another.
+        """
+        reply = None if mail.reply is None else await self._store.reply(mail.reply)
+        if reply is None or reply.purpose != Purpose.AGAIN.value or not reply.seq:
+            return None
+        if not is_good(reply, mailbox, now, (game.course, game.place)):
+            return None
+        return read_fields(reply, game.lines[int(reply.seq)].entry.head)
+
+    # --- what is to be confirmed ----------------------------------------------------------------------------------
+
+    def _confirm(self, mailbox: Mailbox, now: str) -> _Drafted | None:
+        what = what_of(mailbox.confirm or "")
+        if mailbox.state == "asked" and (mailbox.confirm or "").startswith(TAKEN):
+            near = (mailbox.confirm or "").partition(".")[2].partition(".")[2]
+            taken = NameTakenFacts(mailbox.name, self._origin, self._own.mailbox, near)
+            return _Drafted(taken, asked_fields(mailbox), asked_until(mailbox))
+        if mailbox.state != "asked" or what is None:
+            return None
+        until = asked_until(mailbox)
+        facts: OneLetter = ConfirmFacts(what, mailbox.name, self._origin, until, now, mailbox.orders, zone=mailbox.zone)
+        return _Drafted(facts, asked_fields(mailbox), until)
+
+    async def _ask_after_silence(self, mailbox: Mailbox, game: SeatGame | None, now: str, *said: OneLetter) -> _Drafted:
+        """Asks the owner of a mailbox, from which nothing has come for long, if they are still there."""
+        seat = None if game is None else await self._seats.of(replace(mailbox, cards=False), game, now)
+        until = add_seconds(now, CONFIRM_SECONDS)
+        asked = ConfirmFacts(ConfirmWhat.SILENCE, mailbox.name, self._origin, until, now, seat=seat, zone=mailbox.zone)
+        facts = ManyFacts((*said, asked)) if said else asked
+        return _Drafted(facts, silence_fields(mailbox, now), until, over=game is not None and game.course.finished)
+
+    # --- events ---------------------------------------------------------------------------------------------------
+
+    def _asked_by_operator(self, mailbox: Mailbox, now: str) -> _Drafted | None:
+        if mailbox.state != "invited":
+            return None
+        expires = add_seconds(mailbox.since, UNASKED_DAYS * DAY)
+        facts = InvitationFacts(mailbox.name, self._origin, now, expires=expires)
+        return _Drafted(facts, TokenFields(Purpose.INVITE, mailbox.name), expires)
+
+    async def _turn(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        # The service itself sends the entropy of a seat whose only key it holds, so nobody is asked for that.
+        if not game.owes_move and not game.owes_own_seed:
+            return None
+        return TurnFacts(await self._seats.of(mailbox, game, await self._time.now()))
+
+    async def _first_reminder(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        return await self._reminder(mailbox, game, last=False)
+
+    async def _last_reminder(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        return await self._reminder(mailbox, game, last=True)
+
+    async def _reminder(self, mailbox: Mailbox, game: SeatGame, *, last: bool) -> OneLetter | None:
+        if not game.owes_move and not game.owes_own_seed:
+            return None
+        return ReminderFacts(await self._seats.of(mailbox, game, await self._time.now()), last)
+
+    async def _over(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        if game.seat is None:
+            return None
+        seat = await self._seats.of(mailbox, game, await self._time.now())
+        return OverFacts(seat, format_log(game.lines).encode())
+
+    async def _invited(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        return await self._answers.invitation(mailbox, game, await self._time.now())
+
+    async def _joined(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        return JoinedFacts(await self._seats.of(mailbox, game, await self._time.now()))
+
+    async def _declined(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:  # noqa: ARG002
+        lapse = next((line.entry for line in reversed(game.lines) if line.entry.kind == Lapse.KIND), None)
+        if lapse is None:
+            return None
+        body = parse_body(lapse.kind, lapse.body)
+        assert isinstance(body, Lapse)
+        return DeclinedFacts(game.position.game, game.opponent, body.reason, body.why)
+
+    async def _given(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        seconds = max((each.seconds or 0 for each in game.held.given), default=0)
+        if not seconds:
+            return None
+        return GivenFacts(await self._seats.of(mailbox, game, await self._time.now()), seconds)
+
+    async def _annul(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+        seat = await self._seats.of(mailbox, game, await self._time.now())
+        return AnnulFacts(seat, by_mail=seat.signs and seat.held)
+
+
+def _version_of(event: NoticeEvent, game: SeatGame) -> str:
+    """Returns what tells apart the letters of an event that the opponent can repeat at one entry."""
+    match event:
+        case NoticeEvent.GIVEN:
+            return str(max((each.seconds or 0 for each in game.held.given), default=0))
+        case NoticeEvent.ANNUL:
+            return max((each.at for each in game.held.wishes), default="")
+    return ""
+
+
+def _fields_of(mailbox: Mailbox, game: SeatGame) -> TokenFields:
+    """Returns what the token is for to which a letter about a game is answered."""
+    place, name = game.place, mailbox.name
+    if game.position.invited:
+        return TokenFields(Purpose.INVITE, name, game.position.game, place.seq, place.head)
+    if game.owes_move:
+        return TokenFields(Purpose.TURN, name, game.position.game, place.seq, place.head)
+    return TokenFields(Purpose.GAME, name, game.position.game)
+
+
+def _fields_without_game(mailbox: Mailbox) -> TokenFields:
+    if mailbox.state in ("asked", "moved") or (mailbox.state == "blocked" and mailbox.confirm is not None):
+        return asked_fields(mailbox)
+    if mailbox.state in ("invited", "blocked"):
+        return TokenFields(Purpose.INVITE, mailbox.name)
+    return command_fields(mailbox)
+
+
+def _turn_of(fields: TokenFields) -> str:
+    return f"{fields.game} {fields.seq}"

@@ -1,0 +1,462 @@
+"""Mails become what they order: each mail that has come is read, judged, obeyed, and closed with its answer.
+
+The steps are durable, and can be repeated from the row of the mail on: a draft before anything is submitted, then
+`Games.submit`, which knows what it has, then one transaction that closes the row and writes the answer. So an order is
+decided once, whatever is killed when. The player of a mail that answers no letter gets the letters again that wait for
+an answer (`CurrentLetters`)."""
+
+from __future__ import annotations
+
+import json
+from binascii import a2b_base64
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from hkoji.errors import NotFoundError, UnreadableMailError
+from hkoji.game.clock import add_seconds
+from hkoji.log.mail_claim import MailGrade
+from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
+from hkoji.mail.fields import split_mail
+from hkoji.mail.header import header_there, read_header, zone_of
+from hkoji.mail.letters.facts import AskedWhy
+from hkoji.mail.mail_types import MailHeader
+from hkoji.mail.order_lines import order_lines
+from hkoji.mail.orders import read_orders
+from hkoji.mail.tokens import AFTER_END, Purpose, TokenFields, counts, is_for_any, may_order
+from hkoji.messages.text import Text, quoted, tell
+from hkoji_server.log import log
+from hkoji_server.service.mail.cases import (
+    AGAIN_SECONDS,
+    ENTERED,
+    SILENT,
+    AnswerKind,
+    MailCase,
+    MailOutcome,
+    count_answer,
+    is_needed,
+    mark_last,
+    part,
+    shown_line,
+    write_result,
+)
+from hkoji_server.service.mail.commands import MailCommands, stop_fields
+from hkoji_server.service.mail.entries import MailEntries
+from hkoji_server.service.mail.rights import (
+    ASKED_OF_OTHERS,
+    LookUp,
+    MailSender,
+    MailVerdict,
+    Treatment,
+    ask_dns,
+    asks_late,
+    demanded_grade,
+    dkim_seen_after,
+    has_dkim,
+    is_replay,
+    judge_mail,
+    refusal,
+    sender_of,
+    too_weak,
+    wrong_letter,
+)
+from hkoji_server.service.mail.seat_games import SeatGames
+from hkoji_server.service.mail.tokens import MailTokens, is_good, kept_token, read_fields
+from hkoji_server.service.players.held_players import is_silent
+from hkoji_server.service.time.service_time import ServiceTime
+from hkoji_server.store.contract import Query, Store
+from hkoji_server.store.mail_values import NO_GAME, SHUT, IncomingMail, Mailbox, MailVia, NewAnswer, ReplyToken
+from hkoji_server.store.time_contract import StaleDecisionError
+
+_CURRENT: Final = "current"
+_STOP: Final = "stop"
+
+
+class CurrentLetters:
+    """Decides what a player gets who writes to the bare address."""
+
+    def __init__(self, store: Store, tokens: MailTokens) -> None:
+        self._store = store
+        self._tokens = tokens
+
+    async def outcome(self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, now: str) -> MailOutcome:
+        """Sends a player the letters that they have to answer now, once a day.
+
+        Anybody can write in the name of somebody else. So whoever was only invited gets nothing: they have not agreed
+        to any letter, or have said that they want none. And `stop` is asked back: where addresses have no token, mail
+        programs that unsubscribe send it so.
+        """
+        player = mailbox.state in ("active", "stopped")
+        if not player or sender_of(header, mailbox.address) is not MailSender.REGISTERED:
+            return MailOutcome()
+        # The token by which letters are stopped stands for the mailbox: there is one, and it is never spent.
+        issued = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
+        kept = await self._store.reply(kept_token(issued, mailbox, now, None).digest)
+        assert kept is not None  # it has just been issued
+        said = json.loads(kept.answers)
+        line = _stop_in(mail)
+        once = _STOP if line else _CURRENT
+        if said.get(once) == now[:10] or (line and mailbox.state == "stopped"):
+            return MailOutcome()
+        replies = [replace(kept, answers=json.dumps({**said, once: now[:10]}, sort_keys=True))]
+        if line:
+            return await self._ask_back(mail, mailbox, line, now, replies)
+        waiting = await self._store.games(Query(player=mailbox.name, waiting=True, own=True))
+        if not waiting:
+            return MailOutcome([part(AnswerKind.GAMES)], games=[NO_GAME], replies=replies)
+        return MailOutcome([part(AnswerKind.CURRENT)], games=[each.game for each in waiting], replies=replies)
+
+    async def _ask_back(
+        self, mail: IncomingMail, mailbox: Mailbox, line: str, now: str, replies: list[ReplyToken]
+    ) -> MailOutcome:
+        until = add_seconds(mail.received, AGAIN_SECONDS)
+        issued = await self._tokens.make(TokenFields(Purpose.AGAIN, mailbox.name, about=mail.digest))
+        why = AskedWhy.NO_LETTER.value
+        said = part(AnswerKind.ASKED_BACK, order=shown_line(line), why=why, sender="", until=until)
+        return MailOutcome([said], games=[NO_GAME], replies=[*replies, kept_token(issued, mailbox, now, until)])
+
+
+def _stop_in(mail: IncomingMail) -> str:
+    """Returns the line that orders no more letters, if a mail orders nothing else."""
+    try:
+        read = read_orders(order_lines(split_mail(mail.raw)), None)
+    except UnreadableMailError:
+        return ""
+    return read[0].line if isinstance(read, tuple) and [each.kind for each in read] == [OrderKind.STOP] else ""
+
+
+_OTHERS: Final = "others"
+_ODD: Final = "odd"
+_PROGRAM: Final = "program"
+_OVER: Final = "over"
+_ASKS: Final = "asks"
+"""What a token was sent for that asks back."""
+
+
+class MailOrders:
+    """Processes mails, one at a time of each name. `require` is the least grade that the service takes.
+
+    `look_up` asks DNS. `count` is called with the way of each mail and what has become of it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        games: SeatGames,
+        entries: MailEntries,
+        commands: MailCommands,
+        tokens: MailTokens,
+        time: ServiceTime,
+        *,
+        require: MailGrade,
+        look_up: LookUp,
+        count: Callable[[MailVia, MailOutcome], None] = lambda *_: None,
+    ) -> None:
+        self._store = store
+        self._games = games
+        self._entries = entries
+        self._commands = commands
+        self._tokens = tokens
+        self._time = time
+        self._require = require
+        self._current = CurrentLetters(store, tokens)
+        self._look_up = look_up
+        self._count = count
+
+    async def process(self, number: int) -> tuple[AnswerKind, ...]:
+        """Processes a mail that has come, and returns what its answer says; nothing if it is closed already.
+
+        Raises `StorageError`, `ClockError`, or anything else if it has to be processed again.
+        """
+        mail = await self._store.incoming(number)
+        if mail is None or mail.state != "new":
+            return ()
+        mailbox = await self._store.mailbox(mail.channel)
+        reply = None if mail.reply is None else await self._store.reply(mail.reply)
+        now = await self._time.now()
+        if mailbox is None or (reply is None and mail.reply is not None):  # erased since
+            await self._store.close_incoming(number, write_result(SILENT))
+            return (AnswerKind.SILENT,)
+        try:
+            header = read_header(mail.raw)
+        except UnreadableMailError as error:
+            header = replace(header_there(mail.raw), sender_fault=_reason(error))
+        if reply is None:
+            outcome = await self._current.outcome(mail, mailbox, header, now)
+        else:
+            outcome = await self._answer(mail, mailbox, header, reply, now)
+        if sender_of(header, mailbox.address) is MailSender.REGISTERED:
+            changed = outcome.mailbox or mailbox
+            heard = changed.heard
+            # Anybody can write in the name of somebody else, but has no token. Whose provider signs is heard by what is
+            # obeyed. After a long silence only `yes` counts.
+            known = reply is not None and (outcome.grade is not None or not mailbox.dkim_seen)
+            if known and (outcome.speaks or not is_silent(mailbox, mail.received)):
+                heard = max(heard or "", mail.received)
+            seen = changed.dkim_seen if reply is None else dkim_seen_after(mailbox, outcome, Purpose(reply.purpose))
+            zone = (zone_of(mail.raw) if known else "") or changed.zone
+            outcome.mailbox = replace(changed, heard=heard, paused=None, dkim_seen=seen, zone=zone)
+        try:
+            said = await self._close(mail, mailbox, outcome, now)
+        except StaleDecisionError:  # the mailbox has been moved, or another one is asked for, since it was read
+            return await self.process(number)
+        if mailbox.dkim_seen and outcome.mailbox is not None and not outcome.mailbox.dkim_seen:
+            log.warning("a mailbox has lost its DKIM signatures: none are expected of it any more", mail=number)
+        self._count(mail.via, outcome)
+        return said
+
+    # --- to a token -----------------------------------------------------------------------------------------------
+
+    async def _answer(
+        self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, reply: ReplyToken, now: str
+    ) -> MailOutcome:
+        case = await self._case(mail, mailbox, header, reply, now)
+        draft = await self._entries.kept(mail.game or NO_GAME, mail.digest)
+        if draft is not None:  # it was obeyed before, and closing it is all that may be left
+            return await self._do(replace(case, dns=a2b_base64(draft.dns)), draft.orders, draft.grade)
+        sender = sender_of(header, mailbox.address)
+        said = json.loads(reply.answers)
+        if mailbox.state == "moved":
+            return MailOutcome()
+        if header.automatic is not None:
+            if sender is MailSender.OTHER or not case.good or said.get(_PROGRAM) or mailbox.state in SHUT:
+                return MailOutcome()
+            reason = tell("its field {name} says that a program has sent it", name=header.automatic.value)
+            return MailOutcome([part(AnswerKind.UNREADABLE, reason=reason)], counts={_PROGRAM: 1})
+        if sender is MailSender.UNREADABLE:
+            today = now[:10]
+            if said.get(_ODD) == today or mailbox.state in SHUT:
+                return MailOutcome()
+            return MailOutcome([part(AnswerKind.UNREADABLE, reason=header.sender_fault or "")], counts={_ODD: today})
+        if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
+            return MailOutcome()
+        if mailbox.state in SHUT and not _unlocks(case):
+            return MailOutcome([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT)
+        outcome = await self._obey(case, sender)
+        if sender is MailSender.OTHER:
+            if any(each.kind is AnswerKind.NOT_DONE or each.kind is AnswerKind.UNREADABLE for each in outcome.parts):
+                # The player has not written that, and a letter of the service would bring them a stranger's words.
+                outcome.parts = [part(AnswerKind.UNREADABLE, reason=_ANOTHER_ADDRESS, form=False)]
+            outcome.counts[_OTHERS] = said.get(_OTHERS, 0) + 1
+        return outcome
+
+    async def _case(
+        self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, reply: ReplyToken, now: str
+    ) -> MailCase:
+        game = None
+        if reply.game:
+            try:
+                game = await self._games.read(reply.game, reply.name)
+            except NotFoundError:  # an offer that nobody had opened in time
+                reply = replace(reply, spent=reply.spent or now)
+        head = ""
+        if game is not None and reply.seq and int(reply.seq) < len(game.lines):
+            head = game.lines[int(reply.seq)].entry.head
+        fields = read_fields(reply, head)
+        issued = await self._tokens.make(fields)
+        player = await self._store.player(reply.name)
+        own_key = player is not None and await self._store.held_key(player.key) is None
+        good = is_good(reply, mailbox, mail.received, None if game is None else (game.course, game.place))
+        return MailCase(mail, mailbox, header, reply, fields, issued.nonce, good, game, now, own_key, issued.text)
+
+    async def _obey(self, case: MailCase, sender: MailSender) -> MailOutcome:
+        """Reads the orders of a mail, and does them if they count."""
+        try:
+            read = _read(case)
+        except UnreadableMailError as error:
+            return MailOutcome([part(AnswerKind.UNREADABLE, reason=_reason(error))])
+        if isinstance(read, OrderFault):
+            return _not_understood(read) if case.good else self._over(case)
+        outcome = await self._judged(case, read, sender)
+        outcome.orders = read
+        return outcome
+
+    async def _judged(self, case: MailCase, read: tuple[MailOrder, ...], sender: MailSender) -> MailOutcome:
+        """Does the orders of a mail if they count."""
+        if not case.good and not all(is_for_any(each.kind) or asks_late(each.kind, case) for each in read):
+            return self._over(case)
+        over = case.game is not None and case.game.course.finished
+        if over and not all(is_for_any(each.kind) or each.kind in AFTER_END for each in read):
+            return self._over(case)
+        wrong = next((each for each in read if not _may_order(each, case)), None)
+        if wrong is not None:
+            return _refused(wrong, wrong_letter(wrong.kind, case))
+        for each in read:
+            if (why_not := refusal(each.kind, case)) is not None:
+                return _refused(each, why_not)
+        if sender is MailSender.REGISTERED:  # only now is it known that its signature matters
+            case = await ask_dns(case, self._look_up)
+        verdict = self._verdict(case, sender)
+        if verdict.treatment is Treatment.ASKED_BACK:
+            assert verdict.why is not None
+            return await self._ask_back(case, read, verdict.why)
+        if await is_replay(case, self._store):
+            return MailOutcome()  # the first one has been answered, and its writer has not sent this one
+        for each in read:
+            if (why_not := too_weak(each.kind, case, verdict.grade)) is not None:
+                return _refused(each, why_not)
+        if not all(_counts(each.kind, case) for each in read):
+            return await self._ask_back(case, read, AskedWhy.FINAL)
+        return await self._do(case, read, verdict.grade)
+
+    def _verdict(self, case: MailCase, sender: MailSender) -> MailVerdict:
+        return judge_mail(
+            sender,
+            dkim=sender is MailSender.REGISTERED and has_dkim(case),
+            had_dkim=case.mailbox.dkim_seen > 0,
+            require=demanded_grade(case.game, self._require),
+            # Who has the token of a `yes` reads the mailbox, and enters nothing with it.
+            again=case.fields.purpose in (Purpose.AGAIN, Purpose.YES),
+        )
+
+    async def _do(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> MailOutcome:
+        outcome = await self._commands.obey(case, orders, grade)
+        outcome.orders, outcome.grade = orders, grade
+        return outcome
+
+    async def _ask_back(self, case: MailCase, orders: Sequence[MailOrder], why: AskedWhy) -> MailOutcome:
+        order = next((each for each in orders if each.decides), orders[0])
+        fields, expires = again_fields(case, order.kind), None
+        if fields.purpose is Purpose.YES:
+            expires = case.reply.expires
+        elif case.game is None:
+            expires = add_seconds(case.mail.received, AGAIN_SECONDS)
+        issued = await self._tokens.make(fields)
+        said = part(
+            AnswerKind.ASKED_BACK,
+            order=order.action or shown_line(order.line),
+            why=why.value,
+            sender=(case.header.sender or "") if why is AskedWhy.SENDER else "",
+            seq=fields.seq,
+            until=expires,
+            about=fields.about if fields.purpose is Purpose.YES else None,
+        )
+        kept = kept_token(issued, case.mailbox, case.now, expires)
+        return MailOutcome([said], replies=[replace(kept, answers=json.dumps({_ASKS: order.kind.value}))])
+
+    def _over(self, case: MailCase) -> MailOutcome:
+        """Says that a token is no longer good: once, or once a day while the player owes an entry."""
+        before, today = json.loads(case.reply.answers).get(_OVER), case.now[:10]
+        owes = case.game is not None and case.game.owes_move
+        if before is not None and not (owes and before < today):
+            return MailOutcome()
+        if case.game is None:
+            return MailOutcome([part(AnswerKind.NOT_DONE, line="", reason=_NO_LONGER)], counts={_OVER: today})
+        return MailOutcome([part(AnswerKind.TURN_OVER, after=case.fields.seq)], counts={_OVER: today})
+
+    # --- the end --------------------------------------------------------------------------------------------------
+
+    async def _close(
+        self, mail: IncomingMail, mailbox: Mailbox, outcome: MailOutcome, now: str
+    ) -> tuple[AnswerKind, ...]:
+        parts, replies, code = tuple(outcome.parts), list(outcome.replies), outcome.code
+        if mail.reply is not None:
+            kept = await self._store.reply(mail.reply)
+            if kept is not None:
+                allowed, last, kept = count_answer(kept, outcome, now, needed=is_needed(outcome, mailbox))
+                replies.append(kept)
+                if not allowed:
+                    parts, code = (*SILENT, *parts), None  # nobody would get it, and the last one that was sent counts
+                elif last:
+                    parts = mark_last(parts)
+        answers = (
+            ()
+            if parts[0].kind is AnswerKind.SILENT
+            else tuple(
+                NewAnswer(game, channel, now)
+                for game in outcome.games or [mail.game]
+                # One more letter goes to a mailbox that has been left.
+                for channel in ([mailbox.channel] if outcome.move is None else outcome.move[:2])
+            )
+        )
+        await self._store.close_incoming(
+            mail.number,
+            write_result(parts),
+            answers=answers,
+            replies=replies,
+            mailbox=outcome.mailbox if outcome.mailbox != mailbox else None,
+            was=mailbox,
+            move=outcome.move,
+            code=code,
+        )
+        if outcome.grade is not None and not any(each.kind in ENTERED for each in parts):
+            await self._entries.forget_refused(mail, mailbox.name)
+        if outcome.forget_drafts:
+            await self._store.remove_drafts(NO_GAME, [mail.digest])
+        return tuple(each.kind for each in parts)
+
+
+_OF_ASKED: Final = (OrderKind.YES, OrderKind.STOP, OrderKind.NOT_ME, OrderKind.HELP)
+"""What the owner of a mailbox can write that has not been confirmed."""
+_ANOTHER_ADDRESS: Final = tell("it came from another address than yours")
+_NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
+
+
+def _unlocks(case: MailCase) -> bool:
+    """Tells whether a mail says that the lock was a mistake, and nothing else, where that is asked."""
+    if case.mailbox.state != "locked" or case.fields.purpose is not Purpose.YES:
+        return False
+    try:
+        read = _read(case)
+    except UnreadableMailError:
+        return False
+    return not isinstance(read, OrderFault) and [each.kind for each in read] == [OrderKind.YES]
+
+
+def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
+    """Returns what the token is for by which an order is asked back."""
+    name, about = case.mailbox.name, case.mail.digest
+    if kind is OrderKind.YES:  # what it confirms stands in the token alone
+        return case.fields
+    if case.game is None:
+        return TokenFields(Purpose.AGAIN, name, about=about)
+    if kind is OrderKind.RESIGN:
+        return TokenFields(Purpose.AGAIN, name, case.mail.game, about=about)
+    place = case.game.place
+    return TokenFields(Purpose.AGAIN, name, case.mail.game, place.seq, place.head, about)
+
+
+def _counts(kind: OrderKind, case: MailCase) -> bool:
+    """Tells whether a command is done, and not asked for again.
+
+    Whoever was asked for something else again has not been asked whether to call the game off.
+    """
+    asked = json.loads(case.reply.answers).get(_ASKS)
+    return counts(kind, case.fields) and (kind is not OrderKind.CALL_OFF or asked == kind.value)
+
+
+def _may_order(order: MailOrder, case: MailCase) -> bool:
+    if case.mailbox.state == "asked":
+        # Who is asked may be nobody that plays here: they see nothing of the player whose name they are asked about.
+        return order.kind in _OF_ASKED
+    if order.kind is OrderKind.YES and is_silent(case.mailbox, case.mail.received):
+        return True
+    return may_order(order.kind, case.fields) or asks_late(order.kind, case)
+
+
+def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:
+    """Reads the orders of a mail. Raises `UnreadableMailError`."""
+    game = case.game
+    state = game.position.course.state if game is not None and game.owes_move and case.good else None
+    return read_orders(order_lines(split_mail(case.mail.raw)), state)
+
+
+def _refused(order: MailOrder, reason: Text) -> MailOutcome:
+    return MailOutcome([part(AnswerKind.NOT_DONE, line=shown_line(order.line), reason=reason, read=True)])
+
+
+def _not_understood(fault: OrderFault) -> MailOutcome:
+    said = part(
+        AnswerKind.NOT_DONE,
+        line=shown_line(fault.line),
+        reason=fault.reason,
+        near=list(fault.near),
+        ask=fault.ask,
+        more=fault.more,
+        read=fault.read,
+    )
+    return MailOutcome([said])
+
+
+def _reason(error: UnreadableMailError) -> Text:
+    return error.reason if isinstance(error.reason, Text) else quoted(error.reason)

@@ -1,0 +1,215 @@
+"""A game as one of its players knows it, for players whose client is the service itself.
+
+It is the same projection as over HTTP: the public log, the cards that the seat has been dealt, and the openings of the
+cards that it has put face down. Letters are made of it (`SeatFactsReader`). The mails file of a player has the mails
+that the log commits to (docs/spec/mails.md, "Mails files"); it is for that player and for the operator, for nobody
+else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from hkoji import referee
+from hkoji.errors import NotFoundError
+from hkoji.game.clock_reading import ClockReading, read_clock
+from hkoji.game.course import Course, Stage
+from hkoji.game.entry_kinds import Invite
+from hkoji.game.held_keys import Gateway
+from hkoji.game.position import Position, read_position
+from hkoji.game.replay import replay
+from hkoji.game.view import replay_own, require_whole
+from hkoji.log.canonical import encode
+from hkoji.log.line import Line
+from hkoji.mail.claimed_mails import certificates_of, claimed_mails
+from hkoji.mail.letters.game_facts import GameRow, SeatFacts
+from hkoji.mail.mails_file import ProvedMailbox, ProvingMail, format_mails
+from hkoji.mail.tokens import Purpose, TokenPlace, place_of
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames
+from hkoji_server.service.time.service_time import ServiceTime
+from hkoji_server.store.contract import GameSummary, Query, Store
+from hkoji_server.store.mail_values import Mailbox, MailEvidence
+
+
+class SeatGame(NamedTuple):
+    """A game at one moment: with all cards in `held`, and in `position` as the player `name` knows it.
+
+    `seat` is None for a player who has none yet. `place` is what tokens of this turn name.
+    """
+
+    name: str
+    held: LoadedGame
+    lines: tuple[Line, ...]
+    seat: Seat | None
+    position: Position
+    clock: ClockReading
+    place: TokenPlace
+    signs: bool = True
+    """Whether the service can sign for the seat: it holds a key of it, and neither that nor the player's is revoked.
+
+    For whoever is invited, and has no seat yet: whether the key with which they are to join is not revoked.
+    """
+
+    @property
+    def course(self) -> Course:
+        """The game with all cards, as the service knows it."""
+        return self.held.refereed.course
+
+    @property
+    def owes_move(self) -> bool:
+        """Whether the player owes a move."""
+        return self.seat is not None and self.course.stage is Stage.PLAY and self.course.actor == self.seat
+
+    @property
+    def owes_own_seed(self) -> bool:
+        """Whether the player owes entropy that only their own client has."""
+        return self.seat is not None and self.course.seed_seat == self.seat and not self.course.setup.held(self.seat)
+
+    @property
+    def opponent(self) -> str | None:
+        """The other player, or who is invited to be that; None while there is none."""
+        setup = self.course.setup
+        return next((each for each in (*setup.names, setup.invited) if each is not None and each != self.name), None)
+
+
+class SeatGames:
+    """Reads games for their players."""
+
+    def __init__(self, store: Store, games: LoadedGames, time: ServiceTime) -> None:
+        self._store = store
+        self._games = games
+        self._time = time
+
+    async def read(self, game: str, name: str) -> SeatGame:
+        """Returns a game as the store has it now, as the player `name` knows it. Raises `NotFoundError`."""
+        await self._time.read_outages()
+        while True:
+            held = await self._games.read(game)
+            lines = await self._store.lines(game)
+            if not lines:
+                raise NotFoundError(tell("game"), game)
+            if lines[-1].entry.head == held.refereed.course.head:
+                found = self._seat_game(held, lines, name)
+                return found._replace(signs=await self._signs(found))
+
+    async def _signs(self, game: SeatGame) -> bool:
+        setup = game.course.setup
+        if game.seat is None:
+            invite = setup.invite
+            keys = {invite.key} if isinstance(invite, Invite) and invite.name == game.name else set()
+        else:
+            held, key = setup.held_key(game.seat), setup.keys[game.seat]
+            if held is None:
+                return False
+            keys = {held.gateway.key, key}
+        retired = [await self._store.retired(each.text) for each in keys if each is not None]
+        return not any(each is not None and each.revoked for each in retired)
+
+    def _seat_game(self, held: LoadedGame, lines: tuple[Line, ...], name: str) -> SeatGame:
+        refereed = held.refereed
+        course = refereed.course
+        seat = course.setup.seat_of(name)
+        if seat is None:
+            seen = require_whole(replay(lines))
+        else:
+            view = referee.view(refereed, seat)
+            seen = replay_own(lines, seat, view, referee.own_openings(refereed, seat))
+        place = place_of([line.entry for line in lines])
+        assert place is not None  # the first entry is an offer
+        clock = read_clock(course, refereed.at)._replace(deadline=held.due(self._time.outages))
+        return SeatGame(name, held, lines, seat, read_position(seen, seat, name), clock, place)
+
+
+_MOST_ROWS: Final = 50
+
+
+class SeatFactsReader:
+    """Reads what letters say about games."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def of(self, mailbox: Mailbox, game: SeatGame, now: str) -> SeatFacts:
+        """Returns a game as the owner of a mailbox knows it."""
+        seat, opponent, setup = game.seat, game.opponent, game.course.setup
+        by_mail = opponent is not None and setup.is_by_mail(opponent)
+        other = await self._store.mailbox_of(opponent, now) if opponent is not None and by_mail else None
+        held = seat is None or setup.held(seat)
+        return SeatFacts(
+            game.position,
+            game.clock,
+            now,
+            cards=mailbox.cards,
+            held=held,
+            opponent_held=seat is not None and setup.held(1 - seat),
+            silent=mailbox.paused,
+            opponent_silent=None if other is None else other.paused,
+            signs=game.signs and (held or (mailbox.orders and not game.owes_own_seed)),
+            own=not game.signs and await self._has_own_key(mailbox.name),
+            zone=mailbox.zone,
+        )
+
+    async def _has_own_key(self, name: str) -> bool:
+        player = await self._store.player(name)
+        return player is not None and await self._store.held_key(player.key) is None
+
+    async def rows(self, name: str) -> tuple[GameRow, ...]:
+        """Returns the running games of a player, as lists show them."""
+        found = await self.running(name)
+        return tuple(
+            GameRow(
+                each.game,
+                next((one for one in (each.host, each.guest, each.invite) if one is not None and one != name), None),
+                json.loads(each.ruleset)["name"],
+                each.to_move == name,
+                each.deadline,
+            )
+            for each in found
+        )
+
+    async def running(self, name: str) -> tuple[GameSummary, ...]:
+        """Returns the summaries of a player's running games."""
+        return await self._store.games(Query(player=name, status="playing", limit=_MOST_ROWS, own=True))
+
+
+async def mails_of(store: Store, lines: Sequence[Line], name: str) -> bytes:
+    """Returns the mails file of the player `name` in the game with these lines; empty if no mail of theirs is kept."""
+    kept = await store.evidence(lines[0].entry.game, name)
+    certificates = certificates_of(lines, name)
+    if not kept or not certificates:
+        return b""
+    behind = {claim.commit: claim.gateway for claim in claimed_mails(lines)}
+    found = []
+    for gateway in certificates:
+        # What is behind no entry, like a wish that was not shared, is proved with the newest certificate.
+        mails = [each for each in kept if behind.get(each.commit, certificates[-1]) == gateway]
+        mailbox = await _mailbox(store, gateway, name)
+        if mails and mailbox is not None:
+            found.append(mailbox._replace(mails=tuple(map(_line, mails))))
+    return format_mails(found)
+
+
+async def _mailbox(store: Store, gateway: Gateway, name: str) -> ProvedMailbox | None:
+    """Returns the mailbox of a certificate; None if it was erased."""
+    text = encode(gateway.to_json())
+    for each in await store.certificates(gateway.key.text):
+        if each.text == text and each.mailbox:
+            return ProvedMailbox(each.salt, each.mailbox, name)
+    return None
+
+
+def _line(kept: MailEvidence) -> ProvingMail:
+    return ProvingMail(
+        about=kept.about,
+        dns=kept.dns,
+        game=kept.game,
+        head=kept.head,
+        nonce=kept.nonce,
+        purpose=Purpose(kept.purpose),
+        raw=kept.raw,
+        reader=kept.reader,
+        salt=kept.salt,
+    )

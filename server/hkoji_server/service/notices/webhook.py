@@ -1,0 +1,173 @@
+"""The courier of webhooks: posts each notice, signed by the service's key. docs/spec/http.md, "Webhooks".
+
+A post says nothing that is not public: its bytes depend on the log, on statements and on the channel only. There is no
+secret that the service shares with a receiver, so a database that is stolen cannot be used to deceive receivers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from hkoji.errors import NotDeliveredError, TooManyError
+from hkoji.log import sshsig
+from hkoji.log.canonical import VERSION, JsonValue, encode, encode_base64
+from hkoji.log.private_key import Signer
+from hkoji.messages.text import tell
+from hkoji_server.service.games.notice_rules import Gone, Later, Notice
+from hkoji_server.service.notices.couriers import notice_text
+from hkoji_server.service.notices.guarded_post import GuardedPoster, PostAnswer, parse_webhook_url
+from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings
+from hkoji_server.service.players.limits import RateLimits
+from hkoji_server.service.time.service_time import ClockAndEntropy
+from hkoji_server.store.notice_contract import Channel
+
+LONGEST_WAIT: Final = 6 * 3600
+"""The most seconds that a receiver may ask to wait."""
+_GONE: Final = 410
+_ASK_TO_WAIT: Final = (429, 503)
+_SLACK_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+class WebhookPost(NamedTuple):
+    """A post that is ready to be sent: its id, and its body."""
+
+    id: str
+    body: bytes
+
+
+def notice_post(notice: Notice, form: str) -> WebhookPost:
+    """Returns the post of a notice in a format of `FORMATS`."""
+    value: dict[str, JsonValue] = {
+        "deadline": notice.deadline,
+        "event": notice.event.value,
+        "game": notice.game,
+        "head": notice.head,
+        "id": notice.id,
+        "opponent": notice.opponent,
+        "seq": notice.seq,
+        "text": notice_text(notice),
+        "url": notice.url,
+        "v": VERSION,
+    }
+    return WebhookPost(notice.id, _format(value, form))
+
+
+def code_post(channel: Channel, code: str, origin: str, form: str) -> WebhookPost:
+    """Returns the first post to a channel, which shows whoever reads it the code."""
+    said = (
+        f"The player {channel.player} of the service {origin} wants to be told here of their games. If that is you, "
+        f"type: hkoji notify confirm {channel.id} {code} - otherwise do nothing, and nothing more is sent."
+    )
+    return _other_post(f"confirm.{channel.id}", "confirm", said, form, code=code)
+
+
+def check_post(channel: Channel, number: str, origin: str, form: str) -> WebhookPost:
+    """Returns a post by which a player sees that their channel works. `number` is another one each time."""
+    said = f"{channel.player}: notices of the service {origin} arrive here."
+    return _other_post(f"test.{number}.{channel.id}", "test", said, form)
+
+
+def _other_post(name: str, event: str, said: str, form: str, **more: str) -> WebhookPost:
+    """Returns a post about no game."""
+    value: dict[str, JsonValue] = dict.fromkeys(("deadline", "game", "head", "opponent", "seq", "url"))
+    value |= {"event": event, "id": name, "text": said, "v": VERSION, **more}
+    return WebhookPost(name, _format(value, form))
+
+
+def _format(value: Mapping[str, JsonValue], form: str) -> bytes:
+    """Returns the body. Chats take an object with the text alone."""
+    if form == "json":
+        return encode(dict(value)).encode()
+    said = " ".join(str(value[name]) for name in ("text", "url") if value[name])
+    if form == "slack":
+        return encode({"text": said.translate(_SLACK_ESCAPES)}).encode()
+    return encode({"content": said}).encode()
+
+
+def signed_headers(post: WebhookPost, at: int, signer: Signer) -> dict[str, str]:
+    """Returns the headers that say which post this is and when it was sent, with a signature over both and the body."""
+    message = f"{post.id}.{at}.".encode() + post.body
+    return {
+        "webhook-id": post.id,
+        "webhook-timestamp": str(at),
+        "hkoji-signature": encode_base64(signer.sign(sshsig.NOTICE, message)),
+    }
+
+
+class WebhookCourier:
+    """Posts notices to webhooks. `origin` is that of the service."""
+
+    formats: Final = FORMATS
+    together: Final = False
+    lasting: Final = False
+    places: Final = 100
+
+    def __init__(
+        self, poster: GuardedPoster, signer: Signer, sources: ClockAndEntropy, limits: RateLimits, *, origin: str
+    ) -> None:
+        self._poster = poster
+        self._signer = signer
+        self._sources = sources
+        self._limits = limits
+        self._origin = origin
+
+    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
+        """Sends each notice as a post of its own, in order. If one fails, all of them may be sent again."""
+        form = ChannelSettings.parse(channel.settings).format
+        for notice in notices:
+            try:
+                await self._limits.admit_post(channel.id)
+            except TooManyError as error:
+                raise Later(error.retry_after) from error
+            answer = await self._post(channel, notice_post(notice, form))
+            if answer.status == _GONE:
+                raise Gone("the receiver answered 410 Gone")
+            if answer.status in _ASK_TO_WAIT and answer.retry_after is not None:
+                raise Later(min(answer.retry_after, LONGEST_WAIT))
+            _verify(answer)
+
+    def host_of(self, target: str) -> str:
+        """Returns the host of a webhook, with its port."""
+        return parse_webhook_url(target, private=True).authority
+
+    # --- what the player asks for: see `ChannelKind` --------------------------------------------------------------
+
+    def read_target(self, text: str) -> str:
+        """Returns the address of a webhook in its one form. Raises `MalformedError`."""
+        return parse_webhook_url(text, private=self._poster.private).text
+
+    def show_target(self, target: str) -> str:
+        """Returns an address without what may be secret."""
+        # Also if private addresses are no longer allowed.
+        return parse_webhook_url(target, private=True).shown
+
+    async def send_code(self, channel: Channel, code: str) -> None:
+        """Sends the first post. Raises `NotDeliveredError`."""
+        form = ChannelSettings.parse(channel.settings).format
+        _verify(await self._post(channel, code_post(channel, code, self._origin, form)))
+
+    async def send_test(self, channel: Channel) -> None:
+        """Sends a post that says only that it arrives. Raises `NotDeliveredError`."""
+        form = ChannelSettings.parse(channel.settings).format
+        post = check_post(channel, self._sources.entropy(8).hex(), self._origin, form)
+        _verify(await self._post(channel, post))
+
+    async def _post(self, channel: Channel, post: WebhookPost) -> PostAnswer:
+        url = parse_webhook_url(channel.target, private=self._poster.private)
+        at = int(self._sources.clock().timestamp())
+        return await self._poster.post(url, post.body, signed_headers(post, at, self._signer))
+
+
+def _verify(answer: PostAnswer) -> None:
+    """Raises `NotDeliveredError` unless the receiver has taken the post."""
+    if 200 <= answer.status < 300:
+        return
+    if 300 <= answer.status < 400:
+        raise NotDeliveredError(
+            tell(
+                "the receiver redirects to another address, and the service does not follow (status {status})",
+                status=answer.status,
+            )
+        )
+    raise NotDeliveredError(tell("the receiver answered with status {status}", status=answer.status))
