@@ -11,7 +11,7 @@ from statistics import median
 from typing import Final
 
 from hkoji_server.routes.answer_json import view_bytes, view_with
-from hkoji_server.routes.game_log import JSON_LINES
+from hkoji_server.routes.games import JSON_LINES
 from hkoji_server.routes.plain import tagged_answer
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import InvitationAnswers, PlayerChoices

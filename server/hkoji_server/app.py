@@ -24,32 +24,27 @@ from hkoji.errors import HkojiError, UsageError
 from hkoji.log.signatures import use_fastest
 from hkoji.messages.text import tell
 from hkoji.service_url import same_address
-from hkoji_server.log import log
+from hkoji_server.log import configure_logging, log
 from hkoji_server.process.handover import Taker
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
 from hkoji_server.process.server import bind_listener, default_origin, run, tell_systemd, url_of
-from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.process.workers import Workers
 from hkoji_server.routes import openapi, problems
 from hkoji_server.routes.channels import make_channels_router
-from hkoji_server.routes.choices import make_choices_router
 from hkoji_server.routes.event_streams import make_events_router
-from hkoji_server.routes.finished_games import make_finished_router
-from hkoji_server.routes.front_page import make_front_router
-from hkoji_server.routes.game_clocks import make_clocks_router, make_head_endpoints
-from hkoji_server.routes.game_log import make_log_endpoints
-from hkoji_server.routes.game_talk import make_talk_router
-from hkoji_server.routes.games import make_games_router
-from hkoji_server.routes.health import Readiness, make_health_router
-from hkoji_server.routes.invitation_page import make_invitation_router
-from hkoji_server.routes.lists import make_list_endpoints
-from hkoji_server.routes.mail_invitations import make_mail_invitations_router
-from hkoji_server.routes.mail_stop import make_stop_router
+from hkoji_server.routes.game_lists import make_finished_router, make_list_endpoints
+from hkoji_server.routes.games import (
+    make_clocks_router,
+    make_games_router,
+    make_head_endpoints,
+    make_log_endpoints,
+    make_talk_router,
+)
+from hkoji_server.routes.middleware import AddressLimit, BodyLimit, RequestFrame, RouteMetrics, Turns
+from hkoji_server.routes.pages import make_front_router, make_invitation_router, make_stop_router
 from hkoji_server.routes.plain import PlainRoutes
-from hkoji_server.routes.players import make_players_router
-from hkoji_server.routes.request_frame import RequestFrame
-from hkoji_server.routes.request_limits import AddressLimit, BodyLimit, Turns
-from hkoji_server.routes.route_metrics import RouteMetrics
+from hkoji_server.routes.players import make_choices_router, make_mail_invitations_router, make_players_router
+from hkoji_server.routes.service import Readiness, make_health_router
 from hkoji_server.service.games.keeper import (
     HeldSeeds,
     Keeper,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from hkoji.errors import UsageError
 from hkoji.extras import install_command
 from hkoji.messages.text import tell
-from hkoji_server.process.stderr_log import configure_logging_later
+from hkoji_server.log import configure_logging_later
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings, load, registers_by_mail
 from hkoji_server.store.location import verify_exists
@@ -63,7 +63,7 @@ def receive(
 
     `sender` is that of the envelope; empty: null; None: not known. Whatever it raises, the mail has to come again.
     """
-    from hkoji_server.mail.pipe import receive_once
+    from hkoji_server.mail.receiving import receive_once
     from hkoji_server.store.sqlite.one_mail import SeldomError, open_for_one_mail
 
     raw = _read(file)

@@ -23,21 +23,18 @@ from hkoji.log.signatures import use_fastest
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.dkim_rules import load_dkimpy
 from hkoji.messages.text import tell
-from hkoji_server.log import log
-from hkoji_server.mail.bounces import Bounces
-from hkoji_server.mail.courier import LetterTaker, MailCourier
+from hkoji_server.log import configure_logging, log
+from hkoji_server.mail.courier import LetterTaker, MailCourier, SmtpSubmission
 from hkoji_server.mail.imap import ImapPoller, OpenSession, pace_of, poll_at_intervals
 from hkoji_server.mail.imap_session import open_session
 from hkoji_server.mail.lmtp import LmtpDoor
 from hkoji_server.mail.password_file import read_password
-from hkoji_server.mail.receiving import Received, Receiving
+from hkoji_server.mail.receiving import Bounces, Received, Receiving
 from hkoji_server.mail.resolver import TxtResolver, system_resolver
-from hkoji_server.mail.submission import SmtpSubmission
 from hkoji_server.mail.worker import MailWorker, work_at_intervals
 from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
-from hkoji_server.process.mail_metrics import MailMetrics, watch_queue
+from hkoji_server.process.metrics import MailMetrics, watch_queue
 from hkoji_server.process.server import tell_systemd
-from hkoji_server.process.stderr_log import configure_logging
 from hkoji_server.service.games.keeper import (
     HeldSeeds,
     Keeper,

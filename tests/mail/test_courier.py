@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hkoji_server.mail.bounces import Bounces
-from hkoji_server.mail.courier import MailCourier
-from hkoji_server.mail.receiving import Received, Receiving
-from hkoji_server.mail.submission import NoTlsError, SmtpAnswer, SmtpRefusal
+from hkoji_server.mail.courier import MailCourier, NoTlsError, SmtpAnswer, SmtpRefusal
+from hkoji_server.mail.receiving import Bounces, Received, Receiving
 
 from hkoji.game.time_control import DAY
 from hkoji.mail.header import read_header

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from hkoji_server.mail import imap
-from hkoji_server.mail.bounces import Bounces
 from hkoji_server.mail.imap import MOST_A_POLL, ImapPoller, pace_of, poll_at_intervals
 from hkoji_server.mail.imap_session import (
     ImapBrokenError,
@@ -21,7 +20,7 @@ from hkoji_server.mail.imap_session import (
     LoginRefusedError,
     open_session,
 )
-from hkoji_server.mail.receiving import Received, Receiving
+from hkoji_server.mail.receiving import Bounces, Received, Receiving
 from hkoji_server.mail_settings import ImapServer
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.mail_values import MOST_WAITING, ImapPlace

@@ -11,10 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hkoji_server.mail.bounces import Bounces
 from hkoji_server.mail.imap import ImapPoller
 from hkoji_server.mail.imap_session import ImapBrokenError, ImapError, LoginRefusedError, open_session
-from hkoji_server.mail.receiving import Receiving
+from hkoji_server.mail.receiving import Bounces, Receiving
 from hkoji_server.mail_settings import ImapServer
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store

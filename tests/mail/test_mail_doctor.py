@@ -23,8 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from dns.asyncresolver import Resolver
 from hkoji_server import mail_admin
-from hkoji_server.mail_checks import dmarc_check, dmarc_names, queue_check, spf_check
-from hkoji_server.mail_doctor import MailTools, examine_mail, tools_of
+from hkoji_server.mail_doctor import MailTools, dmarc_check, dmarc_names, examine_mail, queue_check, spf_check, tools_of
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import load
 from hkoji_server.store.contract import Store

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from hkoji_server import mail_app
-from hkoji_server.mail.submission import SmtpAnswer, SmtpRefusal
-from hkoji_server.process.mail_metrics import MailMetrics, watch_queue
+from hkoji_server.mail.courier import SmtpAnswer, SmtpRefusal
+from hkoji_server.process.metrics import MailMetrics, watch_queue
 from hkoji_server.service.mail.cases import AnswerKind, MailOutcome, part
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import RateLimits

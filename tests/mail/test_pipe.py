@@ -96,7 +96,7 @@ def test_a_mail_is_kept_before_the_program_ends_with_0(data: Path) -> None:
 
 def test_a_mail_is_taken_without_loading_games() -> None:
     """The program starts for each mail. With what reads games it takes a fifth longer to start."""
-    code = "import sys, hkoji_server.mail.pipe; print(*sys.modules)"
+    code = "import sys, hkoji_server.mail.receiving; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "hkoji_server.mail.receiving" in loaded
     assert {"hkoji.game.course", "hkoji.show", "sqlalchemy", "fastapi"}.isdisjoint(loaded)

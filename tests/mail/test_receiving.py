@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.mail.bounces import Bounces
-from hkoji_server.mail.receiving import Received, Receiving, digest_of
+from hkoji_server.mail.receiving import Bounces, Received, Receiving, digest_of
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MOST_WAITING, IncomingMail, ReplyToken

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.mail.bounces import Bounces
-from hkoji_server.mail.receiving import Received, Receiving
+from hkoji_server.mail.receiving import Bounces, Received, Receiving
 from hkoji_server.service.mail.mailboxes import SelfRegistration
 
 from hkoji.game.time_control import DAY

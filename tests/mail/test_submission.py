@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
-from hkoji_server.mail.submission import NoTlsError, SmtpRefusal, SmtpSubmission
+from hkoji_server.mail.courier import NoTlsError, SmtpRefusal, SmtpSubmission
 from hkoji_server.mail_settings import SmtpServer, SmtpTls
 
 from tests.support.receiver import certified

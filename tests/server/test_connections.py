@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvicorn
 from hkoji_server.process.connections import MOST_HEAD, GuardedConnection, JoinedWrites
-from hkoji_server.routes.request_limits import Turns
+from hkoji_server.routes.middleware import Turns
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 import structlog
+from hkoji_server.log import configure_logging
 from hkoji_server.process.server import tell_systemd
-from hkoji_server.process.stderr_log import configure_logging
-from hkoji_server.routes import health
+from hkoji_server.routes import service as health
 from hkoji_server.service.time.service_time import log_time
 from hkoji_server.store.migrate import newest_schema
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hkoji_server.log import log
-from hkoji_server.process.mail_metrics import MailMetrics
+from hkoji_server.process.metrics import MailMetrics
 from hkoji_server.service.games.loaded_games import LoadedGame
 from hkoji_server.service.mail.cases import MailOutcome
 from hkoji_server.service.mail.seat_games import SeatGame, SeatGames
@@ -110,7 +110,7 @@ def in_metrics(self: MailMetrics, outcome: MailOutcome) -> None:
     [
         ("hkoji_server.mail.courier.write_letter", "header of answer", in_subject),
         ("hkoji_server.service.mail.orders.read_orders", "log", in_log),
-        ("hkoji_server.process.mail_metrics.MailMetrics.processed", "metrics", in_metrics),
+        ("hkoji_server.process.metrics.MailMetrics.processed", "metrics", in_metrics),
     ],
 )
 def test_a_mail_process_that_shows_what_a_mail_says_is_found(

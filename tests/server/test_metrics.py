@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from hkoji_server.process.metrics import Metrics, WorkersMetrics
-from hkoji_server.routes.route_metrics import OTHER
+from hkoji_server.routes.middleware import OTHER
 
 from hkoji.errors import ConflictError, ForbiddenError, StorageError
 from hkoji.game import entry_kinds

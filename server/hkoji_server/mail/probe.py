@@ -20,8 +20,7 @@ from hkoji.mail.letters import compose
 from hkoji.mail.letters.composing import LetterHeaders
 from hkoji.mail.letters.page import Letter
 from hkoji.mail.tokens import token_digest
-from hkoji_server.mail.courier import LetterTaker
-from hkoji_server.mail.submission import SmtpRefusal
+from hkoji_server.mail.courier import LetterTaker, SmtpRefusal
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.mail_contract import MailStore
 from hkoji_server.store.mail_values import ProbeMail

@@ -3,10 +3,15 @@
 The order of the rules matters. Limits come first, then what is dropped without an answer and leaves no row: an answer
 to a mail by a program could begin a loop, and one to a mail that answers none of our letters could go to somebody whose
 address was forged. What is left is kept as one row before the sender is told that it has arrived.
-"""
+
+Reports about letters that did not arrive never change a clock. If a bounce stopped the clock, a player short of time
+could make their mailbox bounce. So a mailbox that does not take letters only has its letters paused, both players see
+since when, and the other one can give time or call the game off. Reminders are tried all the same, and any mail from
+the player ends the pause."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,10 +19,10 @@ from hashlib import sha256
 from typing import Final, Protocol
 
 from hkoji.errors import ClockError, UnreadableMailError
-from hkoji.game.clock import add_seconds
+from hkoji.game.clock import Way, add_seconds
 from hkoji.game.time_control import DAY
 from hkoji.mail.addresses import Found, OwnAddress
-from hkoji.mail.bounce import read_bounce
+from hkoji.mail.bounce import class_of_status, read_bounce
 from hkoji.mail.fields import SplitMail, split_mail
 from hkoji.mail.header import automatic_reason, automatic_reasons, find_token, header_of, header_there, known_by
 from hkoji.mail.mail_types import Automatic, Bounce, BounceClass, MailHeader
@@ -27,11 +32,50 @@ from hkoji.mail.orders import is_order
 from hkoji.mail.tokens import token_digest
 from hkoji.messages.text import tell
 from hkoji_server.log import log
-from hkoji_server.mail.bounces import Bounces
-from hkoji_server.service.time.service_time import ServiceTime
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.settings import Settings, own_address
 from hkoji_server.store.mail_contract import ArrivalStore
 from hkoji_server.store.mail_values import NO_GAME, Mailbox, MailVia, NewMail, ProbeMail
 from hkoji_server.store.time_contract import StaleDecisionError
+
+_WITHIN: Final = 7 * DAY
+_ENOUGH: Final = {BounceClass.PERMANENT: 1, BounceClass.COMPLAINT: 1, BounceClass.FAILED: 3}
+"""How many bounces of a class within `_WITHIN` pause the letters. The other classes say nothing about the mailbox."""
+
+
+def class_of(code: int, status: str) -> BounceClass:
+    """Returns what a refusal by a server of SMTP says: a reply code, and the status code of RFC 3463 or nothing."""
+    if code < 500:
+        return BounceClass.DELAYED
+    return class_of_status(status) if status.startswith("5.") else BounceClass.FAILED
+
+
+class Bounces:
+    """Notes bounces of letters to mailboxes. `count` is called with the class of each."""
+
+    def __init__(
+        self, store: ArrivalStore, time: ServiceTime, *, count: Callable[[BounceClass], None] = lambda _: None
+    ) -> None:
+        self._store = store
+        self._time = time
+        self._count = count
+
+    async def note(self, channel: str, kind: BounceClass, digest: str) -> bool:
+        """Notes a bounce of a letter to a mailbox, once for each `digest`. Returns whether its letters are paused now.
+
+        Raises `StorageError`, `ClockError`.
+        """
+        self._count(kind)
+        log.info("a letter did not arrive", channel=channel, kind=kind.value)
+        enough = _ENOUGH.get(kind)
+        if enough is None:
+            return False
+        now = await self._time.now()
+        paused = await self._store.note_bounce(channel, digest, now, since=add_seconds(now, -_WITHIN), enough=enough)
+        if paused:
+            log.warning("letters to a mailbox are paused: they do not arrive", channel=channel)
+        return paused
+
 
 _TRIES: Final = 5
 LONGEST_UNDER_WAY: Final = 7 * DAY
@@ -302,3 +346,36 @@ def _bounce_in(sent: _Sent) -> Bounce | None:
     if found is None or found.kind is BounceClass.COMPLAINT:
         return found
     return None if sent.null_sender is False or (sent.null_sender is None and sent.automatic is None) else found
+
+
+_NULL_PATH = re.compile(rb"(?:From [^\n]*\n)?return-path[ \t]*:[ \t]*<>[ \t]*\r?\n", re.IGNORECASE)
+
+_NOBODY = ("", "<>", "mailer-daemon")
+"""What mail servers pass as the null sender; Postfix says `MAILER-DAEMON`."""
+
+
+async def receive_once(
+    store: ArrivalStore,
+    sources: ClockAndEntropy,
+    settings: Settings,
+    recipient: str,
+    raw: bytes,
+    sender: str | None,
+    *,
+    registration: TakesNames | None = None,
+) -> Received:
+    """Keeps or drops a mail. `sender` is that of the envelope, None if the mail server has not said it.
+
+    Many a mail server says it in a field on top of the mail instead. Raises as `Receiving.receive` does.
+    """
+    own = own_address(settings)
+    assert own is not None
+    time = ServiceTime(store, sources, outage_after=settings.outage_after, way=Way.MAIL)
+    receiving = Receiving(store, time, own, Bounces(store, time), registration=registration)
+    return await receiving.receive(recipient, raw, "pipe", null_sender=_is_null(sender, raw))
+
+
+def _is_null(sender: str | None, raw: bytes) -> bool | None:
+    if sender is not None:
+        return sender.strip().lower() in _NOBODY
+    return True if _NULL_PATH.match(raw) else None

@@ -1,29 +1,159 @@
-"""The endpoints of the service and of games that few requests go to; `game_log` and `lists` have the others.
+"""The endpoints of a game: its offer, view, log and entries, its clocks, statements and signed heads, its talk.
 
-Answers are built as JSON directly. The models document them, and tests check that both agree.
-"""
+docs/spec/http.md, "Games" and "Talk". View, log, entries and signed head are plain endpoints, because nearly all
+requests ask for them. Answers are built as JSON directly. The models document them, and tests check that both agree."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
+from starlette.types import ASGIApp, Receive, Scope
 
 from hkoji import __version__
+from hkoji.errors import ClockError, GameOverError, NotYourTurnError, StorageError, TimeOverError
 from hkoji.game.agreement import read_agreement
+from hkoji.game.submission import parse_submission
 from hkoji.log import sshsig
-from hkoji.log.line import line_to_json
+from hkoji.log.game_statements import SignedHead
+from hkoji.log.line import format_signed, format_stored, line_to_json
 from hkoji.log.private_key import Signer
 from hkoji.log.statement import make_origin
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import answer_json, models
-from hkoji_server.routes.game_page import game_page, wants_page
+from hkoji_server.routes.event_streams import LongPoll
+from hkoji_server.routes.pages import game_page, wants_page
+from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_login, read_query, tagged_answer
 from hkoji_server.routes.players import NO_STORE, logged_in
-from hkoji_server.routes.problems import problem_responses
+from hkoji_server.routes.problems import problem, problem_responses
 from hkoji_server.service.games.games import Games
-from hkoji_server.service.games.views import GameViews
+from hkoji_server.service.games.statements import GameStatements
+from hkoji_server.service.games.talk import Talk
+from hkoji_server.service.games.views import GameViews, SignedHeads
+from hkoji_server.service.games.waiting_hub import WaitingHub
 from hkoji_server.service.players.players import Players
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Registration
+from hkoji_server.store.contract import Store
+
+JSON_LINES: Final = "application/jsonl"
+ONLY_REPEATS: Final = "hkoji.only-repeats"
+"""Key in the scope of a request that is refused unless its entry was accepted before. The value is the refusal."""
+
+VIEW_PATH: Final = "/v1/games/{game}/view"
+LOG_PATH: Final = "/v1/games/{game}/log"
+ENTRIES_PATH: Final = "/v1/games/{game}/entries"
+
+_GAME: Final = Parameter[str]("path", "game", models.GameId, "")
+_AFTER: Final = Parameter("query", "after", models.After, -1)
+_CLOCK: Final = Parameter("query", "clock", models.WithClock, False)
+_WAIT: Final = Parameter("query", "wait", models.Wait, 0)
+
+
+class ViewEndpoint(PlainEndpoint):
+    """The game as the caller sees it: own cards, signed, the log's new lines, and on request what the clocks show.
+
+    With the clock a caller who waits for somebody else gets a signed head, which they would ask for next.
+    """
+
+    def __init__(
+        self,
+        players: Players,
+        views: GameViews,
+        statements: GameStatements,
+        heads: SignedHeads,
+        sources: ClockAndEntropy,
+        slack: int,
+    ) -> None:
+        self._players = players
+        self._views = views
+        self._statements = statements
+        self._heads = heads
+        self._sources = sources
+        self._slack = slack
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
+        """Returns the view with the lines after entry number `after`."""
+        player = await read_login(self._players, scope)
+        query = read_query(scope)
+        game, after, timed = _GAME.read(scope["path_params"]), _AFTER.read(query), _CLOCK.read(query)
+        body, lines = await self._views.view(game, player, after, answer_json.view_bytes)
+        # If an entry comes between the two reads, the clock names a later head than the view.
+        clock = await self._statements.clock(game) if timed else None
+        waits = clock is not None and clock.deadline is not None and clock.to_move != player
+        head = await self._head(game) if waits else None
+        shown = answer_json.view_with(body, lines, clock, self._sources.at(-self._slack), head)
+        return Response(shown, media_type="application/json", headers=NO_STORE)
+
+    async def _head(self, game: str) -> SignedHead | None:
+        try:
+            return await self._heads.head(game)
+        except (ClockError, StorageError):  # the caller still gets the view, and is told why when asking for the head
+            return None
+
+
+class LogEndpoint(PlainEndpoint):
+    """The public log as JSON lines. Its `ETag` is the game's head."""
+
+    def __init__(self, views: GameViews, hub: WaitingHub) -> None:
+        self._views = views
+        self._hub = hub
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
+        """Returns the lines after entry number `after`; if there are none, waits `wait` seconds for some."""
+        query = read_query(scope)
+        game, after, wait = _GAME.read(scope["path_params"]), _AFTER.read(query), _WAIT.read(query)
+        head, lines = await self._views.log(game, after)
+        answer = tagged_answer(scope, head, "".join(f"{format_stored(each)}\n" for each in lines), JSON_LINES)
+        if lines or not wait:
+            return answer
+        return LongPoll(
+            self._hub,
+            game,
+            after,
+            wait,
+            lambda head, text: tagged_answer(scope, head, text, JSON_LINES) if head else answer,
+        )
+
+
+class EntriesEndpoint(PlainEndpoint):
+    """Appends a signed entry to the game, or refuses it with the reason. Expects the complete body in one message."""
+
+    method = "POST"
+
+    def __init__(self, games: Games, store: Store) -> None:
+        self._games = games
+        self._store = store
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
+        """Returns the receipt, and all lines that the submission added to the log."""
+        game = _GAME.read(scope["path_params"])
+        message = await receive()
+        try:
+            submission = parse_submission(message.get("body", b""))
+            lines, fresh = await self._games.submit(game, submission, refused=scope.get(ONLY_REPEATS))
+        except (NotYourTurnError, GameOverError, TimeOverError) as error:
+            return problem(error, last=await self._store.head(game))
+        return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
+
+
+def make_log_endpoints(
+    players: Players,
+    games: Games,
+    views: GameViews,
+    statements: GameStatements,
+    heads: SignedHeads,
+    hub: WaitingHub,
+    store: Store,
+    sources: ClockAndEntropy,
+    *,
+    slack: int,
+) -> dict[str, ASGIApp]:
+    """Returns the endpoints over these use cases, by their paths."""
+    return {
+        VIEW_PATH: ViewEndpoint(players, views, statements, heads, sources, slack),
+        LOG_PATH: LogEndpoint(views, hub),
+        ENTRIES_PATH: EntriesEndpoint(games, store),
+    }
 
 
 def make_games_router(
@@ -102,5 +232,125 @@ def make_games_router(
         """Replaces the caller's revoked key in the game by their new one, while they owe the next entry."""
         lines, fresh = await games.recover(game, player, request.proof)
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
+
+    return router
+
+
+HEAD_PATH: Final = "/v1/games/{game}/head"
+
+_GAME_OF_HEAD: Final = Parameter[str]("path", "game", models.GameId, "")
+
+
+class HeadEndpoint(PlainEndpoint):
+    """The last entry of a game, by the service's signature."""
+
+    def __init__(self, heads: SignedHeads) -> None:
+        self._heads = heads
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
+        """Returns the signed head."""
+        signed = await self._heads.head(_GAME_OF_HEAD.read(scope["path_params"]))
+        shown = format_signed(signed.statement.text, signed.sig)
+        return Response(shown, media_type="application/json", headers=NO_STORE)
+
+
+def make_head_endpoints(heads: SignedHeads) -> dict[str, ASGIApp]:
+    """Returns the endpoint over this use case, by its path."""
+    return {HEAD_PATH: HeadEndpoint(heads)}
+
+
+def make_clocks_router(
+    players: Players, statements: GameStatements, store: Store, sources: ClockAndEntropy, *, slack: int
+) -> APIRouter:
+    """Returns the endpoints over these use cases."""
+    router = APIRouter(prefix="/v1", tags=["games"])
+    me = Annotated[str, Depends(logged_in(players))]
+
+    @router.post(
+        "/games/{game}/statements",
+        status_code=201,
+        response_model=models.StatedModel,
+        responses={
+            200: {"model": models.StatedModel, "description": "The same statement again"},
+            **problem_responses(400, 403, 404, 409, 422),
+        },
+    )
+    async def state(game: models.GameId, request: models.StatementRequest) -> Any:
+        """Keeps a signed statement about the last entry. The second wish to call a game off ends it."""
+        if request.kind == "give":
+            assert request.seconds is not None
+            stated = await statements.give(game, request.head, request.name, request.seconds, request.sig)
+        else:
+            stated = await statements.annul(game, request.head, request.name, request.sig)
+        return Response(answer_json.stated_bytes(stated), 201 if stated.fresh else 200, media_type="application/json")
+
+    @router.delete(
+        "/games/{game}/statements/annul", status_code=204, responses=problem_responses(400, 401, 403, 404, 409)
+    )
+    async def withdraw(game: models.GameId, player: me) -> None:
+        """Forgets the caller's wish to call the game off. Whoever has its signature can use it until the head moves."""
+        await statements.withdraw(game, player)
+
+    @router.get("/games/{game}/clock", response_model=models.ClockModel, responses=problem_responses(400, 404))
+    async def clock(game: models.GameId) -> Any:
+        """The agreement of a game, and what its clocks show."""
+        return JSONResponse(answer_json.clock_json(await statements.clock(game), sources.at(-slack)), headers=NO_STORE)
+
+    @router.get("/outages", response_model=models.OutagesModel, tags=["service"])
+    async def outages() -> Any:
+        """All times in which the service took no entries."""
+        found = [outage.to_json() for outage in sorted(await store.outages())]
+        return JSONResponse({"outages": found}, headers=NO_STORE)
+
+    return router
+
+
+_TALK_PATH: Final = "/v1/games/{game}/talk"
+_TALK_PAGE: Final = 100
+_MessageNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="The number of the message")]
+
+
+def make_talk_router(players: Players, talk: Talk) -> APIRouter:
+    """Returns the endpoints over these use cases."""
+    router = APIRouter(tags=["talk"])
+    me = Annotated[str, Depends(logged_in(players))]
+
+    @router.get(_TALK_PATH, response_model=models.TalkModel, responses=problem_responses(400, 401, 404))
+    async def heard(
+        game: models.GameId,
+        player: me,
+        after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only messages with greater numbers")] = 0,
+        limit: Annotated[int, Query(ge=1, le=_TALK_PAGE)] = _TALK_PAGE,
+    ) -> Any:
+        """The messages of a game, for its two players."""
+        found = await talk.heard(game, player, after, limit + 1)
+        following = found[limit - 1].number if len(found) > limit else None
+        shown = [answer_json.message_json(each) for each in found[:limit]]
+        return JSONResponse({"messages": shown, "next": following}, headers=NO_STORE)
+
+    @router.post(
+        _TALK_PATH,
+        status_code=201,
+        response_model=models.MessageModel,
+        responses={
+            200: {"model": models.MessageModel, "description": "The same message again"},
+            **problem_responses(400, 401, 403, 404, 409),
+        },
+    )
+    async def say(game: models.GameId, player: me, signed: models.Signed) -> Any:
+        """Keeps a signed message for the other player."""
+        kept, fresh = await talk.say(game, player, signed.text, signed.sig)
+        return JSONResponse(answer_json.message_json(kept), 201 if fresh else 200, NO_STORE)
+
+    @router.delete(f"{_TALK_PATH}/{{number}}", status_code=204, responses=problem_responses(400, 401, 403, 404))
+    async def take_back(game: models.GameId, player: me, number: _MessageNumber) -> None:
+        """Deletes the text and the signature of a message of the caller."""
+        await talk.take_back(game, player, number)
+
+    @router.get("/v1/me/talk", response_model=models.LastMessagesModel, responses=problem_responses(401))
+    async def last_heard(player: me) -> Any:
+        """The last message of the opponent in each of the caller's games in which there is one."""
+        found = [each._asdict() for each in await talk.last_heard(player)]
+        return JSONResponse({"games": found}, headers=NO_STORE)
 
     return router

@@ -15,9 +15,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from hkoji_server.routes import models
-from hkoji_server.routes.game_clocks import HEAD_PATH
-from hkoji_server.routes.game_log import ENTRIES_PATH, JSON_LINES, LOG_PATH, VIEW_PATH
-from hkoji_server.routes.lists import (
+from hkoji_server.routes.game_lists import (
     GAMES_PATH,
     OWN_GAMES_PATH,
     Clock,
@@ -29,6 +27,7 @@ from hkoji_server.routes.lists import (
     Rated,
     RulesetName,
 )
+from hkoji_server.routes.games import ENTRIES_PATH, HEAD_PATH, JSON_LINES, LOG_PATH, VIEW_PATH
 from hkoji_server.routes.plain import tagged_answer
 from hkoji_server.routes.players import BEARER
 from hkoji_server.routes.problems import MEDIA_TYPE, Problem, problem_responses

@@ -1,18 +1,25 @@
-"""The endpoints of players: registration, keys, logins. docs/spec/http.md."""
+"""The endpoints of players: registration, keys, logins, what they choose, and invitations to play by mail.
+
+docs/spec/http.md, also "Choices of players" and "Invitations by mail"."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Scope
 
+from hkoji.game.agreement import read_agreement
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.problems import problem_responses
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.invitations import Choices, InvitationAnswers, PlayerChoices
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.players import PlayerKeys, Players
 from hkoji_server.store import contract, player_contract
+from hkoji_server.store.contract import Store
 
 NO_STORE: Final = {"Cache-Control": "no-store"}
 BEARER: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
@@ -117,5 +124,95 @@ def make_players_router(
     async def logout(_: me, credentials: Annotated[HTTPAuthorizationCredentials, Depends(BEARER)]) -> None:
         """Ends the login of the token."""
         await players.logout(credentials.credentials)
+
+    return router
+
+
+def make_choices_router(
+    players: Players, choices: PlayerChoices, answers: InvitationAnswers, store: Store
+) -> APIRouter:
+    """Returns the endpoints over these use cases."""
+    router = APIRouter(prefix="/v1")
+    me = Annotated[str, Depends(logged_in(players))]
+
+    @router.post(
+        "/games/{game}/decline",
+        status_code=201,
+        response_model=models.SubmittedModel,
+        responses={
+            200: {"model": models.SubmittedModel, "description": "Declined before"},
+            **problem_responses(400, 401, 403, 404, 409, 422),
+        },
+        tags=["games"],
+    )
+    async def decline(game: models.GameId, player: me, request: models.DeclineRequest) -> Any:
+        """Declines an invitation by name, which ends the game."""
+        lines, fresh = await answers.decline(game, player, request.why)
+        return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
+
+    def shown(found: Choices) -> Response:
+        return JSONResponse({"invites": found.invites, "known": list(found.known)}, headers=NO_STORE)
+
+    @router.get("/me/settings", response_model=models.SettingsModel, responses=problem_responses(401), tags=["players"])
+    async def settings(player: me) -> Any:
+        """What the caller has set."""
+        return shown(await choices.settings(player))
+
+    @router.put(
+        "/me/settings", response_model=models.SettingsModel, responses=problem_responses(400, 401), tags=["players"]
+    )
+    async def set_settings(player: me, request: models.SettingsModel) -> Any:
+        """Replaces what the caller has set."""
+        return shown(await choices.set_settings(player, Choices(request.invites, tuple(request.known))))
+
+    @router.get("/me/blocks", response_model=models.BlocksModel, responses=problem_responses(401), tags=["players"])
+    async def blocks(player: me) -> Any:
+        """The players whom the caller has blocked."""
+        return JSONResponse({"blocks": list(await store.blocks(player))}, headers=NO_STORE)
+
+    @router.put("/me/blocks/{name}", status_code=204, responses=problem_responses(400, 401, 404, 422), tags=["players"])
+    async def block(name: models.Name, player: me) -> None:
+        """Blocks a player, and declines that player's open invitations."""
+        await choices.block(player, name)
+
+    @router.delete("/me/blocks/{name}", status_code=204, responses=problem_responses(400, 401), tags=["players"])
+    async def unblock(name: models.Name, player: me) -> None:
+        """Removes a block, if there is one."""
+        await store.remove_block(player, name)
+
+    return router
+
+
+class MailInvitationRequest(BaseModel):
+    """Who is invited: a mailbox, the language of its letters, and the name under which its owner will play."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    agreement: dict[str, Any] | None = Field(  # Any: JSON, read like the body of an offer
+        default=None, description="Of the game to which the player is invited, as in `/v1/offers`"
+    )
+    # No example: programs that try the examples of this document would write there.
+    address: str = Field(max_length=254, description="One ASCII address such as local@domain")
+    lang: str = Field(default="en", max_length=8, examples=["en"])
+    name: models.Name
+
+
+def make_mail_invitations_router(players: Players, games: Games, held_players: HeldPlayers) -> APIRouter:
+    """Returns the endpoint over these use cases."""
+    router = APIRouter(prefix="/v1", tags=["players"])
+    me = Annotated[str, Depends(logged_in(players))]
+
+    @router.post(
+        "/invitations",
+        status_code=201,
+        response_model=models.GatewayModel,
+        responses=problem_responses(400, 401, 403, 409, 422, 429),
+    )
+    async def invite(request: MailInvitationRequest, player: me) -> Any:
+        """Makes a key for somebody who will play by mail, and reserves the name until a game is opened with it."""
+        if request.agreement is not None:
+            await games.verify_invitation(read_agreement(request.agreement), player)
+        gateway = await held_players.invite(request.name, request.address, request.lang, player)
+        return JSONResponse(gateway.to_json(), 201, NO_STORE)
 
     return router

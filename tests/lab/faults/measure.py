@@ -33,7 +33,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.log import configure_logging
 
 from tests.lab.faults import postgres, sqlite
 from tests.lab.faults.scenario import Scenario, run_on, run_with

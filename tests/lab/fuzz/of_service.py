@@ -12,7 +12,7 @@ import shutil
 from contextlib import ExitStack
 from typing import Final, NamedTuple
 
-from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.log import configure_logging
 
 from hkoji.game.submission import format_submission
 from hkoji.log import sshsig

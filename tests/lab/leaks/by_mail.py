@@ -23,7 +23,7 @@ from typing import Final
 from unittest.mock import patch
 
 import structlog
-from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.log import configure_logging
 from prometheus_client import generate_latest
 
 from hkoji.game import entry_kinds

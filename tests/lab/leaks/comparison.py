@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 from unittest.mock import patch
 
 import structlog
-from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.log import configure_logging
 
 from hkoji.errors import UnknownHandError
 from hkoji.log.private_key import PrivateKey

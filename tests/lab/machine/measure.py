@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
-from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.log import configure_logging
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 

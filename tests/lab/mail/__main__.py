@@ -30,7 +30,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.log import configure_logging
 
 from tests.lab.mail import dovecot
 from tests.lab.mail.checks import CHECKS

@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.log import configure_logging
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Append
 from hkoji_server.store.sqlite import durable

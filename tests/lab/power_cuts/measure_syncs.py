@@ -51,7 +51,7 @@ _RECORDED: Final = """
 import json, sys
 from pathlib import Path
 from tests.lab.power_cuts.measure import record
-from hkoji_server.process.stderr_log import configure_logging
+from hkoji_server.log import configure_logging
 configure_logging("error")
 made = record(Path(sys.argv[1]), None, 200, 3)
 print(json.dumps([[c.what, c.name, c.offset, len(c.data)] for c in made.log]))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from hkoji_server.process import worker_start, workers
+from hkoji_server.process import workers
 from hkoji_server.service.games import keeper, loaded_games
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.statements import GameStatements
@@ -156,7 +156,7 @@ def _lasting_port() -> int:
 def _prepare(fault: str | None, waits: Waits) -> None:
     if fault:
         PLANTED[fault].plant()
-    patch.object(worker_start, "_context", lambda _: _fork()).start()
+    patch.object(workers, "_context", lambda _: _fork()).start()
     patch.object(workers, "_SHORT_LIFE", 0.0).start()
     patch.object(keeper, "KEEPER_PACE", _PACE).start()
     _let_wait(waits)

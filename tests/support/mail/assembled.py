@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from unittest.mock import patch
 
 from hkoji_server.mail_app import MailWork, assemble
-from hkoji_server.process.mail_metrics import MailMetrics
+from hkoji_server.process.metrics import MailMetrics
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import identify
