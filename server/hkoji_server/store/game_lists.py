@@ -1,11 +1,10 @@
 """The statements that list games, for both backends. Each walks an index; none scans all games.
 
 A query asks for one of a limited number of statements, each of which is compiled once. Everything else in the query is
-a parameter of the statement.
+a parameter of the statement. Values in the columns that hold JSON are read by each database with functions of its own.
 
 Anyone may invite anyone. So in the lists of a player, invitations stand behind the games that the player has opened or
-joined, and the walks through an index that find those read no invitation.
-"""
+joined, and the walks through an index that find those read no invitation."""
 
 from __future__ import annotations
 
@@ -14,7 +13,9 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    Boolean,
     ColumnElement,
+    Integer,
     Select,
     Subquery,
     Text,
@@ -27,12 +28,42 @@ from sqlalchemy import (
     tuple_,
     union_all,
 )
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.types import TypeEngine
 
 from hkoji.game.course import OVER
 from hkoji.game.time_control import DAY
 from hkoji_server.store.contract import GameSummary, OpenFilter, Query, Speed
-from hkoji_server.store.json_columns import JsonField
 from hkoji_server.store.tables import BLOCK, GAME
+
+_TYPES: Final[dict[type, tuple[TypeEngine[Any], str]]] = {  # Any: of any type
+    int: (Integer(), "bigint"),
+    bool: (Boolean(), "boolean"),
+    str: (Text(), "text"),
+}
+
+
+class JsonField(ColumnElement[Any]):  # Any: of the type that is asked for
+    """The value of the field at `path`, of the type `kind`, in a column of JSON objects; NULL if there is none."""
+
+    inherit_cache = False
+
+    def __init__(self, column: ColumnElement[str], kind: type, *path: str) -> None:
+        self.column = column
+        self.path = path
+        self.type, self.sql_type = _TYPES[kind]
+
+
+@compiles(JsonField, "sqlite")
+def _in_sqlite(field: JsonField, compiler: Any, **options: Any) -> str:  # Any: SQLAlchemy's compiler
+    return f"json_extract({compiler.process(field.column, **options)}, '$.{'.'.join(field.path)}')"
+
+
+@compiles(JsonField, "postgresql")
+def _in_postgres(field: JsonField, compiler: Any, **options: Any) -> str:  # Any: SQLAlchemy's compiler
+    column = compiler.process(field.column, **options)
+    return f"(({column})::json #>> '{{{','.join(field.path)}}}')::{field.sql_type}"
+
 
 Columns = tuple[ColumnElement[Any], ...]  # Any: of any type, here and below
 Conditions = tuple[ColumnElement[bool], ...]

@@ -15,14 +15,13 @@ from sqlalchemy import Connection, delete, insert, select, update
 from hkoji.errors import ConflictError, NotFoundError
 from hkoji.messages.text import tell
 from hkoji_server.store import player_keys
-from hkoji_server.store.age import latest
 from hkoji_server.store.incoming import hold_new
 from hkoji_server.store.mail_values import ClosedMailError
 from hkoji_server.store.notice_contract import NewNotice
 from hkoji_server.store.notices import add_notices
 from hkoji_server.store.statements import Row, outage_number
 from hkoji_server.store.tables import GAME, STATEMENT
-from hkoji_server.store.time_contract import KeptStatement, StaleDecisionError
+from hkoji_server.store.time_contract import KeptStatement, StaleDecisionError, latest
 
 
 def read_statement(row: Row) -> KeptStatement:

@@ -26,7 +26,6 @@ from sqlalchemy import (
 
 from hkoji.errors import NotFoundError
 from hkoji.messages.text import tell
-from hkoji_server.store.age import latest
 from hkoji_server.store.mail_tables import INCOMING, MAILBOX
 from hkoji_server.store.mail_values import (
     ANSWER_EVENT,
@@ -40,7 +39,7 @@ from hkoji_server.store.mail_values import (
 )
 from hkoji_server.store.mailboxes import add_letter
 from hkoji_server.store.statements import outage_number
-from hkoji_server.store.time_contract import StaleDecisionError
+from hkoji_server.store.time_contract import StaleDecisionError, latest
 
 _NEW: Final = INCOMING.c.state == literal_column("'new'")
 """A literal, so that the database sees that its index has all of them."""

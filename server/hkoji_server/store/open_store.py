@@ -12,8 +12,8 @@ from hkoji.errors import UsageError
 from hkoji.extras import install_command
 from hkoji.messages.text import tell
 from hkoji_server.settings import Settings
-from hkoji_server.store.age import UTC_CLOCK, Clock
 from hkoji_server.store.location import Location, parse_location, verify_exists
+from hkoji_server.store.time_contract import UTC_CLOCK, Clock
 
 if TYPE_CHECKING:
     from hkoji_server.store.contract import Store

@@ -3,18 +3,20 @@
 docs/spec/log.md, "Clock" and "Outages". Times are texts of the log. T is the time of record of an entry.
 
 - *No T lies within an outage of its way.* Nothing is appended while an outage is being recorded, and an outage begins
-  after the newest T of an entry that came the same way. Whoever appends says with how many outages, of both ways, they
+  after the newest T of an entry that came the same way. An append says with how many outages, of both ways, it was
   decided. If there are more by then, nothing is appended.
 - *No append, and no timeout, misses a gift of time.* A gift changes the game's deadline, and each append says with
   which deadline it was decided.
 - *Nothing old is written late.* What is appended, added or kept has a time that is at most `OLDEST` seconds old when
-  the game's row is held in the transaction. On PostgreSQL the database's clock says so, on SQLite that of the process.
-"""
+  the game's row is held in the transaction. On PostgreSQL the database's clock says so, on SQLite that of the process,
+  which tests replace by their own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, Literal, NamedTuple, Protocol
 
 from hkoji.errors import HkojiError
@@ -170,3 +172,15 @@ class TimeStore(BeatStore, Protocol):
         Changes nothing if it raises: `UsageError` for an outage that is empty or ends after `now`, `IllegalError` if
         the T of an entry that came the same way lies within it, or it touches another outage of that way.
         """
+
+
+Clock = Callable[[], datetime]
+"""A function that returns the time in UTC."""
+
+UTC_CLOCK: Final[Clock] = partial(datetime.now, UTC)
+_OLDEST_AGE: Final = timedelta(seconds=OLDEST)
+
+
+def latest(at: str) -> datetime:
+    """Returns the last moment at which a decision of the time `at` may be written."""
+    return datetime.fromisoformat(at) + _OLDEST_AGE

@@ -6,7 +6,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.store.sqlite.reader import SqliteReader
+from hkoji_server.store.sqlite.connections import SqliteReader
 from hkoji_server.store.sqlite.writer import Prepared, SqliteWriter
 from sqlalchemy import Connection
 

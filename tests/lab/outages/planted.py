@@ -10,7 +10,7 @@ from hkoji_server.service.time import service_time
 from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store import game_statements, outages
 from hkoji_server.store.sql import SqlStore
-from hkoji_server.store.sqlite import append
+from hkoji_server.store.sqlite import store
 from hkoji_server.store.sqlite import store as sqlite_store
 from hkoji_server.store.time_contract import StaleDecisionError
 
@@ -22,7 +22,7 @@ def _any_age() -> None:
     """A decision of any age is written."""
     from hkoji_server.store.postgres import statements
 
-    for module in (append, sqlite_store, game_statements, statements):
+    for module in (store, sqlite_store, game_statements, statements):
         patch.object(module, "latest", lambda _: datetime(9000, 1, 1, tzinfo=UTC)).start()
 
 

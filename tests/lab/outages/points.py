@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from typing import Any, Final
 from unittest.mock import patch
 
-from hkoji_server.store.sqlite import append, store
+from hkoji_server.store.sqlite import store
 
 from tests.lab.outages.simulated_time import ACTIONS, POINTS, SPEED, SimulatedTime
 from tests.support.driver_calls import driver_watched
@@ -96,7 +96,7 @@ class OrderedProcess:
 
 def watch_sqlite(process: OrderedProcess) -> None:
     """Carries out the orders at the calls to SQLite from now on."""
-    write_of = append.write_of
+    write_of = store.write_of
 
     def noted(*given: Any) -> Any:
         process.note_append()

@@ -15,7 +15,7 @@ from hkoji_server.app import serve
 from hkoji_server.routes import plain
 from hkoji_server.routes.problems import problem
 from hkoji_server.service.games.games import Games, Submitted
-from hkoji_server.store.sqlite import append
+from hkoji_server.store.sqlite import store
 
 from hkoji.errors import ConflictError
 from hkoji.log import sshsig
@@ -25,9 +25,9 @@ from tests.support.service import UNLIMITED
 
 def _no_compare_and_swap() -> None:
     """The game's row is updated unconditionally, and an entry replaces another."""
-    unconditional = append.ADVANCE[: append.ADVANCE.index(" AND ")]
-    patch.object(append, "ADVANCE", unconditional).start()
-    patch.object(append, "ADD_ENTRY", append.ADD_ENTRY.replace("INSERT", "INSERT OR REPLACE", 1)).start()
+    unconditional = store.ADVANCE[: store.ADVANCE.index(" AND ")]
+    patch.object(store, "ADVANCE", unconditional).start()
+    patch.object(store, "ADD_ENTRY", store.ADD_ENTRY.replace("INSERT", "INSERT OR REPLACE", 1)).start()
 
 
 def _no_compare_and_swap_on_postgres() -> None:

@@ -8,7 +8,7 @@ from unittest.mock import patch
 from hkoji_server.service.games.keeper import Keeper
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.store.sql import SqlStore
-from hkoji_server.store.sqlite import append
+from hkoji_server.store.sqlite import store
 
 from hkoji import referee
 from hkoji.errors import TimeOverError
@@ -20,9 +20,9 @@ def _no_deadline_compared() -> None:
     """Compare-and-swap looks at the head only, and so overlooks a gift that was kept meanwhile."""
     from hkoji_server.store.postgres import statements
 
-    unfair = append.ADVANCE.replace(" AND game.deadline IS :b_deadline", "")
-    assert unfair != append.ADVANCE, append.ADVANCE
-    patch.object(append, "ADVANCE", unfair).start()
+    unfair = store.ADVANCE.replace(" AND game.deadline IS :b_deadline", "")
+    assert unfair != store.ADVANCE, store.ADVANCE
+    patch.object(store, "ADVANCE", unfair).start()
     compared = " AND game.deadline IS NOT DISTINCT FROM %(b_deadline)s::VARCHAR"
     made = statements._appends
 

@@ -34,7 +34,6 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from hkoji.game.course import OVER
 from hkoji_server.store import offers
-from hkoji_server.store.age import latest
 from hkoji_server.store.contract import Append, GameSummary, NewGame
 from hkoji_server.store.incoming import hold_new, is_new
 from hkoji_server.store.mail_reads import MailReads
@@ -66,6 +65,7 @@ from hkoji_server.store.tables import (
     STATEMENT,
     TOKEN,
 )
+from hkoji_server.store.time_contract import latest
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
 READS: Final = ReadStatements(DIALECT)

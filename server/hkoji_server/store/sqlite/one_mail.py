@@ -17,11 +17,10 @@ from typing import Any, Final
 
 from hkoji import __version__
 from hkoji.game.clock import Outage, Way
-from hkoji_server.store.age import Clock, latest
 from hkoji_server.store.mail_values import MOST_WAITING, KeptMail, Mailbox, NewMail, ProbeMail, ReplyToken
 from hkoji_server.store.migrate import SCHEMA, newest_schema
 from hkoji_server.store.sqlite.durable import BUSY_SECONDS, make_durable, verify_durable
-from hkoji_server.store.time_contract import Beat
+from hkoji_server.store.time_contract import Beat, Clock, latest
 
 _REPLY: Final = ", ".join(field.name for field in fields(ReplyToken))
 _BEAT: Final = """
