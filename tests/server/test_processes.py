@@ -177,9 +177,9 @@ def test_what_a_killed_service_leaves_for_its_workers_is_removed_by_the_next_one
 STARVED = """
 import errno, sys
 from hkoji.cli.main import main
-from hkoji_server.process import worker_start
+from hkoji_server.process import workers
 
-calls, start = [], worker_start.start
+calls, start = [], workers.start_worker
 
 def starved(*given, **named):
     calls.append(given)
@@ -187,7 +187,7 @@ def starved(*given, **named):
         raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
     return start(*given, **named)
 
-worker_start.start = starved
+workers.start_worker = starved
 main()
 """
 

@@ -1,4 +1,4 @@
-"""Waits for the tidying of a service in this process; its pace is the test's to set (`tidying.TIDY_PACE`)."""
+"""Waits for the tidying of a service in this process; its pace is the test's to set (`keeper.TIDY_PACE`)."""
 
 from __future__ import annotations
 
