@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -35,7 +34,6 @@ from hkoji_server.store.tables import GameTable
 from sqlalchemy import Connection, create_engine, text
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError, StorageError
-from hkoji.game.clock import Way
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
@@ -48,14 +46,7 @@ from tests.support.own_key_contract import begun, entry, own
 from tests.support.service import serving
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game
 from tests.support.stores import (
-    DATABASES,
-    REFUSED,
-    assert_channel_and_notice,
-    assert_outages,
     postgres_at,
-    upgrade_to,
-    with_channel_and_notice,
-    with_outages,
 )
 from tests.support.table import AT
 from tests.support.time_contract import Clocked, ClockSetter
@@ -161,99 +152,6 @@ def test_the_schema_is_the_migrations(postgres: str) -> None:
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), GameTable.metadata) == []
     engine.dispose()
-
-
-@contextmanager
-def loaded(cluster: Cluster, name: str, *, games: bool = True) -> Iterator[str]:
-    """The URL of a database with the data of a golden file, perhaps without its games."""
-    database = cluster.create()
-    cluster.run("psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", database, "-f", str(DATABASES / name))
-    url = cluster.url(database)
-    with connected(url) as server:
-        server.execute("SET search_path = public")
-        for table in () if games else ("opening", "entry", "secret", "game"):
-            server.execute(f"DELETE FROM {table}")
-    yield url
-    cluster.drop(database)
-
-
-def test_a_database_with_a_game_of_a_development_version_is_refused_and_not_changed(cluster: Cluster) -> None:
-    """tests/data/databases/postgresql-v0001.sql is the same service as v0001.sql, by scripts/build/databases.py."""
-    with loaded(cluster, "postgresql-v0001.sql") as url:
-        name = str(parse_location(url).database)
-        before, schema = everything(url), cluster.run("pg_dump", "--schema-only", "-d", name)
-        with sqlite3.connect(":memory:") as old:
-            old.executescript((DATABASES / "v0001.sql").read_text())
-            for table in ("entry", "opening", "game", "secret", "player"):
-                rows = {f"{table} {row}" for row in old.execute(f"SELECT * FROM {table}")}
-                assert rows == {each for each in before if each.startswith(f"{table} ")}
-        old.close()
-        for _ in range(2):
-            with pytest.raises(StorageError) as raised, postgres_at(url):
-                pass
-            assert str(raised.value) == REFUSED
-            assert everything(url) == before
-            after = cluster.run("pg_dump", "--schema-only", "-d", name)
-            assert _without_tokens(after) == _without_tokens(schema)
-
-
-def test_channels_and_notices_of_an_earlier_schema_stay(cluster: Cluster) -> None:
-    name = cluster.create()
-    engine = create_engine(cluster.url(name))
-    with engine.begin() as connection:
-        upgrade_to(connection, "0012")
-        with_channel_and_notice(connection)
-    engine.dispose()
-    url = cluster.url(name)
-    before = {each for each in everything(url) if not each.startswith("alembic_version")}
-    games = {each for each in before if each.startswith("game ")}
-    brought = {*(before - games), *(f"{each[:-1]}, '{{}}')" for each in games)}  # a column for the grades of seats
-    with postgres_at(url) as store:
-        assert set(everything(url)) >= brought
-        assert_channel_and_notice(store)
-
-
-def test_outages_beats_and_deadlines_of_an_earlier_schema_are_of_http(cluster: Cluster) -> None:
-    name = cluster.create()
-    engine = create_engine(cluster.url(name))
-    with engine.begin() as connection:
-        upgrade_to(connection, "0011")
-        with_outages(connection)
-    engine.dispose()
-    with postgres_at(cluster.url(name)) as store:
-        assert_outages(store)
-
-
-def _without_tokens(dump: str) -> list[str]:
-    """The lines of a dump, without those that differ in each."""
-    return [line for line in dump.splitlines() if "restrict " not in line]
-
-
-@pytest.mark.parametrize("name", ["players-v0007.sql", "v0001.sql"])
-def test_a_database_with_players_only_is_brought_forward_with_all_that_is_in_it(cluster: Cluster, name: str) -> None:
-    with loaded(cluster, f"postgresql-{name}", games=False) as url:
-        before = set(everything(url))
-        for _ in range(2):
-            with postgres_at(url) as store:
-                alice = run(store.player("alice"))
-                retired = [len(run(store.retired_of(each))) for each in ("alice", "bob", "carol")]
-                assert run(store.games(Query())) == ()
-                assert (run(store.outages()), run(store.last_beat(Way.HTTP))) == ((), None)
-        assert alice is not None
-        assert retired == ([1, 0, 1] if "players" in name else [0, 0, 0])
-        after = set(everything(url))
-        (version,) = (each for each in before if each.startswith("alembic_version"))
-        # The service has a column for a secret that it has not needed yet.
-        service = {each for each in before if each.startswith("service ")}
-        assert before - after == {version, *service}
-        assert after - before == {"alembic_version ('0020',)", *(f"{each[:-1]}, None)" for each in service)}
-        key = PrivateKey.from_seed(b"\x07" * 32).public.text
-        with postgres_at(url) as store:
-            run(store.replace_key(replace(alice, key=key), RetiredKey(alice.key, "alice", AT, False)))
-            assert alice.key in {each.key for each in run(store.retired_of("alice"))}
-            with with_game(store) as table:
-                run(store.append(append_of(table, 0, (table.lines[1],))))
-                assert run(store.lines(table.game)) == tuple(table.lines[:2])
 
 
 def test_many_that_start_at_once_on_an_empty_database_migrate_it_once(cluster: Cluster) -> None:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hkoji_server.service.games.loaded_games import append_of, hold
 from hkoji_server.store.contract import Append
-from sqlalchemy import create_engine, text
 
 from hkoji import referee
 from hkoji.game import entry_kinds
 from hkoji.log.canonical import encode
 from hkoji.log.mail_claim import MailGrade
-from tests.support.cluster import Cluster
-from tests.support.games_by_mail import games_by_mail, with_a_gift, with_games_by_mail
-from tests.support.store_contract import Opened
-from tests.support.stores import postgres_at, sqlite_at, upgrade_to
+from tests.support.games_by_mail import games_by_mail, with_a_gift
 from tests.support.table import Table, held_game
 
 
@@ -74,26 +68,3 @@ def test_a_gift_of_time_that_came_without_dkim_makes_the_grade_weaker_once_it_is
 def test_the_grades_of_games() -> None:
     for table, grades in games_by_mail():
         assert encode({name: grade.value for name, grade in table.course.setup.by_mail.items()}) == grades
-
-
-def test_games_of_an_earlier_schema_get_their_grades(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "hkoji.sqlite3"
-    path.parent.mkdir()
-    assert_filled(f"sqlite:///{path}", lambda: sqlite_at(path))
-
-
-def test_games_of_an_earlier_schema_get_their_grades_on_postgres(cluster: Cluster) -> None:
-    name = cluster.create()
-    assert_filled(cluster.url(name), lambda: postgres_at(cluster.url(name)))
-
-
-def assert_filled(url: str, opened: Opened) -> None:
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        upgrade_to(connection, "0014")
-        expected = with_games_by_mail(connection)
-    with opened():
-        pass
-    with engine.begin() as connection:
-        assert {row[0]: row[1] for row in connection.execute(text("SELECT game, by_mail FROM game"))} == expected
-    engine.dispose()

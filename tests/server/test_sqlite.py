@@ -5,42 +5,28 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Query, Store
-from hkoji_server.store.player_contract import RetiredKey
+from hkoji_server.store.contract import Store
 from hkoji_server.store.sqlite import connections as module
 from hkoji_server.store.sqlite import writer
 from hkoji_server.store.sqlite.connections import driver
 from hkoji_server.store.sqlite.store import SqliteStore
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection
 
 from hkoji.errors import StorageError
-from hkoji.game.clock import Way
 from hkoji.game.commitments import Opening
-from hkoji.log.private_key import PrivateKey
 from tests.support.driver_calls import driver_watched
 from tests.support.loops import run
 from tests.support.new_database import copy_new_database
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game
 from tests.support.stores import (
-    DATABASES,
-    REFUSED,
-    assert_channel_and_notice,
-    assert_outages,
     sqlite_at,
-    upgrade_to,
-    with_channel_and_notice,
-    with_outages,
 )
 from tests.support.time_contract import Clocked, ClockSetter
 
@@ -287,129 +273,3 @@ def test_a_write_waits_for_another_process_and_tries_again_soon(path: Path, monk
         run(store.set_origin("http://five"))
         assert run(store.identity()) == ("key", "http://five")
     other.close()
-
-
-def loaded(path: Path, name: str, *, games: bool = True) -> dict[str, list[Any]]:  # Any: rows
-    """Makes the database of a golden file at `path`, perhaps without its games. Returns its rows by table."""
-    path.parent.mkdir()
-    with sqlite3.connect(path) as old:
-        old.executescript((DATABASES / name).read_text())
-        for table in () if games else ("opening", "entry", "secret", "game"):
-            old.execute(f"DELETE FROM {table}")
-        old.commit()
-        rows = rows_of(old)
-    old.close()
-    return rows
-
-
-def rows_of(database: sqlite3.Connection) -> dict[str, list[Any]]:  # Any: rows
-    """All rows by table, in order."""
-    tables = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-    return {table: sorted(database.execute(f"SELECT * FROM {table}"), key=repr) for table in tables}
-
-
-def test_channels_and_notices_of_an_earlier_schema_stay(path: Path) -> None:
-    path.parent.mkdir()
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        upgrade_to(connection, "0012")
-        with_channel_and_notice(connection)
-    engine.dispose()
-    with sqlite3.connect(path) as old:
-        before = rows_of(old)
-    old.close()
-    with sqlite_at(path) as store:
-        assert_channel_and_notice(store)
-    with sqlite3.connect(path) as new:
-        after = rows_of(new)
-        indexes = {name for (name,) in new.execute("SELECT name FROM sqlite_schema WHERE type = 'index'")}
-    new.close()
-    before["game"] = [(*row, "{}") for row in before["game"]]  # a column for the grades of seats
-    kept = before.keys() - {"alembic_version", "outbox"}  # the notice is leased
-    assert {table: after[table] for table in kept} == {table: before[table] for table in kept}
-    assert {"ix_channel_player", "outbox_due", "outbox_channel"} <= indexes
-    assert not [table for table in after if table.startswith("old_")]
-
-
-def test_outages_beats_and_deadlines_of_an_earlier_schema_are_of_http(path: Path) -> None:
-    path.parent.mkdir()
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        upgrade_to(connection, "0011")
-        with_outages(connection)
-    engine.dispose()
-    with sqlite_at(path) as store:
-        assert_outages(store)
-
-
-def test_a_database_with_a_log_whose_outages_have_no_way_is_refused_and_not_changed(path: Path) -> None:
-    path.parent.mkdir()
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        upgrade_to(connection, "0011")
-        with_outages(connection)
-        credit = '{"body":{"gift":null,"outages":[{"from":"2026-11-19T00:00:00Z","until":"2026-11-19T01:00:00Z"}]}}'
-        row = {"game": "ab" * 16, "text": credit}
-        connection.execute(text("INSERT INTO entry VALUES (:game, 1, :text, '', '', '')"), row)
-    engine.dispose()
-    before = dump_of(path)
-    with pytest.raises(StorageError) as raised:
-        SqliteStore(path)
-    assert str(raised.value) == REFUSED
-    assert dump_of(path) == before
-
-
-def dump_of(path: Path) -> list[str]:
-    """Everything in a database, its schema included."""
-    database = sqlite3.connect(path)
-    lines = list(database.iterdump())
-    database.close()
-    return lines
-
-
-def test_a_database_with_a_game_of_a_development_version_is_refused_and_not_changed(path: Path) -> None:
-    """tests/data/databases/v0001.sql is the database of an early service: two players and a running game."""
-    loaded(path, "v0001.sql")
-    before = dump_of(path)
-    for _ in range(2):
-        with pytest.raises(StorageError) as raised:
-            SqliteStore(path)
-        assert str(raised.value) == REFUSED
-        assert dump_of(path) == before
-    command = [sys.executable, "-m", "hkoji", "serve", "--data", str(path.parent)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert REFUSED in " ".join(done.stderr.split())
-    assert dump_of(path) == before
-
-
-@pytest.mark.parametrize("name", ["players-v0007.sql", "v0001.sql"])
-def test_a_database_with_players_only_is_brought_forward_with_all_that_is_in_it(path: Path, name: str) -> None:
-    """tests/data/databases/players-v0007.sql has players with new and revoked keys, codes, and a login."""
-    before = loaded(path, name, games=False)
-    for _ in range(2):
-        with sqlite_at(path) as store:
-            alice, bob = run(store.player("alice")), run(store.player("bob"))
-            retired = {each: run(store.retired_of(each)) for each in ("alice", "bob", "carol")}
-            assert run(store.games(Query())) == ()
-            assert (run(store.outages()), run(store.last_beat(Way.HTTP))) == ((), None)
-    assert alice is not None
-    assert bob is not None
-    assert [len(retired[each]) for each in retired] == ([1, 0, 1] if "players" in name else [0, 0, 0])
-    with sqlite3.connect(path) as new:
-        after = rows_of(new)
-    new.close()
-    assert after["alembic_version"] == [("0020",)]
-    added = {table: rows for table, rows in after.items() if table not in before}
-    assert not any(added.values())
-    assert {"statement", "outage", "beat"} <= set(added)
-    before["service"] = [(*row, None) for row in before["service"]]  # a column for a secret that it has not needed yet
-    kept = before.keys() - {"alembic_version"}
-    assert {table: after[table] for table in kept} == {table: before[table] for table in kept}
-    key = PrivateKey.from_seed(b"\x07" * 32).public.text
-    with sqlite_at(path) as store:
-        run(store.replace_key(replace(alice, key=key), RetiredKey(alice.key, "alice", "2026-11-20T12:00:00Z", False)))
-        assert alice.key in {each.key for each in run(store.retired_of("alice"))}
-        with with_game(store) as table:
-            run(store.append(append_of(table, 0, (table.lines[1],))))
-            assert run(store.lines(table.game)) == tuple(table.lines[:2])

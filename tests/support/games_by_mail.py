@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, text
-
 from hkoji.game.agreement import Agreement
 from hkoji.log.mail_claim import MailGrade
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
@@ -32,24 +30,3 @@ def games_by_mail() -> list[tuple[Table, str]]:
         (with_a_gift(73).play(1), '{"bob":"word"}'),
         (with_a_gift(73).call_off(), '{"bob":"word"}'),
     ]
-
-
-def with_games_by_mail(connection: Connection) -> dict[str, str]:
-    """Adds the games to a database of the schema 0014. Returns what their column is to have."""
-    game = "game, ruleset, agreement, status, host, guest, seq, head, round, created, updated"
-    entry = "game, seq, text, sig, receipt, receipt_sig"
-    expected = {}
-    for number, (table, grades) in enumerate(games_by_mail()):
-        name = f"{number:032x}"
-        values = {"game": name, "host": table.names[0], "guest": table.names[1]}
-        connection.execute(
-            text(
-                f"INSERT INTO game ({game}) VALUES (:game, '{{}}', '{{}}', 'playing', :host, :guest, 1, '', 1, '', '')"
-            ),
-            values,
-        )
-        for line in table.lines:
-            row = {"game": name, "seq": line.entry.seq, "text": line.entry.text}
-            connection.execute(text(f"INSERT INTO entry ({entry}) VALUES (:game, :seq, :text, '', '', '')"), row)
-        expected[name] = grades
-    return expected

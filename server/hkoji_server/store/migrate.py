@@ -50,7 +50,7 @@ def verify_schema(connection: Connection) -> None:
 def migrate(connection: Connection) -> None:
     """Upgrades to the newest schema, in the open transaction, which must keep all other writers out.
 
-    Raises `StorageError` for a database that a newer program has made.
+    Raises `StorageError` for a database that a newer program has made, or a development version.
     """
     current = _current(connection)
     if current == newest_schema():
@@ -59,6 +59,11 @@ def migrate(connection: Connection) -> None:
 
     config, scripts = _scripts(connection)
     known = {script.revision for script in scripts.walk_revisions()}
+    if current is not None and current < min(known):
+        raise StorageError(
+            tell("this database was made by a development version of hkoji, which this version cannot read"),
+            hint=tell("start with a new database; nothing was changed"),
+        )
     if current is not None and current not in known:
         raise StorageError(
             tell("the database has schema {current}, which is newer than this program", current=current),
