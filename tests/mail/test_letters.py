@@ -2,7 +2,6 @@
 
 Two random games of each ruleset, with the longest names and with the shortest, come into every kind of state. The laws
 read the same letters: every kind of letter in each such state, for both players, in each language.
-`python -m tests.lab.mail letters` writes many more, of many games.
 """
 
 from __future__ import annotations

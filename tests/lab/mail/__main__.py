@@ -1,22 +1,19 @@
 """The laboratory of play by mail.
 
-    python -m tests.lab.mail post           the mail servers themselves, with a sink in the service's place
     python -m tests.lab.mail play --game hanamikoji --lang en --seats mail,cli --in-process
     python -m tests.lab.mail play --game geishas-road --lang it --seats mail,mail
     python -m tests.lab.mail play --receive imap --address club@players.example --delimiter none
     python -m tests.lab.mail checks         the clock, the pipe, a mail process that is away; with mailboxes in memory
-    python -m tests.lab.mail letters 1000 FOLDER    many letters of random games as files, with what is wrong with them
     python -m tests.lab.mail stories 100    random stories: is whoever owes a move told, by a letter that takes one?
     python -m tests.lab.mail loops          what answers by itself, forwards or comes back
     python -m tests.lab.mail spoof          mails that are not what they seem, judged by the table spoof.txt
     python -m tests.lab.mail frame 300      mails files and DNS records that shall make an honest service look guilty
-    python -m tests.lab.mail raise          mails that cannot be kept
     python -m tests.lab.mail kill 500       the mail process is killed while players play
     python -m tests.lab.mail load 10000     many mails at once
 
 `play` plays a whole game and audits it; it writes the log to g.jsonl. With --in-process the players' mailboxes are in
-memory, and it runs on any machine, as `checks`, `letters`, `stories` and `frame` do. Everything else needs Linux, root,
-Postfix, Dovecot and OpenDKIM.
+memory, and it runs on any machine, as `checks`, `stories` and `frame` do. Everything else needs Linux, root, Postfix,
+Dovecot and OpenDKIM.
 """
 
 from __future__ import annotations
@@ -34,7 +31,6 @@ from hkoji_server.log import configure_logging
 
 from tests.lab.mail import dovecot
 from tests.lab.mail.checks import CHECKS
-from tests.lab.mail.failing import run_failures
 from tests.lab.mail.frame import run_frames
 from tests.lab.mail.kill import LEASE, run_kills
 from tests.lab.mail.load import PLAYERS, run_load
@@ -42,13 +38,11 @@ from tests.lab.mail.loops import run_loops
 from tests.lab.mail.mail_world import UNHURRIED, MailWorld
 from tests.lab.mail.namespaces import FOLDER, enter, run_inside
 from tests.lab.mail.play import WantedGame, judge, play_by_mail
-from tests.lab.mail.post import check_post
 from tests.lab.mail.real_post_office import DOOR, PROVIDER, SMTP, RealPostOffice
 from tests.lab.mail.real_post_office import PLAYERS as PLAYERS_DOMAIN
 from tests.lab.mail.real_spoof_world import RealSpoofWorld
 from tests.lab.mail.spoof import read_table, run_spoofs
 from tests.lab.mail.stories import run_stories
-from tests.lab.mail.written import write_letters
 from tests.support.mail.in_process import MemoryPostOffice
 from tests.support.mail.post_office import PostOffice
 from tests.support.metrics import free_port
@@ -65,8 +59,6 @@ def main(words: list[str]) -> int:
         return _play_in_process(given)
     if given.command == "checks":
         return _check(given.name)
-    if given.command == "letters":
-        return _told(write_letters(given.letters, given.folder, given.seed))
     if given.command == "stories":
         return _stories(given)
     if given.command == "frame":
@@ -76,18 +68,13 @@ def main(words: list[str]) -> int:
     folder = enter()
     office = RealPostOffice()
     print(f"Postfix, Dovecot and OpenDKIM are up after {office.seconds:.1f} s", flush=True)
-    if given.command == "post":
-        wrong = check_post(office)
-    else:
-        world = _world(folder, office, given)
-        try:
-            wrong = _COMMANDS[given.command](world, office, given)
-        finally:
-            world.stop()
-        if wrong:
-            print(world.log[-3000:])
+    world = _world(folder, office, given)
+    try:
+        wrong = _COMMANDS[given.command](world, office, given)
+    finally:
+        world.stop()
     if wrong:
-        print(office.log[-6000:])
+        print(world.log[-3000:], office.log[-6000:], sep="\n")
     return _told(wrong)
 
 
@@ -153,10 +140,6 @@ def _loops(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) 
     return [f"{each.name}: {each.letters} letters" for each in ended if not 0 < each.letters <= each.most]
 
 
-def _raise(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
-    return run_failures(world, office)
-
-
 def _spoof(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -> list[str]:
     world.start_mail()
     tries = [each for each in read_table() if not given.trick or each.trick in given.trick]
@@ -190,13 +173,8 @@ def _load(world: MailWorld, office: RealPostOffice, given: argparse.Namespace) -
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("lab", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("post", help="the mail servers themselves")
     checks = commands.add_parser("checks", help="around the clock")
     checks.add_argument("name", nargs="*", help=f"default: all of {', '.join(CHECKS)}")
-    written = commands.add_parser("letters", help="many letters as files")
-    written.add_argument("letters", type=int)
-    written.add_argument("folder", type=Path)
-    written.add_argument("--seed", type=int, default=1)
     stories = commands.add_parser("stories", help="random stories of games, with kills and late letters")
     stories.add_argument("stories", type=int)
     stories.add_argument("--seed", type=int, default=1, help="the number of the first one")
@@ -206,7 +184,6 @@ def _parser() -> argparse.ArgumentParser:
     framing = commands.add_parser("frame", help="mails files that shall make an honest service look guilty")
     framing.add_argument("files", type=int, nargs="?", default=300, help="for each of the schemes")
     framing.add_argument("--seed", type=int, default=1)
-    commands.add_parser("raise", help="mails that cannot be kept")
     kill = commands.add_parser("kill", help="a mail process that is killed")
     kill.add_argument("kills", type=int)
     kill.add_argument("--seed", type=int, default=1)
@@ -273,7 +250,7 @@ def _play(world: MailWorld, office: PostOffice, given: argparse.Namespace) -> li
     return done.wrong
 
 
-_COMMANDS: Final = {"play": _play, "loops": _loops, "spoof": _spoof, "raise": _raise, "kill": _kill, "load": _load}
+_COMMANDS: Final = {"play": _play, "loops": _loops, "spoof": _spoof, "kill": _kill, "load": _load}
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from tests.lab.mail.kept import count_kept, lost_or_doubled
 from tests.lab.mail.mail_world import MailWorld
 from tests.lab.mail.names import text_record
-from tests.lab.mail.post import TOKEN
 from tests.lab.mail.real_post_office import DOOR, SERVICE, SMTP, RealPostOffice
 from tests.lab.mail.real_post_office import PLAYERS as PLAYERS_DOMAIN
 from tests.support.mail.dkim_signer import Signer
@@ -22,6 +21,7 @@ from tests.support.mail.reading import ACCEPT, command_address
 from tests.support.mail.servers import MailServer
 
 PLAYERS: Final = 100
+TOKEN: Final = "7k2mq4ruapbd3xvn5tczshw6ef"
 ENOUGH: Final = 100.0
 """Mails that the service must take in a second."""
 _SENDERS: Final = 16

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -59,23 +59,19 @@ class MailWorld:
         quick = (sys.executable, "-m", "tests.lab.mail.quick", str(wait))
         self.service: Service = start(self.data, settings=given, program=quick)
         self._log = folder / "mail.log"
-        self.mail: subprocess.Popen[bytes] | ForkedCall | None = None
+        self.mail: ForkedCall | None = None
 
     @property
     def log(self) -> str:
         """The log of the mail process."""
         return self._log.read_text() if self._log.exists() else ""
 
-    def start_mail(self, program: Sequence[str] = ()) -> None:
-        """Starts the mail process, or a `program` that behaves alike, and waits until it takes mail."""
+    def start_mail(self) -> None:
+        """Starts the mail process, and waits until it takes mail."""
         logged = len(self.log)
         words = ["admin", "mail", "run", "--data", str(self.data)]
         environment = {**os.environ, **UNLIMITED_ENVIRONMENT, **self._settings, "PYTHONUNBUFFERED": "1"}
-        if program:
-            with self._log.open("ab") as log:
-                self.mail = subprocess.Popen([*program, *words], stdout=log, stderr=log, env=environment)
-        else:
-            self.mail = ForkedCall(run_quick, self._wait, self._lease, words, self._log, environment)
+        self.mail = ForkedCall(run_quick, self._wait, self._lease, words, self._log, environment)
         end = time.monotonic() + _PATIENCE
         while not (_READY in self.log[logged:] if self._door is None else _listens(self._door)):
             assert self.mail.poll() is None, self.log[-3000:]

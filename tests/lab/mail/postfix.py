@@ -107,10 +107,6 @@ class Postfix:
         self._run("postfix", "stop")
         self.start()
 
-    def flush(self) -> None:
-        """Lets it try all that waits."""
-        self._run("postqueue", "-f")
-
     def queue(self) -> list[Any]:  # Any: JSON
         """The queue: a description of each message."""
         return [json.loads(line) for line in self._run("postqueue", "-j").splitlines()]

@@ -52,7 +52,7 @@ def test_two_mailboxes_play_a_whole_game_through_postfix_and_dovecot(tmp_path: P
 
 @pytest.mark.usefixtures("real")
 def test_all_that_was_started_ends_with_the_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.lab.mail", "post"]
+    command = [sys.executable, "-m", "tests.lab.mail", "loops"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}  # what is killed cannot remove its folder
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=_ROOT, env=environment)
     assert process.stdout is not None
