@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
@@ -76,9 +76,14 @@ def _processes(value: Any) -> Any:  # Any: a source may give any value
     return value
 
 
-def _bind_address(text: str) -> str:
-    parse_bind(text)
-    return text
+def _read_by(read: Callable[[str], object]) -> AfterValidator:
+    """Returns what checks a text by reading it, and keeps the text."""
+
+    def check(text: str) -> str:
+        read(text)
+        return text
+
+    return AfterValidator(check)
 
 
 def parse_bind(text: str) -> tuple[str, int]:
@@ -109,16 +114,6 @@ def _lmtp(text: str | None) -> str | None:
     if text is None or text == OFF:
         return None
     read_lmtp(text)
-    return text
-
-
-def _imap(text: str) -> str:
-    read_imap(text)
-    return text
-
-
-def _smtp(text: str) -> str:
-    read_smtp(text)
     return text
 
 
@@ -194,11 +189,11 @@ class Settings(BaseSettings):
     """The service's own mail address, as in `play@hkoji.example`; without it nobody can play by mail."""
     mail_lmtp: Annotated[str | None, AfterValidator(_lmtp)] = "127.0.0.1:2424"
     """Where mail is taken by LMTP: HOST:PORT, the path of a socket, or `off`; with `mail_imap` only if this is set."""
-    mail_imap: Annotated[str, AfterValidator(_imap)] | None = None
+    mail_imap: Annotated[str, _read_by(read_imap)] | None = None
     """A mailbox in which mail comes, as in `imaps://user@mail.example/INBOX`; it must be for the service alone."""
     mail_imap_password_file: Path | None = None
     """File whose first line is the password for `mail_imap`; only the service may be able to read it."""
-    mail_smtp: Annotated[str, AfterValidator(_smtp)] = "smtp://127.0.0.1:25"
+    mail_smtp: Annotated[str, _read_by(read_smtp)] = "smtp://127.0.0.1:25"
     """Where letters are submitted, as in `smtps://user@mail.example`; off this machine only with TLS."""
     mail_smtp_password_file: Path | None = None
     """File whose first line is the password for `mail_smtp`; only the service may be able to read it."""
@@ -214,7 +209,7 @@ class Settings(BaseSettings):
     """Letters that a mail player may get in a day, and as many answers to a change; those about turns always come."""
     mail_per_hour: int = Field(default=500, ge=1)
     """Letters that the service sends in an hour; those about a turn do not count and always come."""
-    mail_metrics: Annotated[str, AfterValidator(_bind_address)] | None = None
+    mail_metrics: Annotated[str, _read_by(parse_bind)] | None = None
     """HOST:PORT of the metrics of `hkoji admin mail run` for Prometheus; players must not be able to reach it."""
     mail_keep_days: int = Field(default=180, ge=1, le=_LONGEST // DAY)
     """How many days after the end of a game the mails of its players are kept, as evidence."""
@@ -238,7 +233,7 @@ class Settings(BaseSettings):
     """How long a client may take to send a complete request, or pause while it reads an answer."""
     keep_alive: int = Field(default=30, ge=1)
     """How long a connection is kept after an answer."""
-    metrics: Annotated[str, AfterValidator(_bind_address)] | None = None
+    metrics: Annotated[str, _read_by(parse_bind)] | None = None
     """HOST:PORT of the metrics for Prometheus; players must not be able to reach it."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     """The lowest level that is logged; `info` adds a line for each request."""
