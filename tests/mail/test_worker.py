@@ -38,17 +38,13 @@ class Desk:
             boot=lambda: real.elapsed() + self.passed,
         )
         self.tried: list[int] = []
-        self.aside = 0
         self.deed: Deed = self.close
         time = ServiceTime(store, sources, outage_after=10**6, way=Way.MAIL)
-        self.worker = MailWorker(store, time, sources, self._process, failed=self._failed)
+        self.worker = MailWorker(store, time, sources, self._process)
 
     async def _process(self, number: int) -> None:
         self.tried.append(number)
         await self.deed(number)
-
-    def _failed(self) -> None:
-        self.aside += 1
 
     async def close(self, number: int) -> None:
         """Closes a mail, as its processing does."""
@@ -121,7 +117,6 @@ def test_after_three_failures_a_mail_is_set_aside_with_an_answer_and_the_next_is
     row = desk.row(first)
     assert (row.state, row.result, row.tries, bool(row.raw)) == ("failed", SET_ASIDE, 3, True)
     assert desk.row(second).state == "done"
-    assert desk.aside == 1
     assert [(game, seq, event) for game, seq, event, _ in outbox(desk.store)] == [(row.game, first, "answer")]
     assert desk.look(3600) == []
 
@@ -132,7 +127,6 @@ def test_an_hour_after_the_first_try_a_mail_is_set_aside_without_another(desk: D
     assert desk.look() == [number]
     assert desk.look(3601) == []
     assert desk.row(number).state == "failed"
-    assert desk.aside == 1
 
 
 def test_a_mail_that_kills_each_process_is_set_aside_by_the_fourth(desk: Desk) -> None:

@@ -37,22 +37,13 @@ Process = Callable[[int], Awaitable[object]]
 
 
 class MailWorker:
-    """Processes mails with `process`. `failed` is called for each mail that is set aside."""
+    """Processes mails with `process`."""
 
-    def __init__(
-        self,
-        store: Store,
-        time: ServiceTime,
-        sources: ClockAndEntropy,
-        process: Process,
-        *,
-        failed: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, store: Store, time: ServiceTime, sources: ClockAndEntropy, process: Process) -> None:
         self._store = store
         self._time = time
         self._sources = sources
         self._process = process
-        self._failed = failed
         self._left_until: dict[int, float] = {}
 
     async def look(self, ending: asyncio.Event | None = None, kept: asyncio.Event | None = None) -> int:
@@ -144,7 +135,6 @@ class MailWorker:
         answer = NewAnswer(game=kept.game, channel=kept.channel, not_before=now)
         done = await self._store.set_aside(mail.number, SET_ASIDE, (answer,))
         if done:
-            self._failed()
             log.error("set a mail aside that could not be processed", mail=mail.number)
         return done
 
