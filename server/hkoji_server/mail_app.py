@@ -62,19 +62,6 @@ _PATIENCE: Final = 10.0
 """For how many seconds a process that ends lets the mail that it is processing be."""
 
 
-class _Desk:
-    """Takes the mails that come in through the door."""
-
-    def __init__(self, receiving: Receiving, own: OwnAddress) -> None:
-        self.is_ours = own.is_ours
-        self._receiving = receiving
-
-    async def take(self, recipient: str, *, null_sender: bool, raw: bytes) -> bool:
-        """Keeps a mail durably, or drops it. Returns False if too many wait."""
-        received = await self._receiving.receive(recipient, raw, "lmtp", null_sender=null_sender)
-        return received is not Received.FULL
-
-
 @dataclass(frozen=True, slots=True)
 class MailWork:
     """What a mail process does. Each part can be done by hand."""
@@ -241,7 +228,7 @@ async def _work(
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, _stop, stopped, each)
-    door = LmtpDoor(_Desk(parts.receiving, own), own.host)
+    door = LmtpDoor(parts.receiving, own.host)
     place = "" if settings.lmtp is None else await door.open(read_lmtp(settings.lmtp))
     ending = asyncio.Event()
     stop_listening = store.listen(parts.hear)

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 from hkoji_server.mail import lmtp
 from hkoji_server.mail.lmtp import LmtpDoor
+from hkoji_server.mail.receiving import Received
 from hkoji_server.mail_settings import LmtpPlace
+from hkoji_server.store.mail_values import MailVia
 
 from hkoji.errors import StorageError
 from hkoji.mail.fields import LONGEST_MAIL
@@ -23,7 +25,7 @@ ANYWHERE = LmtpPlace("127.0.0.1", 0, None)
 
 class Taken(NamedTuple):
     recipient: str
-    null_sender: bool
+    null_sender: bool | None
     raw: bytes
 
 
@@ -40,16 +42,16 @@ class Desk:
     def is_ours(self, recipient: str) -> bool:
         return recipient.lower().startswith("play") and recipient.lower().endswith("@hkoji.example")
 
-    async def take(self, recipient: str, *, null_sender: bool, raw: bytes) -> bool:
+    async def receive(self, recipient: str, raw: bytes, via: MailVia, *, null_sender: bool | None) -> Received:
         self.began.set()
         if self.gate is not None:
             await self.gate.wait()
         if self.error is not None:
             raise self.error
         if self.busy:
-            return False
+            return Received.FULL
         self.taken.append(Taken(recipient, null_sender, raw))
-        return True
+        return Received.KEPT
 
 
 class Client:

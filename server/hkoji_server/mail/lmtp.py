@@ -30,7 +30,9 @@ from hkoji.errors import StorageError
 from hkoji.mail.fields import LONGEST_MAIL
 from hkoji.messages.text import tell
 from hkoji_server.log import log
+from hkoji_server.mail.receiving import Received
 from hkoji_server.mail_settings import LmtpPlace
+from hkoji_server.store.mail_values import MailVia
 
 MOST_CONNECTIONS: Final = 50
 """How many connections are served at once; others wait in the queue of the mail server."""
@@ -52,27 +54,27 @@ _ORDER: Final = "503 5.5.1 Not now"
 _FULL: Final = b"421 4.3.2 Too many connections; try again later\r\n"
 
 
-class LmtpUser(Protocol):
-    """Who decides about what comes in through the door."""
+class TakesMails(Protocol):
+    """What decides about the mails that come in (`hkoji_server.mail.receiving`)."""
 
     def is_ours(self, recipient: str) -> bool:
         """Whether mail to that address is for this service."""
 
-    async def take(self, recipient: str, *, null_sender: bool, raw: bytes) -> bool:
-        """Keeps a mail durably, or drops it. Returns False if it must come again. Whatever it raises is a 451."""
+    async def receive(self, recipient: str, raw: bytes, via: MailVia, *, null_sender: bool | None) -> Received:
+        """Keeps a mail durably, or drops it. Every error is answered with 451."""
 
 
-class _Door(LMTP):
+class _LmtpConnection(LMTP):
     """One connection."""
 
     line_length_limit = _AT_ONCE
     command_size_limit = _LONGEST_COMMAND
 
-    def __init__(self, user: LmtpUser, hostname: str, ended: Callable[[_Door], None]) -> None:
+    def __init__(self, receiving: TakesMails, hostname: str, ended: Callable[[_LmtpConnection], None]) -> None:
         # Without a limit of aiosmtpd's the door says no SIZE, for which the mail server would bounce a longer mail
         # itself. For the same reason it takes addresses and fields in UTF-8.
         super().__init__(
-            user,
+            receiving,
             data_size_limit=None,
             enable_SMTPUTF8=True,
             hostname=hostname,
@@ -80,7 +82,7 @@ class _Door(LMTP):
             timeout=IDLE_SECONDS,
             loop=asyncio.get_running_loop(),
         )
-        self._user = user
+        self._receiving = receiving
         self._ended = ended
         self._null_sender: bool | None = None
         self._recipient: str | None = None
@@ -135,7 +137,7 @@ class _Door(LMTP):
             await self.push(_SYNTAX)
         elif self._recipient is not None:
             await self.push(_ONE_ONLY)
-        elif not self._user.is_ours(path):
+        elif not self._receiving.is_ours(path):
             await self.push(_NOT_OURS)
         else:
             self._recipient = path
@@ -155,10 +157,10 @@ class _Door(LMTP):
         self._set_rset_state()
         self.keeping = True
         try:
-            kept = await self._user.take(recipient, null_sender=null_sender, raw=raw)
+            received = await self._receiving.receive(recipient, raw, "lmtp", null_sender=null_sender)
         finally:
             self.keeping = False
-        await self.push(_OK if kept else _BUSY)
+        await self.push(_BUSY if received is Received.FULL else _OK)
 
     async def _read_mail(self) -> bytes:
         """Returns what comes before the line with the point alone: at most one byte more than is ever read."""
@@ -203,7 +205,7 @@ def _retrieve(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
-class _FullHouse(asyncio.Protocol):
+class _SurplusConnection(asyncio.Protocol):
     """A connection too many."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -216,10 +218,10 @@ class _FullHouse(asyncio.Protocol):
 class LmtpDoor:
     """Listens, and serves connections. `hostname` is the host of the service's address."""
 
-    def __init__(self, user: LmtpUser, hostname: str) -> None:
-        self._user = user
+    def __init__(self, receiving: TakesMails, hostname: str) -> None:
+        self._receiving = receiving
         self._hostname = hostname
-        self._open: set[_Door] = set()
+        self._open: set[_LmtpConnection] = set()
         self._server: asyncio.Server | None = None
         self._socket: Path | None = None
         # aiosmtpd logs commands, which have addresses and tokens.
@@ -262,8 +264,8 @@ class LmtpDoor:
 
     def _serve(self) -> asyncio.BaseProtocol:
         if len(self._open) >= MOST_CONNECTIONS:
-            return _FullHouse()
-        door = _Door(self._user, self._hostname, self._open.discard)
+            return _SurplusConnection()
+        door = _LmtpConnection(self._receiving, self._hostname, self._open.discard)
         self._open.add(door)
         return door
 

@@ -173,6 +173,7 @@ class Receiving:
         self._store = store
         self._time = time
         self._own = own
+        self.is_ours = own.is_ours
         self._bounces = bounces
         self._registration = registration
         self._count = count
@@ -185,7 +186,7 @@ class Receiving:
         """
         recipient = recipient.strip()
         result = Received.NOT_OURS
-        if self._own.is_ours(recipient):
+        if self.is_ours(recipient):
             result = await self._receive(_read(recipient, raw, via, null_sender=null_sender))
         self._count(via, result)
         log.info("a mail has come", via=via, result=result.value)
@@ -197,7 +198,7 @@ class Receiving:
         bounce = _bounce_in(sent)
         if sent.null_sender or bounce is not None or self._is_bounce_address(sent.recipient):
             return await self._take_bounce(sent, bounce)
-        own = header is not None and header.sender is not None and self._own.is_ours(header.sender)
+        own = header is not None and header.sender is not None and self.is_ours(header.sender)
         if own and found is not None and await self._take_probe(found, sent):
             return Received.PROBE
         if sent.automatic is not None and (own or found is None or not _is_ordered(sent)):
