@@ -1,13 +1,14 @@
 """Reads a service's answers strictly: values in their types, and problem documents as the errors they stand for.
 
-docs/spec/http.md. Checks only the form of the answers; their content is checked where it is used.
+docs/spec/http.md. `hkoji.wire` has the fields of the answers. Only their form is checked here; their content is
+checked where it is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji import errors
 from hkoji.client.transport import PROXY_LOGIN, HttpAnswer
@@ -26,6 +27,9 @@ from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import Login, OriginStatement, make_login, parse_login, parse_origin
 from hkoji.messages.text import Text, assemble, quoted, shorten, tell
 from hkoji.rules.events import SEATS, Outcome
+
+if TYPE_CHECKING:
+    from hkoji.wire import ClockModel, PlayerModel, ResultModel, ServiceModel
 
 REFUSALS: Final = (
     errors.ConflictError,
@@ -100,24 +104,14 @@ class PlayerAnswer(NamedTuple):
 
     def why_not(self, key: PublicKey, name: str) -> Text:
         """Says why a key is not that of the player with that name, who has another one."""
-        revoked = any(each.key == key and each.revoked for each in self.earlier)
+        names = {"name": name, "old": key.fingerprint, "fingerprint": self.key.fingerprint}
         if not self.had(key):
+            return tell("the service knows {name} by another key, {fingerprint}", **names)
+        if any(each.key == key and each.revoked for each in self.earlier):
             return tell(
-                "the service knows {name} by another key, {fingerprint}", name=name, fingerprint=self.key.fingerprint
+                "your key {old} has been revoked; the service knows {name} by another key, {fingerprint}", **names
             )
-        if revoked:
-            return tell(
-                "your key {old} has been revoked; the service knows {name} by another key, {fingerprint}",
-                old=key.fingerprint,
-                name=name,
-                fingerprint=self.key.fingerprint,
-            )
-        return tell(
-            "your key {old} has been replaced; the service knows {name} by another key, {fingerprint}",
-            old=key.fingerprint,
-            name=name,
-            fingerprint=self.key.fingerprint,
-        )
+        return tell("your key {old} has been replaced; the service knows {name} by another key, {fingerprint}", **names)
 
 
 class ViewAnswer(NamedTuple):
@@ -141,7 +135,7 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
     value = answer.json()
     if not isinstance(value, dict):
         value = {}
-    code, game, seq, head = (value.get(name) for name in ("code", "game", "seq", "head"))
+    code, game, seq, head, wait = (value.get(name) for name in ("code", "game", "seq", "head", "retry_after"))
     if value.get("detail") is None:
         detail: str = tell("the service answered with status {status}", status=answer.status)
     else:
@@ -165,26 +159,24 @@ def problem(answer: HttpAnswer) -> errors.HkojiError:
         return errors.NotYourTurnError(detail, actor=actor if actor in (0, 1) else None, hint=hint)
     if code == "game-over" and isinstance(game, str):
         return errors.GameOverError(shorten(game, 32))
+    named = shorten(str(game or ""), 32)  # a service need not say in which game
     if code == errors.TimeOverError.code and answer.status == 409:
-        return _LateAnswerError(
-            detail, hint, shorten(str(game or ""), 32), shorten(str(value.get("deadline") or "")) or None
-        )
+        late = errors.TimeOverError(named, shorten(str(value.get("deadline") or "")) or None)
+        late.message, late.hint, late.args = detail, hint or late.hint, (detail,)
+        return late
     if (kind := _BY_CODE.get((answer.status, str(code)))) is not None:
-        return kind(detail, hint=hint)
+        return _in_its_words(kind, detail, hint)
+    seconds = wait if type(wait) is int and wait >= 0 else None
     if answer.status == 429:
-        wait = value.get("retry_after")
-        reason = detail if value.get("detail") else None
-        return errors.TooManyError(wait if type(wait) is int and wait >= 0 else 1, reason)
+        return errors.TooManyError(1 if seconds is None else seconds, detail if value.get("detail") else None)
     if code == errors.BusyError.code and answer.status == 503:
-        wait = value.get("retry_after")
-        return errors.BusyError(wait if type(wait) is int and wait >= 0 else 5)
+        return errors.BusyError(5 if seconds is None else seconds)
     if code == errors.ClockError.code and answer.status == 503:
-        wait = value.get("retry_after")
-        return errors.ClockError(detail, wait if type(wait) is int and wait >= 0 else 30)
+        return errors.ClockError(detail, 30 if seconds is None else seconds)
     if code == errors.TalkClosedError.code and answer.status == 409:
-        return errors.TalkClosedError(shorten(str(game or ""), 32), detail)
+        return errors.TalkClosedError(named, detail)
     kind = _BY_STATUS.get(answer.status)
-    return kind(detail, hint=hint) if kind else errors.ServiceError(answer.status, detail, hint=hint)
+    return _in_its_words(kind, detail, hint) if kind else errors.ServiceError(answer.status, detail, hint=hint)
 
 
 def _quoted(value: dict[str, Any], name: str) -> str:  # Any: JSON
@@ -195,47 +187,26 @@ def _quoted(value: dict[str, Any], name: str) -> str:  # Any: JSON
     return quoted(english) if made is english else made
 
 
-class _RevokedError(errors.ForbiddenError):
-    """The service refuses a revoked key."""
-
-    code = errors.RevokedError.code
-
-
-class _UndeliveredError(errors.HkojiError):
-    """The service says, in its own words, that a receiver has not taken what it sent."""
-
-    code = errors.NotDeliveredError.code
-
-
-class _LateAnswerError(errors.TimeOverError):
-    """The service says, in its own words, that time is over. It need not say in which game and since when."""
-
-    def __init__(self, detail: str, hint: str, game: str, deadline: str | None) -> None:
-        super().__init__(game, deadline)
-        self.message = detail
-        self.hint = hint or self.hint
-        self.args = (detail,)
-
-
-class _TakenError(errors.HkojiError):
-    """A name or a key that somebody else has registered."""
-
-    code = "exists"
+def _in_its_words(kind: type[errors.HkojiError], detail: str, hint: str) -> errors.HkojiError:
+    """Returns an error in the words of the service, also of a class that has words of its own."""
+    error = kind.__new__(kind)
+    errors.HkojiError.__init__(error, detail, hint=hint)
+    return error
 
 
 _BY_CODE: Final[dict[tuple[int, str], type[errors.HkojiError]]] = {
     (403, errors.BlockedError.code): errors.BlockedError,
     (403, errors.NotAcceptedError.code): errors.NotAcceptedError,
-    (403, errors.RevokedError.code): _RevokedError,
+    (403, errors.RevokedError.code): errors.RevokedError,
     (409, errors.TooManyChannelsError.code): errors.TooManyChannelsError,
-    (422, errors.NotDeliveredError.code): _UndeliveredError,
+    (422, errors.NotDeliveredError.code): errors.NotDeliveredError,
     (429, errors.TooManyGamesError.code): errors.TooManyGamesError,
 }
 _BY_STATUS: Final[dict[int, type[errors.HkojiError]]] = {
     400: errors.InvalidError,
     401: errors.LoginError,
     403: errors.ForbiddenError,
-    409: _TakenError,
+    409: errors.ExistsError,
     422: errors.IllegalError,
 }
 
@@ -257,7 +228,7 @@ def understood(answer: HttpAnswer) -> Iterator[None]:
 def read_description(answer: HttpAnswer) -> ServiceDescription:
     """Reads a service's description. Raises `ServiceError`."""
     with understood(answer):
-        value = answer.json()
+        value: ServiceModel = answer.json()
         origin = value["origin"]
         make_login(expires=_NEVER, nonce="0" * 64, origin=origin)  # refuses an origin that no statement can hold
         slack = value.get("slack", SLACK_SECONDS)
@@ -330,7 +301,7 @@ def read_clock_answer(answer: HttpAnswer) -> ClockAnswer:
         return _read_clock(answer.json())
 
 
-def _read_clock(value: Any) -> ClockAnswer:  # Any: JSON
+def _read_clock(value: ClockModel) -> ClockAnswer:
     gifts = tuple(
         GivenTime(read_text(each["head"]), _read_seconds(each["seconds"]), decode_base64(each["sig"], "signature"))
         for each in value["gifts"]
@@ -354,16 +325,20 @@ def _read_seconds(value: object) -> int:
 def read_player(answer: HttpAnswer) -> PlayerAnswer:
     """Reads a player's keys. Raises `ServiceError`."""
     with understood(answer):
-        found = answer.json()
+        found: PlayerModel = answer.json()
         earlier = tuple(
             EarlierKey(
                 parse_public_key(each["key"]),
                 each["revoked"] is True,
-                *(None if each[name] is None else read_text(each[name]) for name in ("text", "sig", "new_sig")),
+                *(
+                    given if given is None else read_text(given)
+                    for given in (each["text"], each["sig"], each["new_sig"])
+                ),
             )
             for each in found["earlier"]
         )
-        key, given = parse_public_key(found["key"]), found.get("held")
+        key = parse_public_key(found["key"])
+        given: Any = found.get("held")  # Any: JSON, which `read_gateway` checks
         held = None if given is None else require_strong_gateway(read_gateway(given))
         if held is not None and held.key != key:
             raise ValueError("the certificate is for another key")
@@ -408,7 +383,7 @@ def read_summary(value: Any) -> dict[str, Any]:  # Any: JSON
     return {**value, "by_mail": by_mail}
 
 
-def _check_result(status: object, result: Any) -> None:  # Any: JSON
+def _check_result(status: object, result: ResultModel | None) -> None:
     """Checks that a game has a result if it is over, and that a cancelled game, and no other, was cancelled."""
     if result is None:
         if status in OVER:

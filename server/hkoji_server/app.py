@@ -32,12 +32,14 @@ from hkoji_server.process.workers import Workers
 from hkoji_server.routes import openapi, problems
 from hkoji_server.routes.channels import make_channels_router
 from hkoji_server.routes.event_streams import make_events_router
-from hkoji_server.routes.game_lists import make_finished_router, make_list_endpoints
+from hkoji_server.routes.game_lists import AllGamesEndpoint, OwnGamesEndpoint, make_finished_router
 from hkoji_server.routes.games import (
+    EntriesEndpoint,
+    HeadEndpoint,
+    LogEndpoint,
+    ViewEndpoint,
     make_clocks_router,
     make_games_router,
-    make_head_endpoints,
-    make_log_endpoints,
     make_talk_router,
 )
 from hkoji_server.routes.middleware import AddressLimit, BodyLimit, RequestFrame, RouteMetrics, Turns
@@ -182,13 +184,15 @@ class Application:
                 most=settings.max_waiting,
                 of_address=cap_of_address(settings.max_address_waiting, settings.max_waiting),
             )
-            endpoints = {
-                **make_log_endpoints(
-                    players, games, views, parts.statements, heads, hub, store, sources, slack=settings.slack
-                ),
-                **make_list_endpoints(players, store, sources, settings.slack),
-                **make_head_endpoints(heads),
-            }
+            listed = players, store, sources, settings.slack
+            endpoints = (
+                ViewEndpoint(players, views, parts.statements, heads, sources, settings.slack),
+                LogEndpoint(views, hub),
+                EntriesEndpoint(games, store),
+                AllGamesEndpoint(*listed),
+                OwnGamesEndpoint(*listed),
+                HeadEndpoint(heads),
+            )
             self.plain = PlainRoutes(endpoints, self.router)
             for router in (
                 make_front_router(origin=origin, registration=settings.registration),

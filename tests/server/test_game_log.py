@@ -15,13 +15,14 @@ from urllib.parse import parse_qsl
 import pytest
 from fastapi import FastAPI
 from fastapi.exceptions import ResponseValidationError
-from hkoji_server.routes import answer_json, models, openapi, plain, problems
+from hkoji_server.routes import answer_json, openapi, plain, problems
 from hkoji_server.service.games.views import ViewCache
 from hkoji_server.store.contract import GameSummary
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
-from hkoji import referee
+from hkoji import referee, wire
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED
 from hkoji.log.canonical import JsonValue, encode
@@ -68,6 +69,11 @@ def tables(folder: Path, **settings: Any) -> Iterator[Tables]:
 def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
     with tables(tmp_path_factory.mktemp("reads")) as found:
         yield found
+
+
+def validated(form: type, value: JsonValue) -> object:
+    """Returns an answer as Pydantic reads it, strictly."""
+    return TypeAdapter(form).validate_python(value, strict=True, extra="forbid")
 
 
 def whole(answer: Answer) -> tuple[int, dict[str, str], bytes]:
@@ -233,7 +239,7 @@ def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
         late = "2099-01-01T00:00:00Z"
         shown = json.loads(answer_json.summary_text(summary, late))
         assert answer_json.json_bytes(shown).decode() == answer_json.summary_text(summary, late)
-        assert models.SummaryModel.model_validate(shown).model_dump() == shown
+        assert validated(wire.SummaryModel, shown) == shown
         repeated = {
             name: value for name, value in summary._asdict().items() if name not in ("reason", "winner", "link")
         }
@@ -251,7 +257,7 @@ def test_a_list_is_what_an_encoder_makes_of_its_games(room: Tables) -> None:
         assert answer.body == answer_json.json_bytes(answer.json)
         assert answer.headers["cache-control"] == "no-store"
     listed = room.one.ask("GET", "/v1/games?player=alice&limit=1").json
-    assert models.GamesModel.model_validate(listed).model_dump() == listed
+    assert validated(wire.GamesModel, listed) == listed
     assert listed["next"] == f"{listed['games'][0]['created']}~{room.game}~0"
     assert room.one.ask("GET", "/v1/me/games").status == room.one.ask("GET", "/v1/me/games?limit=0").status == 401
 

@@ -1,11 +1,12 @@
-"""The JSON of answers, written from what the service returns. Its form is that of the classes in `models`."""
+"""The JSON of answers, written from what the service returns in the forms of `hkoji.wire`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
+from hkoji import wire
 from hkoji.game.held_keys import Gateway
 from hkoji.log.canonical import encode_base64
 from hkoji.log.game_statements import SignedHead
@@ -17,9 +18,9 @@ from hkoji_server.store.player_contract import Player, RetiredKey
 from hkoji_server.store.talk_contract import KeptMessage
 
 
-def signed_json(text: str, sig: bytes) -> dict[str, str]:
-    """Returns the object of `Signed`."""
-    return {"text": text, "sig": encode_base64(sig)}
+def signed_json(text: str, sig: bytes) -> wire.Signed:
+    """Returns a signed text."""
+    return wire.Signed(text=text, sig=encode_base64(sig))
 
 
 def json_bytes(value: Any) -> bytes:  # Any: JSON
@@ -30,19 +31,19 @@ def json_bytes(value: Any) -> bytes:  # Any: JSON
 def view_bytes(own: OwnView) -> bytes:
     """Returns the object of `ViewModel`, as it is sent when it has no lines."""
     course = own.course
-    shown = {
-        "game": own.view.game,
-        "seat": own.view.seat,
-        "seq": course.seq,
-        "head": course.head,
-        "status": course.status,
-        "actor": course.actor,
-        "legal": list(own.legal),
-        "state": own.state.to_json(),
-        "view": signed_json(own.view.text, own.sig),
-        "openings": [opening.to_json() for opening in own.openings],
-        "lines": [],
-    }
+    shown = wire.ViewModel(
+        game=own.view.game,
+        seat=own.view.seat,
+        seq=course.seq,
+        head=course.head,
+        status=course.status,
+        actor=course.actor,
+        legal=list(own.legal),
+        state=own.state.to_json(),
+        view=signed_json(own.view.text, own.sig),
+        openings=[cast(wire.OpeningModel, opening.to_json()) for opening in own.openings],
+        lines=[],
+    )
     return json_bytes(shown)
 
 
@@ -72,21 +73,30 @@ def submitted_bytes(lines: tuple[Line, ...]) -> bytes:
     return f'{{"receipt":{receipt},"lines":[{",".join(map(format_line, lines))}]}}'.encode("ascii")
 
 
-def player_json(player: Player, retired: tuple[RetiredKey, ...], held: Gateway | None) -> dict[str, Any]:  # Any: JSON
-    """Returns the object of `PlayerModel`; `retired` are the player's revoked and replaced keys.
+def player_json(player: Player, retired: tuple[RetiredKey, ...], held: Gateway | None) -> wire.PlayerModel:
+    """Returns a player; `retired` are the player's revoked and replaced keys.
 
     `held` is the certificate of the player's key if the service holds it.
     """
-    names = ("key", "revoked", "text", "sig", "new_sig")
-    return {
-        "name": player.name,
-        "key": player.key,
-        "registered": player.registered,
-        "revoked": any(each.key == player.key for each in retired),
-        "statement": {"text": player.text, "sig": player.sig},
-        "held": None if held is None else held.to_json(),
-        "earlier": [{**{name: getattr(each, name) for name in names}, "until": each.at} for each in retired],
-    }
+    return wire.PlayerModel(
+        name=player.name,
+        key=player.key,
+        registered=player.registered,
+        revoked=any(each.key == player.key for each in retired),
+        statement=wire.Signed(text=player.text, sig=player.sig),
+        held=None if held is None else cast(wire.GatewayModel, held.to_json()),
+        earlier=[
+            wire.EarlierKeyModel(
+                key=each.key,
+                until=each.at,
+                revoked=each.revoked,
+                text=each.text,
+                sig=each.sig,
+                new_sig=each.new_sig,
+            )
+            for each in retired
+        ],
+    )
 
 
 def stated_bytes(stated: Stated) -> bytes:
@@ -94,30 +104,33 @@ def stated_bytes(stated: Stated) -> bytes:
     return f'{{"deadline":{_text(stated.deadline)},"lines":[{",".join(map(format_line, stated.lines))}]}}'.encode()
 
 
-def clock_json(report: ClockReport, late: str) -> dict[str, Any]:  # Any: JSON
-    """Returns the object of `ClockModel`. A game with a deadline before `late` is overdue."""
+def clock_json(report: ClockReport, late: str) -> wire.ClockModel:
+    """Returns what the clocks show. A game with a deadline before `late` is overdue."""
     pace = report.pace
-    return {
-        "game": report.game,
-        "seq": report.seq,
-        "head": report.head,
-        "agreement": report.agreement.to_json(),
-        "seat": report.seat,
-        "since": pace and pace.since,
-        "spent": pace and pace.spent,
-        "deadline": report.deadline,
-        "overdue": report.deadline is not None and report.deadline < late,
-        "reserve": pace and list(pace.banks),
-        "gifts": [{name: getattr(gift, name) for name in ("head", "name", "seconds", "sig")} for gift in report.gifts],
-        "outages": [outage.to_json() for outage in report.outages],
-        "annul": list(report.annul),
-        "silent": report.silent,
-    }
+    return wire.ClockModel(
+        game=report.game,
+        seq=report.seq,
+        head=report.head,
+        agreement=report.agreement.to_json(),
+        seat=report.seat,
+        since=pace and pace.since,
+        spent=pace and pace.spent,
+        deadline=report.deadline,
+        overdue=report.deadline is not None and report.deadline < late,
+        reserve=pace and list(pace.banks),
+        gifts=[
+            wire.GivenModel(head=each.head, name=each.name, seconds=cast(int, each.seconds), sig=each.sig)
+            for each in report.gifts
+        ],
+        outages=[cast(wire.OutageModel, outage.to_json()) for outage in report.outages],
+        annul=list(report.annul),
+        silent=report.silent,
+    )
 
 
-def message_json(kept: KeptMessage) -> dict[str, Any]:  # Any: JSON
-    """Returns the object of `MessageModel`."""
-    return {"number": kept.number, "name": kept.name, "at": kept.at, "text": kept.text, "sig": kept.sig}
+def message_json(kept: KeptMessage) -> wire.MessageModel:
+    """Returns a message of a player to the other."""
+    return wire.MessageModel(number=kept.number, name=kept.name, at=kept.at, text=kept.text, sig=kept.sig)
 
 
 def summary_text(summary: GameSummary, late: str) -> str:

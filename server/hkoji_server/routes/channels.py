@@ -2,15 +2,15 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends, Path, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from hkoji import wire
 from hkoji.errors import MalformedError
 from hkoji.messages.text import tell
-from hkoji_server.routes import models
 from hkoji_server.routes.players import NO_STORE, logged_in
-from hkoji_server.routes.problems import problem_responses
+from hkoji_server.routes.problems import answering
 from hkoji_server.service.games.notice_rules import EVENTS
 from hkoji_server.service.mail.mailboxes import OwnMailboxes, WishedMailbox
 from hkoji_server.service.notices.channels import Channels
@@ -21,13 +21,6 @@ from hkoji_server.store.mail_values import MAIL_KIND
 from hkoji_server.store.notice_contract import Channel
 
 ChannelId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=["5f0c9a1e77b2d430"])]
-
-_SETTINGS: dict[str, Any] = {  # Any: JSON
-    "digest": ["08:00", "18:00"],
-    "format": "json",
-    "quiet": {"from": "22:00", "until": "07:00"},
-    "zone": "+01:00",
-}
 
 
 class _ChannelBase(BaseModel):
@@ -43,7 +36,7 @@ class ChannelRequest(_ChannelBase):
     events: list[str] | None = Field(
         default=None, max_length=len(EVENTS), examples=[["turn", "over"]], description="All events if it is left out"
     )
-    settings: dict[str, Any] = Field(examples=[_SETTINGS])  # Any: JSON, read by `ChannelSettings`
+    settings: dict[str, Any] = Field(examples=[wire.CHANNEL_SETTINGS])  # Any: JSON, read by `ChannelSettings`
     orders: bool | None = Field(
         default=None,
         description="Of mail: whether mails from there are orders; by default no, and no change",
@@ -55,31 +48,6 @@ class CodeRequest(_ChannelBase):
     """The code of the first notice."""
 
     code: str = Field(max_length=64)
-
-
-class ChannelModel(_ChannelBase):
-    """A channel. `target` is its address without what may be secret in it."""
-
-    id: str
-    kind: str
-    target: str
-    events: list[str]
-    settings: dict[str, Any] = Field(examples=[_SETTINGS])  # Any: JSON
-    created: str
-    confirmed: str | None = Field(description="Since when notices are sent to it")
-    failures: int = Field(description="How many notices in a row could not be delivered")
-    off: str | None = Field(description="Since when it is turned off, because too many could not be delivered")
-    orders: bool | None = Field(default=None, description="Only of mail: whether mails from there are orders")
-    certificate: models.GatewayModel | None = Field(
-        default=None, description="Only of mail: that of the key that the service holds for it"
-    )
-    salt: str | None = Field(default=None, description="Only of mail: 64 hex digits, of the hash in the certificate")
-
-
-class ChannelsModel(_ChannelBase):
-    """All channels of a player, the oldest first."""
-
-    channels: list[ChannelModel]
 
 
 def make_channels_router(players: Players, channels: Channels, mailboxes: OwnMailboxes) -> APIRouter:
@@ -114,15 +82,13 @@ def make_channels_router(players: Players, channels: Channels, mailboxes: OwnMai
             "off": channel.off,
         }
 
-    @router.get("", response_model=ChannelsModel, responses=problem_responses(401))
-    async def list_channels(player: me) -> Any:
+    @router.get("", **answering(wire.ChannelsModel, 200, 401))
+    async def list_channels(player: me) -> Response:
         """The caller's channels."""
         return JSONResponse({"channels": [await shown(each) for each in await channels.of(player)]}, headers=NO_STORE)
 
-    @router.post(
-        "", status_code=201, response_model=ChannelModel, responses=problem_responses(400, 401, 403, 409, 422, 429)
-    )
-    async def add(request: ChannelRequest, player: me) -> Any:
+    @router.post("", **answering(wire.ChannelModel, 201, 400, 401, 403, 409, 422, 429))
+    async def add(request: ChannelRequest, player: me) -> Response:
         """Makes a channel and sends its first notice, with a code. Nothing else is sent before the code comes back.
 
         The owner of a mailbox answers `yes` to its first letter instead. A mailbox that the player has is changed.
@@ -141,19 +107,17 @@ def make_channels_router(players: Players, channels: Channels, mailboxes: OwnMai
         made = await channels.add(player, request.kind, request.target, events, request.settings)
         return JSONResponse(await shown(made), 201, NO_STORE)
 
-    @router.post(
-        "/{channel}/confirm", response_model=ChannelModel, responses=problem_responses(400, 401, 403, 404, 429)
-    )
-    async def confirm(channel: ChannelId, request: CodeRequest, player: me) -> Any:
+    @router.post("/{channel}/confirm", **answering(wire.ChannelModel, 200, 400, 401, 403, 404, 429))
+    async def confirm(channel: ChannelId, request: CodeRequest, player: me) -> Response:
         """Confirms a channel by the code of its first notice."""
         return JSONResponse(await shown(await channels.confirm(player, channel, request.code)), headers=NO_STORE)
 
-    @router.post("/{channel}/test", response_model=ChannelModel, responses=problem_responses(400, 401, 404, 422, 429))
-    async def test(channel: ChannelId, player: me) -> Any:
+    @router.post("/{channel}/test", **answering(wire.ChannelModel, 200, 400, 401, 404, 422, 429))
+    async def test(channel: ChannelId, player: me) -> Response:
         """Sends a test notice. A channel that was turned off is on again if it arrives."""
         return JSONResponse(await shown(await channels.test(player, channel)), headers=NO_STORE)
 
-    @router.delete("/{channel}", status_code=204, responses=problem_responses(400, 401, 403, 404))
+    @router.delete("/{channel}", **answering(None, 204, 400, 401, 403, 404))
     async def remove(channel: ChannelId, player: me) -> None:
         """Removes a channel, and what was still to be sent to it."""
         await channels.remove(player, channel)

@@ -4,58 +4,74 @@ docs/spec/http.md, "Games" and "Finished games"."""
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Response
-from starlette.types import ASGIApp, Receive, Scope
+from starlette.types import Receive, Scope
 
+from hkoji import wire
 from hkoji.errors import InvalidError
 from hkoji.messages.text import tell
 from hkoji_server.routes import answer_json, models
-from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_header, read_login, read_query
+from hkoji_server.routes.plain import LOGIN, Parameter, PlainEndpoint, read_header, read_login, read_query
 from hkoji_server.routes.players import NO_STORE
-from hkoji_server.routes.problems import problem_responses
+from hkoji_server.routes.problems import answering
 from hkoji_server.service.games.views import FinishedGames
 from hkoji_server.service.players.players import Players
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store import contract
 from hkoji_server.store.game_lists import cursor_of
 
-GAMES_PATH: Final = "/v1/games"
-OWN_GAMES_PATH: Final = "/v1/me/games"
-
-Prefix = Annotated[str | None, Query(pattern="^[0-9a-f]{4,32}$")]
 Limit = Annotated[int, Query(ge=1, le=200)]
-Cursor = Annotated[
-    str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}(~[012])?$", description="`next` of the page before")
-]
-Order = Annotated[Literal["deadline"] | None, Query(description="The earliest deadline first; only of waiting games")]
 
-Joinable = Annotated[
-    bool, Query(description="Only games that the caller can join; without a login those that invite nobody by name")
-]
-RulesetName = Annotated[str | None, Query(pattern="^[a-z0-9][a-z0-9-]{0,31}$", description="The name of the ruleset")]
-Rated = Annotated[bool | None, Query(description="Whether the game counts for ratings")]
-Clock = Annotated[
-    contract.Speed | None,
-    Query(description="No clock; or by `move` and `bank` together: under a day, up to 31 days, more"),
-]
 
-_STATUS: Final = Parameter[str | None]("query", "status", models.Status, None)
-_PLAYER: Final = Parameter[str | None]("query", "player", models.Name, None)
-_PREFIX: Final = Parameter[str | None]("query", "prefix", Prefix, None)
-_WAITING: Final = Parameter("query", "waiting", bool, False)
-_LIMIT: Final = Parameter("query", "limit", Limit, 50)
-_ORDER: Final = Parameter[str | None]("query", "order", Order, None)
-_JOINABLE: Final = Parameter("query", "joinable", Joinable, False)
-_RULESET: Final = Parameter[str | None]("query", "ruleset", RulesetName, None)
-_RATED: Final = Parameter[bool | None]("query", "rated", Rated, None)
-_CLOCK: Final = Parameter[contract.Speed | None]("query", "clock", Clock, None)
-_CURSOR: Final = Parameter[str | None]("query", "after", Cursor, None)
+_STATUS: Final = Parameter[str | None]("status", models.Status | None, None)
+_PLAYER: Final = Parameter[str | None]("player", models.Name | None, None)
+_PREFIX: Final = Parameter("prefix", Annotated[str | None, Query(pattern="^[0-9a-f]{4,32}$")], None)
+_WAITING: Final = Parameter("waiting", bool, False)
+_LIMIT: Final = Parameter("limit", Limit, 50)
+_ORDER: Final = Parameter(
+    "order",
+    Annotated[Literal["deadline"] | None, Query(description="The earliest deadline first; only of waiting games")],
+    None,
+)
+_JOINABLE: Final = Parameter(
+    "joinable",
+    Annotated[
+        bool,
+        Query(description="Only games that the caller can join; without a login those that invite nobody by name"),
+    ],
+    False,
+)
+_RULESET: Final = Parameter(
+    "ruleset",
+    Annotated[str | None, Query(pattern="^[a-z0-9][a-z0-9-]{0,31}$", description="The name of the ruleset")],
+    None,
+)
+_RATED: Final = Parameter(
+    "rated", Annotated[bool | None, Query(description="Whether the game counts for ratings")], None
+)
+_CLOCK: Final = Parameter[contract.Speed | None](
+    "clock",
+    Annotated[
+        contract.Speed | None,
+        Query(description="No clock; or by `move` and `bank` together: under a day, up to 31 days, more"),
+    ],
+    None,
+)
+_CURSOR: Final = Parameter(
+    "after",
+    Annotated[
+        str | None, Query(pattern="^[0-9TZ:-]{20}~[0-9a-f]{32}(~[012])?$", description="`next` of the page before")
+    ],
+    None,
+)
 
 
 class ListEndpoint(PlainEndpoint):
     """A page of a list."""
+
+    declared = answering(wire.GamesModel, 200, 400, 401)
 
     def __init__(self, players: Players, store: contract.Store, sources: ClockAndEntropy, slack: int) -> None:
         self._players = players
@@ -77,7 +93,14 @@ class ListEndpoint(PlainEndpoint):
 
 
 class AllGamesEndpoint(ListEndpoint):
-    """Everybody's games."""
+    """Games, newest first; with `player` those that go on, then invitations, then those that are over."""
+
+    path = "/v1/games"
+    name = "list_games"
+    parameters = (
+        *(_STATUS, _PLAYER, _PREFIX, _LIMIT, _CURSOR, _JOINABLE, _RULESET, _RATED, _CLOCK),
+        LOGIN.replace(default=None),
+    )
 
     async def read(self, scope: Scope) -> contract.Query:
         """Returns which games to list. Raises `InvalidError`, and `LoginError` for a login that is not valid."""
@@ -105,7 +128,14 @@ class AllGamesEndpoint(ListEndpoint):
 
 
 class OwnGamesEndpoint(ListEndpoint):
-    """The caller's games."""
+    """The caller's games that go on, then invitations, then those that are over; each newest first.
+
+    With `waiting` only those that wait for the caller's entry or for the caller to join.
+    """
+
+    path = "/v1/me/games"
+    name = "my_games"
+    parameters = (LOGIN, _WAITING, _STATUS, _PREFIX, _ORDER, _LIMIT, _CURSOR)
 
     async def read(self, scope: Scope) -> contract.Query:
         """Returns which games to list. Raises `LoginError` and `InvalidError`."""
@@ -128,16 +158,6 @@ class OwnGamesEndpoint(ListEndpoint):
         return query
 
 
-def make_list_endpoints(
-    players: Players, store: contract.Store, sources: ClockAndEntropy, slack: int
-) -> dict[str, ASGIApp]:
-    """Returns the endpoints over these use cases, by their paths."""
-    return {
-        GAMES_PATH: AllGamesEndpoint(players, store, sources, slack),
-        OWN_GAMES_PATH: OwnGamesEndpoint(players, store, sources, slack),
-    }
-
-
 _PLACE: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z~[0-9a-f]{32}$"
 
 Place = Annotated[
@@ -149,8 +169,8 @@ def make_finished_router(finished: FinishedGames, sources: ClockAndEntropy, *, s
     """Returns the endpoint over this use case."""
     router = APIRouter(prefix="/v1", tags=["games"])
 
-    @router.get("/finished", response_model=models.FinishedPageModel, responses=problem_responses(400))
-    async def list_finished(after: Place = None, limit: Limit = 50) -> Any:
+    @router.get("/finished", **answering(wire.FinishedPageModel, 200, 400))
+    async def list_finished(after: Place = None, limit: Limit = 50) -> Response:
         """All games that are over, in the order of their end, each once; also those that ended without a result.
 
         A game is listed two to three minutes after its end. What comes later stands behind all that is listed now.

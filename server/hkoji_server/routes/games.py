@@ -3,13 +3,14 @@
 docs/spec/http.md, "Games" and "Talk". View, log, entries and signed head are plain endpoints, because nearly all
 requests ask for them. Answers are built as JSON directly. The models document them, and tests check that both agree."""
 
-from typing import Annotated, Any, Final
+import inspect
+from typing import Annotated, ClassVar, Final
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse
-from starlette.types import ASGIApp, Receive, Scope
+from starlette.types import Receive, Scope
 
-from hkoji import __version__
+from hkoji import __version__, wire
 from hkoji.errors import ClockError, GameOverError, NotYourTurnError, StorageError, TimeOverError
 from hkoji.game.agreement import read_agreement
 from hkoji.game.submission import parse_submission
@@ -22,9 +23,9 @@ from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.event_streams import LongPoll
 from hkoji_server.routes.pages import game_page, wants_page
-from hkoji_server.routes.plain import Parameter, PlainEndpoint, read_login, read_query, tagged_answer
+from hkoji_server.routes.plain import GAME, LOGIN, Parameter, PlainEndpoint, read_login, read_query, tagged_answer
 from hkoji_server.routes.players import NO_STORE, logged_in
-from hkoji_server.routes.problems import problem, problem_responses
+from hkoji_server.routes.problems import answering, problem, problem_responses, reference
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.games.talk import Talk
@@ -39,21 +40,24 @@ JSON_LINES: Final = "application/jsonl"
 ONLY_REPEATS: Final = "hkoji.only-repeats"
 """Key in the scope of a request that is refused unless its entry was accepted before. The value is the refusal."""
 
-VIEW_PATH: Final = "/v1/games/{game}/view"
-LOG_PATH: Final = "/v1/games/{game}/log"
-ENTRIES_PATH: Final = "/v1/games/{game}/entries"
 
-_GAME: Final = Parameter[str]("path", "game", models.GameId, "")
-_AFTER: Final = Parameter("query", "after", models.After, -1)
-_CLOCK: Final = Parameter("query", "clock", models.WithClock, False)
-_WAIT: Final = Parameter("query", "wait", models.Wait, 0)
+_AFTER: Final = Parameter("after", models.After, -1)
+_CLOCK: Final = Parameter("clock", models.WithClock, False)
+_WAIT: Final = Parameter("wait", models.Wait, 0)
+
+
+_KNOWN: Final = inspect.Parameter(
+    "if_none_match", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, Header()]
+)
 
 
 class ViewEndpoint(PlainEndpoint):
-    """The game as the caller sees it: own cards, signed, the log's new lines, and on request what the clocks show.
+    """The game as the caller sees it: own cards, signed, and the log's new lines."""
 
-    With the clock a caller who waits for somebody else gets a signed head, which they would ask for next.
-    """
+    path = "/v1/games/{game}/view"
+    name = "view"
+    parameters = (GAME, LOGIN, _AFTER, _CLOCK)
+    declared = answering(wire.ViewModel, 200, 400, 401, 403, 404)
 
     def __init__(
         self,
@@ -72,10 +76,13 @@ class ViewEndpoint(PlainEndpoint):
         self._slack = slack
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
-        """Returns the view with the lines after entry number `after`."""
+        """Returns the view with the lines after entry number `after`, and on request with what the clocks show.
+
+        With the clock a caller who waits for somebody else gets a signed head, which they would ask for next.
+        """
         player = await read_login(self._players, scope)
         query = read_query(scope)
-        game, after, timed = _GAME.read(scope["path_params"]), _AFTER.read(query), _CLOCK.read(query)
+        game, after, timed = GAME.read(scope["path_params"]), _AFTER.read(query), _CLOCK.read(query)
         body, lines = await self._views.view(game, player, after, answer_json.view_bytes)
         # If an entry comes between the two reads, the clock names a later head than the view.
         clock = await self._statements.clock(game) if timed else None
@@ -92,7 +99,19 @@ class ViewEndpoint(PlainEndpoint):
 
 
 class LogEndpoint(PlainEndpoint):
-    """The public log as JSON lines. Its `ETag` is the game's head."""
+    """The public log, as one JSON object a line. Its `ETag` is its head."""
+
+    path = "/v1/games/{game}/log"
+    name = "log"
+    parameters = (GAME, _AFTER, _WAIT, _KNOWN)
+    declared: ClassVar = {
+        "response_class": Response,
+        "responses": {
+            200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}, "description": "Lines with receipts"},
+            304: {"description": "Nothing since a head of `If-None-Match`"},
+            **problem_responses(400, 404),
+        },
+    }
 
     def __init__(self, views: GameViews, hub: WaitingHub) -> None:
         self._views = views
@@ -101,7 +120,7 @@ class LogEndpoint(PlainEndpoint):
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the lines after entry number `after`; if there are none, waits `wait` seconds for some."""
         query = read_query(scope)
-        game, after, wait = _GAME.read(scope["path_params"]), _AFTER.read(query), _WAIT.read(query)
+        game, after, wait = GAME.read(scope["path_params"]), _AFTER.read(query), _WAIT.read(query)
         head, lines = await self._views.log(game, after)
         answer = tagged_answer(scope, head, "".join(f"{format_stored(each)}\n" for each in lines), JSON_LINES)
         if lines or not wait:
@@ -116,9 +135,21 @@ class LogEndpoint(PlainEndpoint):
 
 
 class EntriesEndpoint(PlainEndpoint):
-    """Appends a signed entry to the game, or refuses it with the reason. Expects the complete body in one message."""
+    """Appends a signed entry to the game, or refuses it with the reason."""
 
+    path = "/v1/games/{game}/entries"
     method = "POST"
+    name = "submit"
+    parameters = (GAME,)
+    declared: ClassVar = {
+        "openapi_extra": {
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": reference(wire.SubmissionModel)}},
+            }
+        },
+        **answering(wire.SubmittedModel, 201, 400, 403, 404, 409, 422, again="The same entry again: its first receipt"),
+    }
 
     def __init__(self, games: Games, store: Store) -> None:
         self._games = games
@@ -126,34 +157,14 @@ class EntriesEndpoint(PlainEndpoint):
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         """Returns the receipt, and all lines that the submission added to the log."""
-        game = _GAME.read(scope["path_params"])
-        message = await receive()
+        game = GAME.read(scope["path_params"])
+        message = await receive()  # `BodyLimit` has put the body together
         try:
             submission = parse_submission(message.get("body", b""))
             lines, fresh = await self._games.submit(game, submission, refused=scope.get(ONLY_REPEATS))
         except (NotYourTurnError, GameOverError, TimeOverError) as error:
             return problem(error, last=await self._store.head(game))
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
-
-
-def make_log_endpoints(
-    players: Players,
-    games: Games,
-    views: GameViews,
-    statements: GameStatements,
-    heads: SignedHeads,
-    hub: WaitingHub,
-    store: Store,
-    sources: ClockAndEntropy,
-    *,
-    slack: int,
-) -> dict[str, ASGIApp]:
-    """Returns the endpoints over these use cases, by their paths."""
-    return {
-        VIEW_PATH: ViewEndpoint(players, views, statements, heads, sources, slack),
-        LOG_PATH: LogEndpoint(views, hub),
-        ENTRIES_PATH: EntriesEndpoint(games, store),
-    }
 
 
 def make_games_router(
@@ -173,44 +184,37 @@ def make_games_router(
 
     me = Annotated[str, Depends(logged_in(players))]
 
-    @router.get("/service", response_model=models.ServiceModel, tags=["service"])
-    async def service() -> Any:
+    @router.get("/service", tags=["service"], **answering(wire.ServiceModel, 200))
+    async def service() -> Response:
         """The service's name, version and key, who may register, and how it keeps time."""
-        return {
-            "name": "hkoji",
-            "version": __version__,
-            "origin": origin,
-            "key": signer.public.text,
-            "registration": registration,
-            "mail": mail,
-            "rulesets": sorted(RULESETS),
-            "slack": slack,
-            "time": sources.at(),
-        }
+        shown = wire.ServiceModel(
+            name="hkoji",
+            version=__version__,
+            origin=origin,
+            key=signer.public.text,
+            registration=registration,
+            rulesets=sorted(RULESETS),
+            mail=mail,
+            slack=slack,
+            time=sources.at(),
+        )
+        return JSONResponse(shown)
 
-    @router.get("/service/proof", response_model=models.Signed, responses=problem_responses(400), tags=["service"])
-    async def prove(nonce: models.Nonce) -> Any:
+    @router.get("/service/proof", tags=["service"], **answering(wire.Signed, 200, 400))
+    async def prove(nonce: models.Nonce) -> Response:
         """The service's signature on its origin and on what the caller has drawn."""
         statement = make_origin(nonce=nonce, origin=origin)
         sig = signer.sign(sshsig.ORIGIN, statement.message)
         return JSONResponse(answer_json.signed_json(statement.text, sig), headers=NO_STORE)
 
-    @router.post(
-        "/offers",
-        status_code=201,
-        response_model=models.OfferModel,
-        responses=problem_responses(400, 401, 422),
-        tags=["games"],
-    )
-    async def offer(request: models.OfferRequest, player: me) -> Any:
+    @router.post("/offers", tags=["games"], **answering(wire.OfferModel, 201, 400, 401, 422))
+    async def offer(request: models.OfferRequest, player: me) -> Response:
         """Creates a game for the caller to open."""
         line = await games.offer(parse_ruleset(dict(request.ruleset)), read_agreement(request.agreement), player)
         return JSONResponse({"game": line.entry.game, "line": line_to_json(line)}, 201)
 
-    @router.get(
-        "/games/{game}", response_model=models.SpectatorModel, responses=problem_responses(400, 404), tags=["games"]
-    )
-    async def spectate(game: models.GameId, request: Request) -> Any:
+    @router.get("/games/{game}", tags=["games"], **answering(wire.SpectatorModel, 200, 400, 404))
+    async def spectate(game: models.GameId, request: Request) -> Response:
         """A game as a spectator sees it. A browser gets a page."""
         summary, state = await views.spectate(game)
         if wants_page(request.headers.get("accept", "")):
@@ -220,15 +224,10 @@ def make_games_router(
 
     @router.post(
         "/games/{game}/recovery",
-        status_code=201,
-        response_model=models.SubmittedModel,
-        responses={
-            200: {"model": models.SubmittedModel, "description": "Done before"},
-            **problem_responses(400, 401, 403, 404, 409, 422),
-        },
         tags=["games"],
+        **answering(wire.SubmittedModel, 201, 400, 401, 403, 404, 409, 422, again="Done before"),
     )
-    async def recover_seat(game: models.GameId, player: me, request: models.ProofRequest) -> Any:
+    async def recover_seat(game: models.GameId, player: me, request: models.ProofRequest) -> Response:
         """Replaces the caller's revoked key in the game by their new one, while they owe the next entry."""
         lines, fresh = await games.recover(game, player, request.proof)
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
@@ -236,27 +235,22 @@ def make_games_router(
     return router
 
 
-HEAD_PATH: Final = "/v1/games/{game}/head"
-
-_GAME_OF_HEAD: Final = Parameter[str]("path", "game", models.GameId, "")
-
-
 class HeadEndpoint(PlainEndpoint):
-    """The last entry of a game, by the service's signature."""
+    """The last entry of a game, by the service's signature in namespace `hkoji.head.v1`."""
+
+    path = "/v1/games/{game}/head"
+    name = "head"
+    parameters = (GAME,)
+    declared = answering(wire.Signed, 200, 400, 404)
 
     def __init__(self, heads: SignedHeads) -> None:
         self._heads = heads
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the signed head."""
-        signed = await self._heads.head(_GAME_OF_HEAD.read(scope["path_params"]))
+        signed = await self._heads.head(GAME.read(scope["path_params"]))
         shown = format_signed(signed.statement.text, signed.sig)
         return Response(shown, media_type="application/json", headers=NO_STORE)
-
-
-def make_head_endpoints(heads: SignedHeads) -> dict[str, ASGIApp]:
-    """Returns the endpoint over this use case, by its path."""
-    return {HEAD_PATH: HeadEndpoint(heads)}
 
 
 def make_clocks_router(
@@ -268,14 +262,9 @@ def make_clocks_router(
 
     @router.post(
         "/games/{game}/statements",
-        status_code=201,
-        response_model=models.StatedModel,
-        responses={
-            200: {"model": models.StatedModel, "description": "The same statement again"},
-            **problem_responses(400, 403, 404, 409, 422),
-        },
+        **answering(wire.StatedModel, 201, 400, 403, 404, 409, 422, again="The same statement again"),
     )
-    async def state(game: models.GameId, request: models.StatementRequest) -> Any:
+    async def state(game: models.GameId, request: models.StatementRequest) -> Response:
         """Keeps a signed statement about the last entry. The second wish to call a game off ends it."""
         if request.kind == "give":
             assert request.seconds is not None
@@ -284,20 +273,18 @@ def make_clocks_router(
             stated = await statements.annul(game, request.head, request.name, request.sig)
         return Response(answer_json.stated_bytes(stated), 201 if stated.fresh else 200, media_type="application/json")
 
-    @router.delete(
-        "/games/{game}/statements/annul", status_code=204, responses=problem_responses(400, 401, 403, 404, 409)
-    )
+    @router.delete("/games/{game}/statements/annul", **answering(None, 204, 400, 401, 403, 404, 409))
     async def withdraw(game: models.GameId, player: me) -> None:
         """Forgets the caller's wish to call the game off. Whoever has its signature can use it until the head moves."""
         await statements.withdraw(game, player)
 
-    @router.get("/games/{game}/clock", response_model=models.ClockModel, responses=problem_responses(400, 404))
-    async def clock(game: models.GameId) -> Any:
+    @router.get("/games/{game}/clock", **answering(wire.ClockModel, 200, 400, 404))
+    async def clock(game: models.GameId) -> Response:
         """The agreement of a game, and what its clocks show."""
         return JSONResponse(answer_json.clock_json(await statements.clock(game), sources.at(-slack)), headers=NO_STORE)
 
-    @router.get("/outages", response_model=models.OutagesModel, tags=["service"])
-    async def outages() -> Any:
+    @router.get("/outages", tags=["service"], **answering(wire.OutagesModel, 200))
+    async def outages() -> Response:
         """All times in which the service took no entries."""
         found = [outage.to_json() for outage in sorted(await store.outages())]
         return JSONResponse({"outages": found}, headers=NO_STORE)
@@ -305,7 +292,7 @@ def make_clocks_router(
     return router
 
 
-_TALK_PATH: Final = "/v1/games/{game}/talk"
+_TALK: Final = "/v1/games/{game}/talk"
 _TALK_PAGE: Final = 100
 _MessageNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="The number of the message")]
 
@@ -315,40 +302,32 @@ def make_talk_router(players: Players, talk: Talk) -> APIRouter:
     router = APIRouter(tags=["talk"])
     me = Annotated[str, Depends(logged_in(players))]
 
-    @router.get(_TALK_PATH, response_model=models.TalkModel, responses=problem_responses(400, 401, 404))
+    @router.get(_TALK, **answering(wire.TalkModel, 200, 400, 401, 404))
     async def heard(
         game: models.GameId,
         player: me,
         after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only messages with greater numbers")] = 0,
         limit: Annotated[int, Query(ge=1, le=_TALK_PAGE)] = _TALK_PAGE,
-    ) -> Any:
+    ) -> Response:
         """The messages of a game, for its two players."""
         found = await talk.heard(game, player, after, limit + 1)
         following = found[limit - 1].number if len(found) > limit else None
         shown = [answer_json.message_json(each) for each in found[:limit]]
         return JSONResponse({"messages": shown, "next": following}, headers=NO_STORE)
 
-    @router.post(
-        _TALK_PATH,
-        status_code=201,
-        response_model=models.MessageModel,
-        responses={
-            200: {"model": models.MessageModel, "description": "The same message again"},
-            **problem_responses(400, 401, 403, 404, 409),
-        },
-    )
-    async def say(game: models.GameId, player: me, signed: models.Signed) -> Any:
+    @router.post(_TALK, **answering(wire.MessageModel, 201, 400, 401, 403, 404, 409, again="The same message again"))
+    async def say(game: models.GameId, player: me, signed: models.Signed) -> Response:
         """Keeps a signed message for the other player."""
         kept, fresh = await talk.say(game, player, signed.text, signed.sig)
         return JSONResponse(answer_json.message_json(kept), 201 if fresh else 200, NO_STORE)
 
-    @router.delete(f"{_TALK_PATH}/{{number}}", status_code=204, responses=problem_responses(400, 401, 403, 404))
+    @router.delete(f"{_TALK}/{{number}}", **answering(None, 204, 400, 401, 403, 404))
     async def take_back(game: models.GameId, player: me, number: _MessageNumber) -> None:
         """Deletes the text and the signature of a message of the caller."""
         await talk.take_back(game, player, number)
 
-    @router.get("/v1/me/talk", response_model=models.LastMessagesModel, responses=problem_responses(401))
-    async def last_heard(player: me) -> Any:
+    @router.get("/v1/me/talk", **answering(wire.LastMessagesModel, 200, 401))
+    async def last_heard(player: me) -> Response:
         """The last message of the opponent in each of the caller's games in which there is one."""
         found = [each._asdict() for each in await talk.last_heard(player)]
         return JSONResponse({"games": found}, headers=NO_STORE)

@@ -8,41 +8,38 @@ from __future__ import annotations
 import json
 from functools import cache
 from hashlib import sha256
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import APIRouter, Depends, FastAPI, Header, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.openapi.models import Schema
 from fastapi.openapi.utils import get_openapi
-from pydantic.json_schema import models_json_schema
+from pydantic import ConfigDict, TypeAdapter, with_config
+from typing_extensions import is_typeddict
 
-from hkoji_server.routes import models
+from hkoji import wire
 from hkoji_server.routes.game_lists import (
-    GAMES_PATH,
-    OWN_GAMES_PATH,
-    Clock,
-    Cursor,
-    Joinable,
-    Limit,
-    Order,
-    Prefix,
-    Rated,
-    RulesetName,
+    AllGamesEndpoint,
+    OwnGamesEndpoint,
 )
-from hkoji_server.routes.games import ENTRIES_PATH, HEAD_PATH, JSON_LINES, LOG_PATH, VIEW_PATH
+from hkoji_server.routes.games import (
+    EntriesEndpoint,
+    HeadEndpoint,
+    LogEndpoint,
+    ViewEndpoint,
+)
 from hkoji_server.routes.plain import tagged_answer
-from hkoji_server.routes.players import BEARER
-from hkoji_server.routes.problems import MEDIA_TYPE, Problem, problem_responses
+from hkoji_server.routes.problems import MEDIA_TYPE, REFERENCE, problem_responses
 
-_REF: Final = "#/components/schemas/{model}"
 _FOREIGN: Final = ("HTTPValidationError", "ValidationError")
 _FREE: Final = ("/healthz", "/readyz")
 _UNSTORED: Final = ("/healthz", "/v1/service", "/v1/service/proof")
 _BEFORE: Final = {
-    GAMES_PATH: "/v1/games/{game}",
-    OWN_GAMES_PATH: "/v1/games/{game}",
-    LOG_PATH: "/v1/games/{game}/recovery",
-    ENTRIES_PATH: "/v1/games/{game}/recovery",
-    VIEW_PATH: "/v1/games/{game}/events",
-    HEAD_PATH: "/v1/games/{game}/clock",
+    AllGamesEndpoint.path: "/v1/games/{game}",
+    OwnGamesEndpoint.path: "/v1/games/{game}",
+    LogEndpoint.path: "/v1/games/{game}/recovery",
+    EntriesEndpoint.path: "/v1/games/{game}/recovery",
+    ViewEndpoint.path: "/v1/games/{game}/events",
+    HeadEndpoint.path: "/v1/games/{game}/clock",
 }
 """For each plain route the path before which it stands in the document."""
 
@@ -77,14 +74,29 @@ def _build(app: FastAPI) -> Document:
     schemas = document["components"]["schemas"]
     for name in _FOREIGN:
         schemas.pop(name, None)
-    # A `response_model` for each problem of each route would cost FastAPI half of the time in which a service starts.
-    _, made = models_json_schema([(models.SubmissionModel, "validation"), (Problem, "validation")], ref_template=_REF)
-    schemas.update(made["$defs"])
+    document["components"]["schemas"] = dict(sorted({**_forms(), **schemas}.items()))
     document["paths"] = _in_order(document["paths"])
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             _correct(operation, takes_body=method in ("post", "put"), stored=path not in _UNSTORED, free=path in _FREE)
     return document
+
+
+def _forms() -> Document:
+    """Returns the schemas of the forms of answers."""
+    forms = [each for each in vars(wire).values() if is_typeddict(each)]
+    for form in forms:
+        with_config(ConfigDict(extra="forbid", use_attribute_docstrings=True))(form)
+    _, made = TypeAdapter.json_schemas(
+        [(form, "serialization", TypeAdapter(form)) for form in forms], ref_template=REFERENCE
+    )
+    found = {
+        name: Schema(**each).model_dump(mode="json", by_alias=True, exclude_none=True)
+        for name, each in made["$defs"].items()
+    }
+    for form in (wire.FinishedModel, wire.SpectatorModel):  # Pydantic reads the texts of a class's own fields only
+        found[form.__name__]["properties"] |= found["SummaryModel"]["properties"]
+    return found
 
 
 def _in_order(paths: Document) -> Document:
@@ -98,87 +110,10 @@ def _in_order(paths: Document) -> Document:
 
 
 def plain_routes() -> APIRouter:
-    """Returns the plain routes in FastAPI's form, for the document only: these functions are never called."""
+    """Returns the plain routes in FastAPI's form, for the document only."""
     router = APIRouter(tags=["games"])
-
-    @router.get(GAMES_PATH, response_model=models.GamesModel, responses=problem_responses(400, 401))
-    async def list_games(
-        status: models.Status | None = None,
-        player: models.Name | None = None,
-        prefix: Prefix = None,
-        limit: Limit = 50,
-        after: Cursor = None,
-        joinable: Joinable = False,
-        ruleset: RulesetName = None,
-        rated: Rated = None,
-        clock: Clock = None,
-        _: Annotated[Any, Depends(BEARER)] = None,
-    ) -> None:
-        """Games, newest first; with `player` those that go on, then invitations, then those that are over."""
-
-    @router.get(OWN_GAMES_PATH, response_model=models.GamesModel, responses=problem_responses(400, 401))
-    async def my_games(
-        _: Annotated[Any, Depends(BEARER)],
-        waiting: bool = False,
-        status: models.Status | None = None,
-        prefix: Prefix = None,
-        order: Order = None,
-        limit: Limit = 50,
-        after: Cursor = None,
-    ) -> None:
-        """The caller's games that go on, then invitations, then those that are over; each newest first.
-
-        With `waiting` only those that wait for the caller's entry or for the caller to join.
-        """
-
-    @router.get(
-        LOG_PATH,
-        response_class=Response,
-        responses={
-            200: {"content": {JSON_LINES: {"schema": {"type": "string"}}}, "description": "Lines with receipts"},
-            304: {"description": "Nothing since a head of `If-None-Match`"},
-            **problem_responses(400, 404),
-        },
-    )
-    async def log(
-        game: models.GameId,
-        after: models.After = -1,
-        wait: models.Wait = 0,
-        if_none_match: Annotated[str | None, Header()] = None,
-    ) -> None:
-        """The public log, as one JSON object a line. Its `ETag` is its head."""
-
-    @router.post(
-        ENTRIES_PATH,
-        status_code=201,
-        response_model=models.SubmittedModel,
-        responses={
-            200: {"model": models.SubmittedModel, "description": "The same entry again: its first receipt"},
-            **problem_responses(400, 403, 404, 409, 422),
-        },
-        openapi_extra={
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/SubmissionModel"}}},
-            }
-        },
-    )
-    async def submit(game: models.GameId) -> None:
-        """Appends a signed entry to the game, or refuses it with the reason."""
-
-    @router.get(HEAD_PATH, response_model=models.Signed, responses=problem_responses(400, 404))
-    async def head(game: models.GameId) -> None:
-        """The last entry of a game, by the service's signature in namespace `hkoji.head.v1`."""
-
-    @router.get(VIEW_PATH, response_model=models.ViewModel, responses=problem_responses(400, 401, 403, 404))
-    async def view(
-        game: models.GameId,
-        _: Annotated[Any, Depends(BEARER)],
-        after: models.After = -1,
-        clock: models.WithClock = False,
-    ) -> None:
-        """The game as the caller sees it: own cards, signed, and the log's new lines."""
-
+    for endpoint in (AllGamesEndpoint, OwnGamesEndpoint, LogEndpoint, EntriesEndpoint, HeadEndpoint, ViewEndpoint):
+        endpoint.document(router)
     return router
 
 

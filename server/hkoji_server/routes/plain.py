@@ -1,18 +1,19 @@
 """Plain ASGI endpoints, for the addresses of nearly all requests, and the router in front of them.
 
-Through FastAPI's router and dependencies a view takes several times the processor time. The endpoints validate
-parameters by the types that routes/openapi.py documents. A test compares them with what FastAPI makes of that
-documentation.
+Through FastAPI's router and dependencies a view takes several times the processor time. A test compares
+them with what FastAPI makes of what they declare for the API's page.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Final, Generic, TypeVar
 from urllib.parse import parse_qsl
 
+from fastapi import APIRouter, Depends
 from fastapi.exceptions import RequestValidationError
 from fastapi.security.utils import get_authorization_scheme_param
 from pydantic import TypeAdapter, ValidationError
@@ -21,6 +22,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hkoji.errors import HkojiError
+from hkoji_server.routes import models
+from hkoji_server.routes.players import BEARER
 from hkoji_server.routes.problems import http_problem, problem, validation_problem
 from hkoji_server.service.players.players import Players
 
@@ -38,18 +41,19 @@ class PlainRoutes:
     endpoint; Starlette's router tries one after the other, and builds a new scope for each request.
     """
 
-    def __init__(self, endpoints: Mapping[str, ASGIApp], default: ASGIApp) -> None:
+    def __init__(self, endpoints: Iterable[PlainEndpoint], default: ASGIApp) -> None:
         self._default = default
-        self.paths = tuple(endpoints)
-        self._endpoints: dict[int, tuple[ASGIApp, str | None]] = {}
+        self.paths: list[str] = []
+        self._endpoints: dict[int, tuple[PlainEndpoint, str | None]] = {}
         patterns = []
         groups = 0
-        for path, endpoint in endpoints.items():
-            start, _, rest = path.partition("{")
+        for endpoint in endpoints:
+            self.paths.append(endpoint.path)
+            start, _, rest = endpoint.path.partition("{")
             name, _, end = rest.partition("}")
             # The empty group at the end is the last one that matches: its number says which path it is.
             groups += 2 if name else 1
-            patterns.append(f"{re.escape(start)}([^/]+){re.escape(end)}()" if name else f"{re.escape(path)}()")
+            patterns.append(f"{re.escape(start)}([^/]+){re.escape(end)}()" if name else f"{re.escape(start)}()")
             self._endpoints[groups] = endpoint, name or None
         self._match = re.compile(f"(?:{'|'.join(patterns)})$").match  # Starlette accepts a newline at the end too
 
@@ -65,32 +69,56 @@ class PlainRoutes:
         await endpoint(scope, receive, send)
 
 
-class Parameter(Generic[T]):
-    """A parameter of a request: `part` is path or query, `annotation` a type with its limits, as FastAPI takes it."""
+class Parameter(inspect.Parameter, Generic[T]):
+    """A parameter of a request, with or without a default: in the query or in the path.
 
-    def __init__(self, part: str, name: str, annotation: Any, default: T) -> None:  # Any: a type
-        self._part = part
-        self._name = name
+    `annotation` is a type with its limits, as FastAPI takes it. FastAPI documents the parameter as one of a function.
+    """
+
+    def __init__(self, name: str, annotation: Any, *default: T) -> None:  # Any: a type
+        super().__init__(name, self.KEYWORD_ONLY, default=default[0] if default else self.empty, annotation=annotation)
         self._validate = TypeAdapter(annotation).validator.validate_python
-        self._default = default
 
     def read(self, given: Mapping[str, str]) -> T:
         """Returns the validated value. Raises `RequestValidationError`, in the form that FastAPI gives it."""
-        text = given.get(self._name)
+        text = given.get(self.name)
         if text is None:
-            return self._default
+            default: T = self.default
+            return default
         try:
             value: T = self._validate(text)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise RequestValidationError([{**first, "loc": (self._part, self._name, *first["loc"])}]) from None
+            first, part = error.errors(include_url=False)[0], "path" if self.default is self.empty else "query"
+            raise RequestValidationError([{**first, "loc": (part, self.name, *first["loc"])}]) from None
         return value
 
 
-class PlainEndpoint(ABC):
-    """An ASGI endpoint for one method of an address. It answers other methods with 405."""
+GAME: Final = Parameter[str]("game", models.GameId)
+LOGIN: Final = inspect.Parameter("_", inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[Any, Depends(BEARER)])
+"""The login in a header, for the API's page. `read_login` reads it."""
 
+
+class PlainEndpoint(ABC):
+    """An ASGI endpoint for one method of an address. It answers other methods with 405.
+
+    The API's page shows the docstring of the subclass, its `name` and `parameters`, and the answers of `declared`.
+    """
+
+    path: ClassVar[str]
     method: ClassVar[str] = "GET"
+    name: ClassVar[str]
+    parameters: ClassVar[tuple[inspect.Parameter, ...]]
+    declared: ClassVar[dict[str, Any]]  # Any: FastAPI's own type
+
+    @classmethod
+    def document(cls, router: APIRouter) -> None:
+        """Adds the endpoint in FastAPI's form, for the API's page only: it is never called there."""
+
+        def shown(**_: object) -> None: ...
+
+        shown.__name__, shown.__doc__ = cls.name, cls.__doc__
+        shown.__signature__ = inspect.Signature(cls.parameters)  # type: ignore[attr-defined] # FastAPI reads it
+        router.add_api_route(cls.path, shown, methods=[cls.method], **cls.declared)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request; errors become problem documents."""

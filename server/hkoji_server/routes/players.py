@@ -11,9 +11,10 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Scope
 
+from hkoji import wire
 from hkoji.game.agreement import read_agreement
 from hkoji_server.routes import answer_json, models
-from hkoji_server.routes.problems import problem_responses
+from hkoji_server.routes.problems import answering
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import Choices, InvitationAnswers, PlayerChoices
 from hkoji_server.service.players.held_players import HeldPlayers
@@ -47,80 +48,51 @@ def make_players_router(
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
 
-    async def answer(player: player_contract.Player) -> dict[str, Any]:  # Any: JSON
+    async def answer(player: player_contract.Player, status: int = 200) -> Response:
         held = await held_players.certificate(player.name)
-        return answer_json.player_json(player, await store.retired_of(player.name), held)
+        return JSONResponse(answer_json.player_json(player, await store.retired_of(player.name), held), status)
 
     @router.post(
-        "/players",
-        status_code=201,
-        response_model=models.PlayerModel,
-        responses={
-            200: {"model": models.PlayerModel, "description": "Registered before"},
-            **problem_responses(400, 403, 409),
-        },
-        tags=["players"],
+        "/players", tags=["players"], **answering(wire.PlayerModel, 201, 400, 403, 409, again="Registered before")
     )
-    async def register(signed: models.RegistrationRequest, request: Request) -> Any:
+    async def register(signed: models.RegistrationRequest, request: Request) -> Response:
         """Registers a name and key by a self-signed registration."""
         address = client_address(request.scope)
         player, new = await players.register(signed.text, signed.sig, code=signed.code, address=address)
-        return JSONResponse(await answer(player), 201 if new else 200)
+        return await answer(player, 201 if new else 200)
 
-    @router.get(
-        "/players/{name}", response_model=models.PlayerModel, responses=problem_responses(400, 404), tags=["players"]
-    )
-    async def player(name: models.Name) -> Any:
+    @router.get("/players/{name}", tags=["players"], **answering(wire.PlayerModel, 200, 400, 404))
+    async def player(name: models.Name) -> Response:
         """A registered player and their key."""
         return await answer(await players.player(name))
 
-    @router.post(
-        "/players/{name}/key",
-        response_model=models.PlayerModel,
-        responses=problem_responses(400, 403, 404, 409),
-        tags=["players"],
-    )
-    async def replace_key(name: models.Name, signed: models.NewKeyRequest) -> Any:
+    @router.post("/players/{name}/key", tags=["players"], **answering(wire.PlayerModel, 200, 400, 403, 404, 409))
+    async def replace_key(name: models.Name, signed: models.NewKeyRequest) -> Response:
         """Replaces a player's key, by a statement that both keys have signed."""
         return await answer(await keys.replace(name, signed.text, signed.sig, signed.old_sig))
 
-    @router.post(
-        "/players/{name}/revocation",
-        response_model=models.PlayerModel,
-        responses=problem_responses(400, 403, 404),
-        tags=["players"],
-    )
-    async def revoke_key(name: models.Name, signed: models.Signed) -> Any:
+    @router.post("/players/{name}/revocation", tags=["players"], **answering(wire.PlayerModel, 200, 400, 403, 404))
+    async def revoke_key(name: models.Name, signed: models.Signed) -> Response:
         """Revokes a key of a player, by its own signature."""
         return await answer(await keys.revoke(name, signed.text, signed.sig))
 
-    @router.post(
-        "/players/{name}/recovery",
-        response_model=models.PlayerModel,
-        responses=problem_responses(400, 403, 404, 409),
-        tags=["players"],
-    )
-    async def recover_name(name: models.Name, signed: models.RecoveryRequest) -> Any:
+    @router.post("/players/{name}/recovery", tags=["players"], **answering(wire.PlayerModel, 200, 400, 403, 404, 409))
+    async def recover_name(name: models.Name, signed: models.RecoveryRequest) -> Response:
         """Gives a player whose key is revoked another one, with a code from the operator."""
         return await answer(await keys.recover(name, signed.text, signed.sig, signed.code))
 
-    @router.post("/login/challenge", status_code=201, response_model=models.ChallengeModel, tags=["players"])
-    async def challenge() -> Any:
+    @router.post("/login/challenge", tags=["players"], **answering(wire.ChallengeModel, 201))
+    async def challenge() -> Response:
         """A fresh text to sign."""
         return JSONResponse({"text": await players.challenge()}, 201, NO_STORE)
 
-    @router.post(
-        "/login",
-        response_model=models.TokenModel,
-        responses=problem_responses(400, 401, 403, 404),
-        tags=["players"],
-    )
-    async def login(request: models.LoginRequest) -> Any:
+    @router.post("/login", tags=["players"], **answering(wire.TokenModel, 200, 400, 401, 403, 404))
+    async def login(request: models.LoginRequest) -> Response:
         """A token for a signed challenge."""
         token, expires = await players.login(request.name, request.text, request.sig)
         return JSONResponse({"token": token, "expires": expires}, 200, NO_STORE)
 
-    @router.post("/logout", status_code=204, responses=problem_responses(401), tags=["players"])
+    @router.post("/logout", tags=["players"], **answering(None, 204, 401))
     async def logout(_: me, credentials: Annotated[HTTPAuthorizationCredentials, Depends(BEARER)]) -> None:
         """Ends the login of the token."""
         await players.logout(credentials.credentials)
@@ -137,15 +109,10 @@ def make_choices_router(
 
     @router.post(
         "/games/{game}/decline",
-        status_code=201,
-        response_model=models.SubmittedModel,
-        responses={
-            200: {"model": models.SubmittedModel, "description": "Declined before"},
-            **problem_responses(400, 401, 403, 404, 409, 422),
-        },
         tags=["games"],
+        **answering(wire.SubmittedModel, 201, 400, 401, 403, 404, 409, 422, again="Declined before"),
     )
-    async def decline(game: models.GameId, player: me, request: models.DeclineRequest) -> Any:
+    async def decline(game: models.GameId, player: me, request: models.DeclineRequest) -> Response:
         """Declines an invitation by name, which ends the game."""
         lines, fresh = await answers.decline(game, player, request.why)
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
@@ -153,29 +120,27 @@ def make_choices_router(
     def shown(found: Choices) -> Response:
         return JSONResponse({"invites": found.invites, "known": list(found.known)}, headers=NO_STORE)
 
-    @router.get("/me/settings", response_model=models.SettingsModel, responses=problem_responses(401), tags=["players"])
-    async def settings(player: me) -> Any:
+    @router.get("/me/settings", tags=["players"], **answering(models.SettingsModel, 200, 401))
+    async def settings(player: me) -> Response:
         """What the caller has set."""
         return shown(await choices.settings(player))
 
-    @router.put(
-        "/me/settings", response_model=models.SettingsModel, responses=problem_responses(400, 401), tags=["players"]
-    )
-    async def set_settings(player: me, request: models.SettingsModel) -> Any:
+    @router.put("/me/settings", tags=["players"], **answering(models.SettingsModel, 200, 400, 401))
+    async def set_settings(player: me, request: models.SettingsModel) -> Response:
         """Replaces what the caller has set."""
         return shown(await choices.set_settings(player, Choices(request.invites, tuple(request.known))))
 
-    @router.get("/me/blocks", response_model=models.BlocksModel, responses=problem_responses(401), tags=["players"])
-    async def blocks(player: me) -> Any:
+    @router.get("/me/blocks", tags=["players"], **answering(wire.BlocksModel, 200, 401))
+    async def blocks(player: me) -> Response:
         """The players whom the caller has blocked."""
         return JSONResponse({"blocks": list(await store.blocks(player))}, headers=NO_STORE)
 
-    @router.put("/me/blocks/{name}", status_code=204, responses=problem_responses(400, 401, 404, 422), tags=["players"])
+    @router.put("/me/blocks/{name}", tags=["players"], **answering(None, 204, 400, 401, 404, 422))
     async def block(name: models.Name, player: me) -> None:
         """Blocks a player, and declines that player's open invitations."""
         await choices.block(player, name)
 
-    @router.delete("/me/blocks/{name}", status_code=204, responses=problem_responses(400, 401), tags=["players"])
+    @router.delete("/me/blocks/{name}", tags=["players"], **answering(None, 204, 400, 401))
     async def unblock(name: models.Name, player: me) -> None:
         """Removes a block, if there is one."""
         await store.remove_block(player, name)
@@ -202,13 +167,8 @@ def make_mail_invitations_router(players: Players, games: Games, held_players: H
     router = APIRouter(prefix="/v1", tags=["players"])
     me = Annotated[str, Depends(logged_in(players))]
 
-    @router.post(
-        "/invitations",
-        status_code=201,
-        response_model=models.GatewayModel,
-        responses=problem_responses(400, 401, 403, 409, 422, 429),
-    )
-    async def invite(request: MailInvitationRequest, player: me) -> Any:
+    @router.post("/invitations", **answering(wire.GatewayModel, 201, 400, 401, 403, 409, 422, 429))
+    async def invite(request: MailInvitationRequest, player: me) -> Response:
         """Makes a key for somebody who will play by mail, and reserves the name until a game is opened with it."""
         if request.agreement is not None:
             await games.verify_invitation(read_agreement(request.agreement), player)

@@ -11,13 +11,13 @@ from typing import Any, Final
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from hkoji import errors
+from hkoji import errors, wire
 from hkoji.messages.text import parts_of, shorten
 from hkoji_server.log import log
 
+REFERENCE: Final = "#/components/schemas/{model}"
 MEDIA_TYPE: Final = "application/problem+json"
 
 STATUS: Final[dict[type[errors.HkojiError], int]] = {
@@ -46,32 +46,6 @@ STATUS: Final[dict[type[errors.HkojiError], int]] = {
 """The nearest base class of an error counts."""
 
 _MEMBERS: Final = ("actor", "action", "shape", "seq", "head", "game", "deadline", "retry_after")
-
-
-class Problem(BaseModel):
-    """A problem document."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    type: str = Field(examples=["/problems/conflict"], description="Names the kind of problem; stable")
-    title: str = Field(examples=["Conflict"])
-    status: int = Field(examples=[409])
-    detail: str = Field(description="What failed", examples=["game 2714f3b3 has moved on: its last entry is 7"])
-    code: str = Field(description="The kind of problem as one word; stable", examples=["conflict"])
-    hint: str | None = Field(default=None, description="What to do next")
-    game: str | None = None
-    seq: int | None = Field(default=None, description="The number of the game's last entry")
-    head: str | None = Field(default=None, description="The head of the game's last entry")
-    actor: int | None = Field(default=None, description="The seat that owes the next entry")
-    action: str | None = Field(default=None, description="The decision that is not legal")
-    shape: list[str] | None = Field(default=None, description="What a legal decision looks like, ? for a card")
-    deadline: str | None = Field(default=None, description="What has come after this time is too late")
-    retry_after: int | None = Field(default=None, description="Seconds to wait")
-    parts: dict[str, Any] | None = Field(  # Any: JSON
-        default=None,
-        description="For readers in other languages: template and values of `detail` and of `hint`",
-        examples=[{"detail": {"text": "no {what} {name!r}", "values": {"what": "game", "name": "2714"}}}],
-    )
 
 
 _TITLES: Final = {
@@ -112,16 +86,31 @@ _EXAMPLES: Final[dict[int, tuple[str, str, dict[str, Any]]]] = {
 }
 
 
+def answering(form: type | None, status: int, *problems: int, again: str = "") -> dict[str, Any]:  # Any: FastAPI's
+    """Returns what a route is declared with that answers with a `form` of `hkoji.wire`, or with one of these problems.
+
+    `again` says when it answers with the form and status 200 instead. A `response_model` for each route would slow
+    down the start of a service.
+    """
+    shown = {} if form is None else {"content": {"application/json": {"schema": reference(form)}}}
+    responses: dict[int, dict[str, Any]] = {status: shown}
+    if again:
+        responses[200] = {"description": again, **shown}
+    return {"status_code": status, "responses": responses | problem_responses(*problems)}
+
+
+def reference(form: type) -> dict[str, str]:
+    """Returns what names a form in the API's document."""
+    return {"$ref": REFERENCE.format(model=form.__name__)}
+
+
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:  # Any: FastAPI's own type
     """Returns the `responses` of a route that may answer with these problems."""
     return {
         status: {
             "description": _TITLES[status],
             "content": {
-                MEDIA_TYPE: {
-                    "schema": {"$ref": "#/components/schemas/Problem"},
-                    "example": _content(status, *_EXAMPLES[status]),
-                }
+                MEDIA_TYPE: {"schema": reference(wire.Problem), "example": _content(status, *_EXAMPLES[status])}
             },
         }
         for status in statuses

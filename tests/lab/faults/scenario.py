@@ -19,10 +19,10 @@ from unittest.mock import patch
 
 from hkoji_server import app as app_module
 from hkoji_server.app import create_app
-from hkoji_server.routes.problems import Problem
 from hkoji_server.service.notices.delivery import NoticeDelivery
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings
+from pydantic import TypeAdapter
 
 from hkoji.audit.log_audit import audit
 from hkoji.errors import StorageError
@@ -32,6 +32,7 @@ from hkoji.game.commitments import entropy_commit
 from hkoji.game.time_control import DAY, TimeControl
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
+from hkoji.wire import Problem
 from tests.lab.faults.fault import CLOCKS_SET, BrokenError, Fault
 from tests.lab.faults.sqlite import OnSqlite
 from tests.support.ledger import Dump, Fact, Ledger, half_done, lines_told, lost, openings_told
@@ -236,7 +237,7 @@ class Scenario:
             self.complaints.append(f"a failure without a fault: {answer}")
         if answer is not None:
             document = answer.json
-            Problem.model_validate(document)
+            TypeAdapter(Problem).validate_python(document, strict=True, extra="forbid")
             if self.fault.kind in self.kept.kinds:
                 expected = (503, "storage")
             else:
