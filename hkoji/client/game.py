@@ -1,6 +1,7 @@
 """One game of one player: looks at it, and makes what the player decides into entries.
 
-docs/spec/log.md, "Client rules". `Client.game` locks the game's folder; every method that sends relies on that."""
+docs/spec/log.md, "Client rules". `Client.game` locks the game's folder; every method that sends relies on that.
+"""
 
 from __future__ import annotations
 

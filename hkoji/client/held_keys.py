@@ -6,7 +6,8 @@ pinned key of this service, for this origin and for that name. Otherwise no game
 The player can answer from a mailbox of their own, too, beside the key that they have here. What the player has asked
 for is kept here, with the certificate that was verified then. So only what was typed at this home makes it sign a
 `delegate`, and no service can ask for another mailbox, key or grade. The end of it needs no such wish: it takes away
-what the service may do."""
+what the service may do.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ of the game's lock: a time in a file would differ from one run to the next, and 
 
 docs/spec/log.md, "Clock" and "Client rules". What a clock shows is computed from the verified log. Only gifts and
 outages for the entry that is due are not in the log yet; the service is asked for them, and a gift counts only if the
-giver has signed it. Call what asks or sends with the vault locked."""
+giver has signed it. Call what asks or sends with the vault locked.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 docs/spec/log.md, "Client rules". A new line must be of the game asked for, signed by the key that the log names for its
 author, with a receipt of the service's pinned key; times, credits and clocks must hold; no salt may occur twice. A head
 says what a game's last entry was at a time. A client refuses a head that the service's pinned key has not signed, that
-is of another game, or that contradicts the log kept here. It refuses new lines that contradict a head kept before."""
+is of another game, or that contradicts the log kept here. It refuses new lines that contradict a head kept before.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ the next run knows which entries the plan has made. docs/plans.md.
 
 `plan.json` is written durably before anything is sent that depends on it: an entry that the plan makes is noted there
 before it can be in the log. `reply.json` names the head that it answers; for any other head it says nothing. Both
-are replaced atomically and never leave this machine. Write them only with the vault locked."""
+are replaced atomically and never leave this machine. Write them only with the vault locked.
+"""
 
 from __future__ import annotations
 

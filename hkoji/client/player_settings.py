@@ -2,7 +2,8 @@
 
 docs/spec/http.md, "Notices" and "Choices of players". Channels are where the service tells the player of events. Only
 this home knows whose keys the player has compared. So the names of these players go to the service with the choice
-`known`, and again when the player trusts another key."""
+`known`, and again when the player trusts another key.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ again, at most one rematch of a game is played:
   or the opponent's cancellation is taken, because both would follow the same entry.
 - Open games are asked for before those that go on. So a rematch that is joined meanwhile is in one of the two lists.
 
-Series of games are read from this player's logs."""
+Series of games are read from this player's logs.
+"""
 
 from __future__ import annotations
 

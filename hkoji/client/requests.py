@@ -10,7 +10,8 @@ format is that of the HTML standard, section 9.2, restricted to lines that end i
 Time is counted by the service's clock, and not by the clock of the player's machine. Every answer has the header
 `Hkoji-Time`. `Date` (RFC 9110) counts only for a service that does not send it, because a proxy may write that one by
 its own clock. How far the two clocks are apart is kept with the pins, so that a command that asks nobody does not count
-by a clock that is known to be wrong."""
+by a clock that is known to be wrong.
+"""
 
 from __future__ import annotations
 

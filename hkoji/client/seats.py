@@ -2,7 +2,8 @@
 
 docs/spec/log.md, "Client rules" and "Invitation by link". Before anything is signed, the game is verified to be the one
 that the player means, and to be dealt with the players' part in the shuffle. Only the two clients know the code of a
-link. It is in no request, and no error repeats it."""
+link. It is in no request, and no error repeats it.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 docs/spec/log.md, "Client rules". What is signed is kept before it is sent, so a command that breaks off signs nothing
 twice: the next one sends the same bytes. When the player owes the next entry, an earlier key of theirs is replaced
 first, by a `rekey` of that key or by a `revoke` of the service; and a `delegate` lets the service sign for them too, by
-mail, or ends that."""
+mail, or ends that.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The messages of games: as a service shows them, and as they are kept here. docs/spec/http.md, "Talk".
 
 Of answers only the form is checked here, as in `answers`; whose word a message is, is checked in `talk`. A game's file
-has the verified messages, the one that waits, and the last one that was sent."""
+has the verified messages, the one that waits, and the last one that was sent.
+"""
 
 from __future__ import annotations
 

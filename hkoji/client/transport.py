@@ -9,7 +9,8 @@ failure, the caller decides whether to repeat it.
 A request goes by the proxy that the environment names for its server: `http_proxy`, `https_proxy`, `all_proxy` and
 `no_proxy`. curl and Python read these variables, and so does this client. Names in lower case count before those in
 upper case. HTTP_PROXY is left out where REQUEST_METHOD is set: in a CGI program a request's header `Proxy` would set
-it."""
+it.
+"""
 
 from __future__ import annotations
 

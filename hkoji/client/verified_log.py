@@ -3,7 +3,8 @@
 docs/spec/log.md, "Client rules"; docs/spec/evidence.md. New lines, views and heads are checked against everything kept
 here before they are kept; the lines on disk have been checked and are only replayed. `hkoji.client.log_checks` says
 what a new line must be. Heads convict a service that backdates a move, or that withholds one and delivers it late. This
-module does not decide when a head is fetched. Call `accept` and `refresh` with the vault locked."""
+module does not decide when a head is fetched. Call `accept` and `refresh` with the vault locked.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ change nothing; without any, the log is still read now and then.
 
 A program that waits fetches signed heads every five minutes, and once more when the time is over: docs/spec/log.md,
 "Client rules". A head convicts a service that holds the opponent's move back, or that backdates it: so a head is wanted
-while the opponent's time runs, and above all once it should be over and the game goes on."""
+while the opponent's time runs, and above all once it should be over and the game goes on.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ with the process; a client logs in again by itself.
 The store is a folder with the service's key, its players, and the secrets and the log of each game. A receipt means
 that the move is on disk: secrets are written before the log, the log before the answer, each file atomically and
 synced. So a crash leaves a game as it was before an entry or after it. A folder without a log was never
-acknowledged."""
+acknowledged.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ docs/spec/log.md, "Client rules". The log here only ever grows. What must be on 
 
 Everything else needs no sync. That an entry has its receipt follows from the log; if a power failure takes the note of
 it, the same bytes are sent again and get the same receipt. `view.json` has the latest view also when it shows no new
-cards: if it is lost, the last one of `views.signed` takes its place. The player's note, `note.txt`, is never sent."""
+cards: if it is lost, the last one of `views.signed` takes its place. The player's note, `note.txt`, is never sent.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ machine needs another folder.
 Pins are the keys that were seen first. A key that changes later counts as another person's until the user trusts it:
 docs/spec/log.md, "Client rules". For each service's address: its key, the origin for which logins there are signed,
 and the players' keys by name. In a game, a new key is accepted if the known one has signed for it, in the game or at
-the service. A key that only the service vouches for is refused until the user has compared it."""
+the service. A key that only the service vouches for is refused until the user has compared it.
+"""
 
 from __future__ import annotations
 
