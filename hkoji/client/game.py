@@ -15,7 +15,7 @@ from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept_game import GameTime, KeptGame, TimeKeeper, read_kept
-from hkoji.client.sending import Delegation, EntrySender, SeatKey
+from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service, utc_now
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
@@ -107,28 +107,25 @@ class ClientGame:
     ) -> None:
         self.vault: Final = vault
         self.service: Final = service
-        self._identity: Final = identity
         self._entropy = entropy
         self._say = say
         self.record: Final = VerifiedLog(vault, service, identity, say)
-        self._sender: Final = EntrySender(vault, service, identity, self.record, say)
-        self._seat_key: Final = SeatKey(vault, service, identity, self.record, self._sender, say)
-        self._delegation: Final = Delegation(vault, service, identity, self._sender, say)
-        self.time: Final = TimeKeeper(self.record, service, self._sender, say)
+        self._sender: Final = EntrySender(self.record)
+        self.time: Final = TimeKeeper(self._sender)
 
     @cached_property
     def talk(self) -> GameTalk:
         """The messages of the two players."""
         from hkoji.client.talk import GameTalk
 
-        return GameTalk(self.record, self.service, self._sender, self._say)
+        return GameTalk(self._sender)
 
     @cached_property
     def seats(self) -> SeatTaker:
         """What opens and joins the game."""
         from hkoji.client.seats import SeatTaker
 
-        return SeatTaker(self.vault, self.service, self.record, self._sender, self._entropy)
+        return SeatTaker(self._sender, self._entropy)
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -204,9 +201,9 @@ class ClientGame:
 
     def _settled(self, *, timed: bool) -> Position:
         known = self.record.refresh(timed=timed)
-        if self._seat_key.bring(known):
+        if self._sender.bring_key(known):
             known = self._fresh()
-        if self._delegation.bring(known):
+        if self._sender.delegate(known):
             known = self._fresh()
         course, seat = known.position.course, known.seat
         if seat is None or course.seed_seat != seat:

@@ -18,8 +18,7 @@ from hkoji.audit.credit_checks import verify_gift
 from hkoji.client.answers import ClockAnswer
 from hkoji.client.kept.game import Vault
 from hkoji.client.sending import EntrySender
-from hkoji.client.service import Service
-from hkoji.client.verified_log import FetchedHeads, KnownGame, VerifiedLog
+from hkoji.client.verified_log import KnownGame
 from hkoji.errors import (
     HkojiError,
     IllegalError,
@@ -111,14 +110,13 @@ def _waits_for_mail(course: Course) -> bool:
 
 
 class TimeKeeper:
-    """The time of the game of `record` at `service`. `sender` knows the player and the keys; `say` gets warnings."""
+    """The time of the game of `sender`, which knows the player and the keys."""
 
-    def __init__(self, record: VerifiedLog, service: Service, sender: EntrySender, say: Callable[[str], None]) -> None:
-        self._record: Final = record
-        self._service: Final = service
+    def __init__(self, sender: EntrySender) -> None:
         self._sender: Final = sender
-        self._heads: Final = FetchedHeads(record, service.now, say)
-        self._say = say
+        self._record: Final = sender.record
+        self._service: Final = sender.service
+        self._say = sender.say
 
     def kept(self) -> GameTime:
         """Returns the time of the game as the log here says it. Raises `NotFoundError` if there is none."""
@@ -155,7 +153,7 @@ class TimeKeeper:
         if found.reading.deadline is None or known.position.mine:
             return
         try:
-            self._heads.fetch(found.reading.deadline)
+            self._record.fetch_head(found.reading.deadline)
         except NotFoundError:  # the service signs no heads
             return
         except TrustError:

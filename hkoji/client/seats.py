@@ -14,8 +14,6 @@ from typing import Final, NamedTuple
 from hkoji.client.held_keys import verify_host
 from hkoji.client.kept.game import Vault
 from hkoji.client.sending import EntrySender
-from hkoji.client.service import Service
-from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import ConflictError, GameOverError, IllegalError, TrustError, UsageError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import ENTROPY_BYTES, entropy_commit
@@ -138,20 +136,13 @@ _ASK: Final = tell("nothing was sent; a link is good for one guest: ask your fri
 
 
 class SeatTaker:
-    """Takes a seat in the game of `vault` at `service` for the player of `sender`."""
+    """Takes a seat in the game of `sender` for its player. `entropy` returns random bytes."""
 
-    def __init__(
-        self,
-        vault: Vault,
-        service: Service,
-        record: VerifiedLog,
-        sender: EntrySender,
-        entropy: Callable[[int], bytes],
-    ) -> None:
-        self._vault: Final = vault
-        self._service: Final = service
-        self._record: Final = record
+    def __init__(self, sender: EntrySender, entropy: Callable[[int], bytes]) -> None:
         self._sender: Final = sender
+        self._vault: Final = sender.vault
+        self._service: Final = sender.service
+        self._record: Final = sender.record
         self._entropy = entropy
 
     def take_offer(self, line: Line) -> Position:

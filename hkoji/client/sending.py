@@ -8,16 +8,14 @@ mail, or ends that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from hkoji.audit.checks import HEAD_SECONDS
 from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
-from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import MAIL_WISHES
 from hkoji.client.log_checks import verify_head
-from hkoji.client.service import Service, utc_now
+from hkoji.client.service import utc_now
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import ConflictError, ForbiddenError, HkojiError, LoginError, NotShownError, RevokedError, TrustError
 from hkoji.game import entry_kinds
@@ -39,31 +37,23 @@ _EITHER: Final = tell(
 
 
 class EntrySender:
-    """Signs and sends entries of the game of `vault` at `service`. `identity` is None for a spectator without one."""
+    """Signs and sends entries of the game of `record`, whose player is None for a spectator without one."""
 
-    def __init__(
-        self,
-        vault: Vault,
-        service: Service,
-        identity: Identity | None,
-        record: VerifiedLog,
-        say: Callable[[str], None],
-    ) -> None:
-        self._vault: Final = vault
-        self._service: Final = service
-        self._identity: Final = identity
-        self._record: Final = record
-        self._say = say
+    def __init__(self, record: VerifiedLog) -> None:
+        self.record: Final = record
+        self.vault: Final = record.vault
+        self.service: Final = record.service
+        self.say: Final = record.say
 
     def player(self) -> Identity:
         """Returns the player. Raises `LoginError` if there is none."""
-        if self._identity is None:
+        if self.record.identity is None:
             raise LoginError(tell("there is no player here"), hint=tell("make one with `hkoji init NAME`"))
-        return self._identity
+        return self.record.identity
 
     def my_key(self) -> PublicKey:
         """Returns the key by which the service knows the player."""
-        return self.player().key_at(self._service.url)
+        return self.player().key_at(self.service.url)
 
     def counting_key(self, course: Course) -> PublicKey:
         """Returns the player's key in a game."""
@@ -74,7 +64,7 @@ class EntrySender:
     def post(self, course: Course, body: entry_kinds.EntryBody) -> None:
         """Signs the next entry and sends it. If the service has refused the same entry before, sends that one again."""
         player = self.player()
-        seen = time_of_record(self._record.require().lines[-1])
+        seen = time_of_record(self.record.require().lines[-1])
         # Each further text that is signed for one place could become part of the log.
         refused = self.refused(course)
         drafts = [
@@ -87,19 +77,19 @@ class EntrySender:
 
     def refused(self, course: Course) -> tuple[Entry, ...]:
         """Returns the player's entries that were signed for the next place, and are not in the log."""
-        return tuple(parse_entry(text) for text in self._vault.signed(course.seq + 1) if text)
+        return tuple(parse_entry(text) for text in self.vault.signed(course.seq + 1) if text)
 
     def send(self, submission: Submission) -> None:
         """Keeps a submission, then sends it. Without an answer it stays in the outbox for the next command."""
         self.warn(submission)
-        self._vault.keep_outbox(submission)
-        began = self._service.now()
+        self.vault.keep_outbox(submission)
+        began = self.service.now()
         lines = self._deliver(submission)
         self._compare_clocks(began, lines[0])
 
     def deliver_pending(self) -> None:
         """Sends what an earlier command has left in the outbox."""
-        pending = self._vault.outbox()
+        pending = self.vault.outbox()
         if pending is not None:
             self._deliver(pending)
 
@@ -107,7 +97,7 @@ class EntrySender:
         """Warns if a line that was sent since `began` is recorded far off the time that the service's answers state."""
         assert line.receipt is not None
         at = parse_time(line.receipt.receipt.at)
-        behind, ahead = parse_time(began) - at, at - parse_time(self._service.now())
+        behind, ahead = parse_time(began) - at, at - parse_time(self.service.now())
         if ahead > HEAD_SECONDS:
             text = tell(
                 "warning: the service has recorded your entry {time} later than the time that its answers state",
@@ -120,90 +110,72 @@ class EntrySender:
             )
         else:
             return
-        self._say(text)
-        self._say(tell("the time on record counts; tell the operator"))
+        self.say(text)
+        self.say(tell("the time on record counts; tell the operator"))
 
     def _deliver(self, submission: Submission) -> tuple[Line, ...]:
         """Sends the stored bytes, and returns the lines that they have added.
 
         A refusal empties the outbox, but the entry is remembered: its signature exists.
         """
-        known = self._record.known()
+        known = self.record.known()
         kept = known.lines if known else ()
         try:
-            lines = self._service.submit(submission)
+            lines = self.service.submit(submission)
         except REFUSALS as error:
             if isinstance(error, ConflictError):
                 verify_head(kept, error.seq, error.head)
-            self._vault.keep_signed(submission)
-            self._vault.clear_outbox(durable=True)
+            self.vault.keep_signed(submission)
+            self.vault.clear_outbox(durable=True)
             raise
-        with self._record.refusals.kept_if_refused(kept, lines):
-            self._service.verify_submitted(submission, lines)
+        with self.record.refusals.kept_if_refused(kept, lines):
+            self.service.verify_submitted(submission, lines)
         last = kept[-1].entry.seq if kept else -1
         new = tuple(line for line in lines if line.entry.seq > last)
         try:
-            self._record.accept(known, new, None, submission)
-            self._vault.confirm(self._service.clock_ahead)
+            self.record.accept(known, new, None, submission)
+            self.vault.confirm(self.service.clock_ahead)
         except TrustError as error:
             # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found
             # there again.
             if not isinstance(error, NotShownError):
-                self._record.refusals.keep(error, kept, lines)
-                self._say(tell("warning: {reason}", reason=error))
-                self._say(error.hint)
-            self._record.refresh(new)
-        self._vault.clear_outbox()
+                self.record.refusals.keep(error, kept, lines)
+                self.say(tell("warning: {reason}", reason=error))
+                self.say(error.hint)
+            self.record.refresh(new)
+        self.vault.clear_outbox()
         return lines
 
     def warn(self, submission: Submission) -> None:
         """Warns if another entry with the same number has been signed before."""
-        signed = self._vault.signed(submission.entry.seq)
+        signed = self.vault.signed(submission.entry.seq)
         if any(text != submission.entry.text for text in signed):
-            self._say(tell("warning: {reason}", reason=_EITHER))
+            self.say(tell("warning: {reason}", reason=_EITHER))
 
+    # --- what needs no decision of the player ---------------------------------------------------------------------
 
-class SeatKey:
-    """The key of the player `identity` in the game of `vault`; None for a spectator."""
-
-    def __init__(
-        self,
-        vault: Vault,
-        service: Service,
-        identity: Identity | None,
-        record: VerifiedLog,
-        sender: EntrySender,
-        say: Callable[[str], None],
-    ) -> None:
-        self._vault: Final = vault
-        self._service: Final = service
-        self._identity: Final = identity
-        self._record: Final = record
-        self._sender: Final = sender
-        self._say = say
-
-    def bring(self, known: KnownGame) -> bool:
+    def bring_key(self, known: KnownGame) -> bool:
         """Replaces an earlier or lost key of the player by the new one, if the player owes the next entry.
 
         Returns whether it has been replaced. While a signed move waits, which would become void, an earlier key stays
         unless it is revoked.
         """
         position, course, seat = known.position, known.position.course, known.seat
-        if self._identity is None or seat is None or course.actor != seat:
+        if self.record.identity is None or seat is None or course.actor != seat:
             return False
-        old, new = course.setup.keys[seat], self._sender.my_key()
+        old, new = course.setup.keys[seat], self.my_key()
         if old is None or old == new:
             return False
-        here, signed = self._identity.signs_for(old), bool(self._vault.signed(course.seq + 1))
+        here, signed = self.record.identity.signs_for(old), bool(self.vault.signed(course.seq + 1))
         # Directly after a rekey no other one may follow, only the service's revoke.
         signs = here and not signed and not course.rekeyed
         if not signs and not self._is_revoked(old):
             if signed or not here:
-                self._say(_why_kept(position.short, old, here=here))
+                self.say(_why_kept(position.short, old, here=here))
             return False
         if new in course.setup.every_key() or new == course.setup.link:
             # A dishonest service may say that it holds this key for somebody. To declare it would break a rule.
-            self._say(
+            self.say(
                 tell(
                     "game {short} keeps your earlier key: it names your new key already, and a key counts once there",
                     short=position.short,
@@ -215,35 +187,69 @@ class SeatKey:
         message = proof_message(
             game=course.setup.game,
             key=new,
-            name=self._identity.name,
+            name=self.record.identity.name,
             old=old,
             prev=course.head,
             seq=course.seq + 1,
         )
-        proof = self._identity.signer_of(new).sign(sshsig.REKEY, message)
+        proof = self.record.identity.signer_of(new).sign(sshsig.REKEY, message)
         if signs:
             try:
-                self._sender.post(course, Rekey(new, old, proof))
+                self.post(course, Rekey(new, old, proof))
             except ForbiddenError as error:
                 if error.code != RevokedError.code:
                     raise
                 self._recover_seat(known, proof)
         else:
             self._recover_seat(known, proof)
-        self._say(tell("game {short} has your new key now: {key}", short=position.short, key=new.fingerprint))
+        self.say(tell("game {short} has your new key now: {key}", short=position.short, key=new.fingerprint))
         return True
 
     def _is_revoked(self, key: PublicKey) -> bool:
         """Returns whether the service has revoked an earlier key of the player: then nothing that it signed counts."""
-        found = self._service.player(self._sender.player().name)
+        found = self.service.player(self.player().name)
         return any(each.key == key and each.revoked for each in found.earlier)
 
     def _recover_seat(self, known: KnownGame, proof: bytes) -> None:
-        lines = self._service.recover_seat(self._vault.game, proof)
+        lines = self.service.recover_seat(self.vault.game, proof)
         last = known.lines[-1].entry.seq
         new = tuple(line for line in lines if line.entry.seq > last)
-        with self._record.refusals.kept_if_refused(known.lines, lines):
-            self._record.accept(known, new, None)
+        with self.record.refusals.kept_if_refused(known.lines, lines):
+            self.record.accept(known, new, None)
+
+    def delegate(self, known: KnownGame) -> bool:
+        """Sends the `delegate` that the game needs now, if it needs one. Returns whether it has been sent.
+
+        Nothing is sent while a signed move waits, which it would make void. Raises `ConflictError` if another home of
+        the player has been faster. Whatever else speaks against it is said: the player can play on without it.
+        """
+        course, seat, identity = known.position.course, known.seat, self.record.identity
+        if identity is None or seat is None or course.actor != seat or self.vault.signed(course.seq + 1):
+            return False
+        if not identity.signs_for(course.setup.keys[seat]):
+            return False
+        if course.setup.held_key(seat) is None and MAIL_WISHES not in self.service.home.config():
+            return False  # as for most players, and then nothing about mail is loaded
+        from hkoji.client.held_keys import OwnMailbox
+
+        short = known.position.short
+        try:
+            body = OwnMailbox(self.service, identity.name).due(course, seat)
+            if body is None:
+                return False
+            self.post(course, body)
+        except ConflictError:
+            raise
+        except HkojiError as error:
+            self.say(
+                tell("game {short}: who signs for you by mail stays as it was: {reason}", short=short, reason=error)
+            )
+            return False
+        if body.gateway is None:
+            self.say(tell("game {short}: the service no longer signs for you", short=short))
+        else:
+            self.say(tell("game {short}: from now on the service signs for you too, by mail", short=short))
+        return True
 
 
 def _why_kept(short: str, old: PublicKey, *, here: bool) -> str:
@@ -259,55 +265,3 @@ def _why_kept(short: str, old: PublicKey, *, here: bool) -> str:
         short=short,
         key=old.fingerprint,
     )
-
-
-class Delegation:
-    """What the service may sign in the game of `vault`, as the player `identity` wishes; None for a spectator."""
-
-    def __init__(
-        self,
-        vault: Vault,
-        service: Service,
-        identity: Identity | None,
-        sender: EntrySender,
-        say: Callable[[str], None],
-    ) -> None:
-        self._vault: Final = vault
-        self._service: Final = service
-        self._identity: Final = identity
-        self._sender: Final = sender
-        self._say = say
-
-    def bring(self, known: KnownGame) -> bool:
-        """Sends the `delegate` that the game needs now, if it needs one. Returns whether it has been sent.
-
-        Nothing is sent while a signed move waits, which it would make void. Raises `ConflictError` if another home of
-        the player has been faster. Whatever else speaks against it is said: the player can play on without it.
-        """
-        course, seat, identity = known.position.course, known.seat, self._identity
-        if identity is None or seat is None or course.actor != seat or self._vault.signed(course.seq + 1):
-            return False
-        if not identity.signs_for(course.setup.keys[seat]):
-            return False
-        if course.setup.held_key(seat) is None and MAIL_WISHES not in self._service.home.config():
-            return False  # as for most players, and then nothing about mail is loaded
-        from hkoji.client.held_keys import OwnMailbox
-
-        short = known.position.short
-        try:
-            body = OwnMailbox(self._service, identity.name).due(course, seat)
-            if body is None:
-                return False
-            self._sender.post(course, body)
-        except ConflictError:
-            raise
-        except HkojiError as error:
-            self._say(
-                tell("game {short}: who signs for you by mail stays as it was: {reason}", short=short, reason=error)
-            )
-            return False
-        if body.gateway is None:
-            self._say(tell("game {short}: the service no longer signs for you", short=short))
-        else:
-            self._say(tell("game {short}: from now on the service signs for you too, by mail", short=short))
-        return True

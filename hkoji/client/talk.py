@@ -8,14 +8,13 @@ is sent, and a retry sends the same bytes. Call everything with the vault locked
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from hkoji.client.answers import REFUSALS
 from hkoji.client.sending import EntrySender
-from hkoji.client.service import Service, utc_now
+from hkoji.client.service import utc_now
 from hkoji.client.talk_messages import KeptWord, MessageAnswer, TalkFile, TalkRequests
-from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import ForbiddenError, HkojiError, NotFoundError, TooManyError, TrustError, UsageError
 from hkoji.game.course import Course
 from hkoji.log import sshsig
@@ -67,17 +66,17 @@ class Conversation(NamedTuple):
 
 
 class GameTalk:
-    """The messages about the game of `record` at `service`. `sender` knows the player and the keys; `say` gets remarks.
+    """The messages about the game of `sender`, which knows the player and the keys.
 
     The log must have been brought up to date before: it says whose keys count.
     """
 
-    def __init__(self, record: VerifiedLog, service: Service, sender: EntrySender, say: Callable[[str], None]) -> None:
-        self._record: Final = record
-        self._requests: Final = TalkRequests(service)
+    def __init__(self, sender: EntrySender) -> None:
         self._sender: Final = sender
-        self._say = say
-        self._file: Final = TalkFile(record.vault)
+        self._record: Final = sender.record
+        self._requests: Final = TalkRequests(sender.service)
+        self._say = sender.say
+        self._file: Final = TalkFile(sender.vault)
 
     def kept(self) -> Conversation:
         """Returns the messages that were verified before, without asking the service."""

@@ -60,9 +60,9 @@ class VerifiedLog:
     def __init__(self, vault: Vault, service: Service, identity: Identity | None, say: Callable[[str], None]) -> None:
         self.vault: Final = vault
         self.service: Final = service
-        self._identity: Final = identity
+        self.identity: Final = identity
         self.refusals: Final = Refusals(vault, service.pins)
-        self._say = say
+        self.say = say
         self._memory: KnownGame | None = None
         self._clock: tuple[str, ClockAnswer] | None = None
         """The clock that came with the last view about the entry that is due, and the head that it is about."""
@@ -113,18 +113,6 @@ class VerifiedLog:
         said, self._clock = self._clock, None
         return said[1] if said is not None and said[0] == self.require().position.course.head else None
 
-    def take_head(self) -> SignedHead | None:
-        """Returns once the signed head that the last `refresh` has brought, not verified yet; None if there is none."""
-        signed, self._signed_head = self._signed_head, None
-        return signed
-
-    def _head_now(self) -> SignedHead | None:
-        """Returns a signed head of the game as it stands; None if the service gives none."""
-        try:
-            return self.service.head(self.vault.game)
-        except HkojiError:
-            return None
-
     def lacks_cards(self, known: KnownGame) -> bool:
         """Returns whether a game is known only as a spectator sees it, although the player has a seat in it."""
         return known.seat is None and self._seat(known.lines) is not None
@@ -171,7 +159,7 @@ class VerifiedLog:
             verify_view(view, result.steps[-1].course, seat)
         setup = result.steps[-1].course.setup
         if new:
-            self.service.known_keys.meet(setup, self._identity.name if self._identity else None, seat)
+            self.service.known_keys.meet(setup, self.identity.name if self.identity else None, seat)
         self.vault.begin(self.service.url)
         if shown is not None:
             self.vault.keep_openings(_own(shown.openings, result.steps[-1].course))
@@ -179,7 +167,7 @@ class VerifiedLog:
             kept = self.refusals.kept.keep_view(shown.view)
             self.vault.keep_view(shown.view, durable=not kept)
         if new and self.vault.append(new):
-            self._say(
+            self.say(
                 tell(
                     "warning: the kept log of game {short} ended in an incomplete line; it has been completed from the "
                     "service",
@@ -190,7 +178,7 @@ class VerifiedLog:
 
     def _seat(self, lines: Sequence[Line]) -> Seat | None:
         """Returns the player's seat, found by a key that is here or by one that the player has lost."""
-        identity = self._identity
+        identity = self.identity
         if identity is None:
             return None
         keys = {own.public for own in identity.keys} | self.service.pins.known(identity.name)
@@ -231,6 +219,53 @@ class VerifiedLog:
         if seat is not None:
             return replay_own(lines, seat, view, openings)
         return require_whole(replay(lines))
+
+    # --- signed heads ---------------------------------------------------------------------------------------------
+
+    def fetch_head(self, deadline: str | None = None) -> HeadStatement:
+        """Fetches a signed head, checks it against the log kept here, and keeps it. Call it with the vault locked.
+
+        One that has come with the last view is not fetched again. `deadline` is that of the entry which is due. If the
+        head is later than the log, new lines are fetched first.
+        Raises `TrustError`, and `NotFoundError` if no line of the game is kept here, or if the service has no heads.
+        """
+        known = self.require()
+        signed, self._signed_head = self._signed_head, None
+        if signed is None:
+            signed = self.service.head(self.vault.game)
+        else:
+            verify_signed_head(signed, self.vault.game, self.service.key)
+        head = signed.statement
+        if head.seq >= len(known.lines):
+            known = self.refresh()
+        with self.refusals.kept_if_refused(known.lines, (), head=signed):
+            if head.seq >= len(known.lines):
+                raise TrustError(
+                    tell(
+                        "the service's log ends at entry {last}, and it has signed that entry {seq} was there before",
+                        last=len(known.lines) - 1,
+                        seq=head.seq,
+                    ),
+                    hint=KEEP_FOLDER,
+                )
+            verify_heads((head,), known.lines, len(known.lines))
+        self.refusals.kept.keep_head(signed, deadline)
+        ahead = parse_time(head.at) - parse_time(self.service.now())
+        if ahead > HEAD_SECONDS:
+            self.say(
+                tell(
+                    "warning: the service has signed a time {seconds} seconds later than the time of its answers",
+                    seconds=ahead,
+                )
+            )
+        return head
+
+    def _head_now(self) -> SignedHead | None:
+        """Returns a signed head of the game as it stands; None if the service gives none."""
+        try:
+            return self.service.head(self.vault.game)
+        except HkojiError:
+            return None
 
     # --- what is on disk ------------------------------------------------------------------------------------------
 
@@ -297,7 +332,7 @@ class VerifiedLog:
         openings: tuple[Opening, ...],
     ) -> KnownGame:
         made = _made_for(lines, openings)
-        position = read_position(result, seat, self._identity.name if self._identity else None)
+        position = read_position(result, seat, self.identity.name if self.identity else None)
         self._memory = KnownGame(stamp, lines, result, seat, view, made, position)
         return self._memory
 
@@ -312,51 +347,3 @@ def _own(openings: tuple[Opening, ...], course: Course) -> tuple[Opening, ...]:
     commits = {(card.seq, card.part): card.commit for card in course.face_down}
     game = course.setup.game
     return tuple(each for each in openings if commits.get((each.seq, each.part)) == each.commitment(game))
-
-
-class FetchedHeads:
-    """The signed heads of a game: `log` is the game as verified here, `now` gives the time, `say` gets warnings."""
-
-    def __init__(self, log: VerifiedLog, now: Callable[[], str], say: Callable[[str], None]) -> None:
-        self._log: Final = log
-        self._now = now
-        self._say = say
-
-    def fetch(self, deadline: str | None = None) -> HeadStatement:
-        """Fetches a signed head, checks it against the log kept here, and keeps it. Call it with the vault locked.
-
-        One that has come with the last view is not fetched again. `deadline` is that of the entry which is due. If the
-        head is later than the log, new lines are fetched first.
-        Raises `TrustError`, and `NotFoundError` if no line of the game is kept here, or if the service has no heads.
-        """
-        log = self._log
-        known = log.require()
-        signed = log.take_head()
-        if signed is None:
-            signed = log.service.head(log.vault.game)
-        else:
-            verify_signed_head(signed, log.vault.game, log.service.key)
-        head = signed.statement
-        if head.seq >= len(known.lines):
-            known = log.refresh()
-        with log.refusals.kept_if_refused(known.lines, (), head=signed):
-            if head.seq >= len(known.lines):
-                raise TrustError(
-                    tell(
-                        "the service's log ends at entry {last}, and it has signed that entry {seq} was there before",
-                        last=len(known.lines) - 1,
-                        seq=head.seq,
-                    ),
-                    hint=KEEP_FOLDER,
-                )
-            verify_heads((head,), known.lines, len(known.lines))
-        log.refusals.kept.keep_head(signed, deadline)
-        ahead = parse_time(head.at) - parse_time(self._now())
-        if ahead > HEAD_SECONDS:
-            self._say(
-                tell(
-                    "warning: the service has signed a time {seconds} seconds later than the time of its answers",
-                    seconds=ahead,
-                )
-            )
-        return head

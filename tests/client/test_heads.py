@@ -15,7 +15,6 @@ from hkoji.audit.evidence_file import MAX_STATEMENTS, format_head, parse_evidenc
 from hkoji.client.kept import evidence as kept_evidence
 from hkoji.client.kept.evidence import DOUBTFUL, HEADS, PROOF, VIEWS, KeptEvidence
 from hkoji.client.transport import HttpAnswer
-from hkoji.client.verified_log import FetchedHeads
 from hkoji.errors import HkojiError, ServiceError, TrustError
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
@@ -42,7 +41,8 @@ def head(seq: int, seconds: int, *, hashed: str = "cd") -> SignedHead:
 def fetch(player: LocalPlayer, game: str, deadline: str | None = None, now: str = AT) -> HeadStatement:
     """A head as a command fetches it, in a new process."""
     with player.client.game(game) as held:
-        return FetchedHeads(held.record, lambda: now, player.said.append).fetch(deadline)
+        with patch.object(held.service, "now", lambda: now):
+            return held.record.fetch_head(deadline)
 
 
 def kept(player: LocalPlayer, game: str) -> list[HeadStatement]:
@@ -111,7 +111,7 @@ def test_a_head_that_is_later_than_the_log_here_brings_the_log(
     bob.move(game, bob.position(game).legal[0])
     with alice.client.game(game) as held:
         assert len(held.lines()) < len(service.games[game].lines)
-        found = FetchedHeads(held.record, lambda: AT, alice.said.append).fetch(None)
+        found = held.record.fetch_head()
         assert held.lines()[found.seq].entry.head == found.head
         assert len(held.lines()) == len(service.games[game].lines) > before
     assert kept(alice, game) == [found]

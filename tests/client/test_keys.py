@@ -22,7 +22,7 @@ from hkoji.client.kept import game as vault
 from hkoji.client.kept.home import Pins
 from hkoji.client.known_keys import KnownKeys
 from hkoji.client.plans import Delay, PlanFiles, PlanRunner
-from hkoji.client.sending import SeatKey
+from hkoji.client.sending import EntrySender
 from hkoji.client.service import Service
 from hkoji.errors import ExistsError, ForbiddenError, HkojiError, LoginError, NetworkError, TrustError, UsageError
 from hkoji.game import entry_kinds
@@ -258,12 +258,14 @@ def test_a_new_key_that_the_game_names_already_is_not_declared_there(named: bool
         table.send(table.entry(1, Delegate(table.certify(1, new), MailGrade.TOKEN)))
     while table.course.actor != 0:
         table.play(1)
-    sender: Any = SimpleNamespace(my_key=lambda: new, post=lambda _, body: posted.append(body))
     signer: Any = SimpleNamespace(sign=lambda *_: b"")
-    player: Any = SimpleNamespace(name="alice", signs_for=lambda _: True, signer_of=lambda _: signer)
+    player = SimpleNamespace(name="alice", key_at=lambda _: new, signs_for=lambda _: True, signer_of=lambda _: signer)
     known: Any = SimpleNamespace(position=SimpleNamespace(course=table.course, short="2714f3b3"), seat=0)
-    nothing: Any = SimpleNamespace(signed=lambda _: ())
-    assert SeatKey(nothing, nothing, player, nothing, sender, said.append).bring(known) is not named
+    service, vault = SimpleNamespace(url=URL), SimpleNamespace(signed=lambda _: ())
+    record: Any = SimpleNamespace(identity=player, service=service, vault=vault, say=said.append)
+    sender = EntrySender(record)
+    with patch.object(sender, "post", lambda _, body: posted.append(body)):
+        assert sender.bring_key(known) is not named
     assert len(posted) == (not named)
     kept = "game 2714f3b3 keeps your earlier key: it names your new key already, and a key counts once there"
     assert (said == [kept]) is named
