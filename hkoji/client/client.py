@@ -18,9 +18,9 @@ from hkoji.client.game import ClientGame
 from hkoji.client.identity import Identity, load
 from hkoji.client.kept.evidence import Refusals, WrittenEvidence, write_evidence
 from hkoji.client.kept.game import Vault
-from hkoji.client.kept.home import Home
+from hkoji.client.kept.home import Home, silent
 from hkoji.client.kept_game import KeptGame, readable
-from hkoji.client.moving import move_games, naming_new_address
+from hkoji.client.requests import naming_new_address
 from hkoji.client.service import Service
 from hkoji.client.transport import Transport
 from hkoji.errors import (
@@ -49,10 +49,6 @@ if TYPE_CHECKING:
 _LISTED: Final = 8
 
 
-def _silent(_: str) -> None:
-    return
-
-
 class Client:
     """One player's client over the files of `home`. As a context manager it closes its connections at the end.
 
@@ -65,7 +61,7 @@ class Client:
         *,
         entropy: Callable[[int], bytes] = secrets.token_bytes,
         connect: Callable[[str], Transport] = Transport,
-        say: Callable[[str], None] = _silent,
+        say: Callable[[str], None] = silent,
     ) -> None:
         self.home: Final = home or Home()
         self._entropy = entropy
@@ -136,6 +132,8 @@ class Client:
 
     def move_games(self) -> tuple[str, ...]:
         """Binds the games of its earlier addresses to the player's service: see `hkoji.client.moving.move_games`."""
+        from hkoji.client.moving import move_games
+
         self._games.clear()
         return move_games(self.home, self.service())
 

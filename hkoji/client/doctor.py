@@ -19,8 +19,8 @@ from hkoji.client.answers import problem, read_player
 from hkoji.client.identity import load
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Home, Pins
-from hkoji.client.moving import BoundGames, bound_games, goes_on, move_command
-from hkoji.client.requests import REPLACED
+from hkoji.client.moving import BoundGames, bound_games, goes_on
+from hkoji.client.requests import REPLACED, move_command
 from hkoji.client.transport import LATER, HttpAnswer, Transport
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
@@ -127,7 +127,7 @@ def _unsent(home: Home) -> DoctorCheck:
 def _games(home: Home, own: str, connect: Callable[[str], Transport]) -> Iterator[DoctorCheck]:
     """Checks the other addresses than the player's service's to which running games are bound."""
     try:
-        pinned = Pins(home, own, lambda _: None).server_key if own else None
+        pinned = Pins(home, own).server_key if own else None
         found = [each for each in bound_games(home) if each.url != own]
     except HkojiError:  # the check of the pins says it
         return
@@ -212,7 +212,7 @@ def _service(
 
 def _pin(home: Home, url: str, key: str, origin: str) -> DoctorCheck:
     try:
-        pins = Pins(home, url, lambda _: None)
+        pins = Pins(home, url)
         pinned, own = pins.server_key, pins.origin
     except HkojiError as error:
         return DoctorCheck("pins", "fail", error.message, error.hint)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.client.kept.files import write_file
-from hkoji.client.kept.home import Home
+from hkoji.client.kept.home import Home, silent
 from hkoji.errors import (
     ExistsError,
     HkojiError,
@@ -28,10 +28,6 @@ from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
     from hkoji.log.private_key import Signer
-
-
-def _silent(_: str) -> None:
-    return
 
 
 class OwnKey(NamedTuple):
@@ -70,7 +66,7 @@ class Identity:
         moved: Collection[str] = (),
     ) -> None:
         self.name: Final = name
-        self.say: Callable[[str], None] = _silent
+        self.say: Callable[[str], None] = silent
         """Gets a remark when a signature keeps the player waiting."""
         self.own: Final = own
         self.earlier: Final = earlier
@@ -183,7 +179,7 @@ def _own_key(home: Home, value: dict[str, Any]) -> OwnKey:  # Any: JSON
     return OwnKey(parse_public_key(value["key"]), home.path / value["key_file"])
 
 
-def load_signer(file: Path, say: Callable[[str], None] = _silent) -> Signer:
+def load_signer(file: Path, say: Callable[[str], None] = silent) -> Signer:
     """Returns a key file's signer: ssh-agent, if the file holds a public key or needs a passphrase."""
     from hkoji.client.agent import AgentSigner
     from hkoji.log.private_key import PrivateKey

@@ -54,7 +54,7 @@ class PlayerChannels:
 
     def all(self) -> list[PlayerChannel]:
         """Returns the channels, the oldest first."""
-        answer = self._requests.with_login(lambda token: self._requests.send("GET", _PATH, token=token))
+        answer = self._requests.as_player("GET", _PATH)
         with understood(answer):
             return [_read(each) for each in answer.json()["channels"]]
 
@@ -74,35 +74,31 @@ class PlayerChannels:
     def add(self, kind: str, target: str, events: Sequence[str] | None, settings: dict[str, Any]) -> PlayerChannel:
         """Makes a channel, to which the service sends a code. `events` is None for all. `settings` is JSON."""
         value = {"kind": kind, "target": target, "events": events and list(events), "settings": settings}
-        return _read_answer(self._post(_PATH, value))
+        return self._post(_PATH, value)
 
     def set_mailbox(
         self, address: str, *, orders: bool, language: str | None, settings: dict[str, Any]
     ) -> PlayerChannel:
         """Makes or changes the player's mailbox. The owner of a new one is asked by a letter. `settings` is JSON."""
         value = {"kind": "mail", "target": address, "orders": orders, "settings": settings}
-        return _read_answer(self._post(_PATH, value if language is None else {**value, "lang": language}))
+        return self._post(_PATH, value if language is None else {**value, "lang": language})
 
     def confirm(self, channel: str, code: str) -> PlayerChannel:
         """Confirms a channel by its code."""
-        return _read_answer(self._post(f"{_PATH}/{channel}/confirm", {"code": code}))
+        return self._post(f"{_PATH}/{channel}/confirm", {"code": code})
 
     def test(self, channel: str) -> PlayerChannel:
         """Lets the service send a test notice."""
-        return _read_answer(self._post(f"{_PATH}/{channel}/test", None))
+        return self._post(f"{_PATH}/{channel}/test", None)
 
     def remove(self, channel: str) -> None:
         """Removes a channel."""
-        path = f"{_PATH}/{channel}"
-        self._requests.with_login(lambda token: self._requests.send("DELETE", path, token=token))
+        self._requests.as_player("DELETE", f"{_PATH}/{channel}")
 
-    def _post(self, path: str, value: object) -> HttpAnswer:
-        return self._requests.with_login(lambda token: self._requests.send("POST", path, value, token))
-
-
-def _read_answer(answer: HttpAnswer) -> PlayerChannel:
-    with understood(answer):
-        return _read(answer.json())
+    def _post(self, path: str, value: object) -> PlayerChannel:
+        answer = self._requests.as_player("POST", path, value)
+        with understood(answer):
+            return _read(answer.json())
 
 
 def _read_texts(value: object) -> list[str]:
@@ -219,8 +215,7 @@ class ServiceChoices:
             raise NotFoundError(tell("player"), name, hint=tell("nothing was changed; is the name right?")) from error
 
     def _send(self, method: str, path: str, value: dict[str, Any] | None = None) -> HttpAnswer:  # Any: JSON
-        requests = self._service.requests
-        return requests.with_login(lambda token: requests.send(method, path, value, token, most=LONGEST_PAGE))
+        return self._service.requests.as_player(method, path, value, most=LONGEST_PAGE)
 
 
 def _read_choice(answer: HttpAnswer) -> InvitationChoice:

@@ -17,25 +17,44 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
 from hkoji.client.answers import SHORT_ANSWER, problem, read_challenge, read_description, read_token
 from hkoji.client.identity import Identity
 from hkoji.client.kept.home import Home, Pins
-from hkoji.client.moving import another_service
 from hkoji.client.transport import MOST_BYTES, TIMEOUT, HeardTime, HttpAnswer, Transport, naming_move
 from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, ServiceError, TrustError
 from hkoji.game.clock import parse_time
 from hkoji.game.time_control import format_duration
 from hkoji.log.canonical import encode_base64, is_time
-from hkoji.messages.text import tell
+from hkoji.log.public_key import PublicKey
+from hkoji.messages.text import Text, tell
 
+_T = TypeVar("_T")
+
+_GRACE: Final = 10.0
+_SILENCE: Final = 45.0
+"""A stream of events without a byte for so many seconds is broken: a service sends something every 15."""
+_TRIES: Final = 3
+_LONGEST_WAIT: Final = 60
+"""How often, and for how many seconds in all, the client waits for a service that asks for it."""
 _MOST_BETWEEN: Final = 65_536
 """The most bytes without an event: room for the comments that keep a connection open for more than an hour."""
 _LONGEST_PLACE: Final = 16_384
+FAR_APART: Final = 120
+"""More seconds than that between the two clocks are worth a warning."""
+_ALIKE: Final = 5
+"""Up to so many seconds are no difference: the header has whole seconds, and an answer needs time to arrive."""
+_DATE: Final = re.compile(r"[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) (20[0-9]{2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) GMT")
+_MONTHS: Final = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+_EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
+REPLACED: Final = tell(
+    "if you have changed or recovered your key on another machine, copy its key file from there, and take it up with "
+    "`hkoji rekey --key FILE`; if you have not, somebody else has: ask the operator"
+)
+"""The hint for a player whose key is no longer that of their name."""
 
 
 class ServerSentEvent(NamedTuple):
@@ -106,27 +125,122 @@ def _invalid(reason: str) -> ServiceError:
     )
 
 
-FAR_APART: Final = 120
-"""More seconds than that between the two clocks are worth a warning."""
-_ALIKE: Final = 5
-"""Up to so many seconds are no difference: the header has whole seconds, and an answer needs time to arrive."""
-_DATE: Final = re.compile(r"[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) (20[0-9]{2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) GMT")
-_MONTHS: Final = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-_EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
+def seconds_ahead(heard: HeardTime) -> int | None:
+    """Returns by how many seconds a time is ahead of that at which it was heard; None for what is no time."""
+    stated = _time_of_date(heard.text) or heard.text
+    return parse_time(stated) - _EPOCH - int(heard.at) if is_time(stated) else None
 
 
-class ServiceClock:
-    """How far the clock of a service is ahead of this machine's. `say` gets a warning, once for each of `warned`."""
+def _time_of_date(date: str) -> str | None:
+    """Returns the header Date in the form of the log; None for what has another form."""
+    found = _DATE.fullmatch(date)
+    if found is None or found[2] not in _MONTHS:
+        return None
+    return f"{found[3]}-{_MONTHS.index(found[2]) + 1:02}-{found[1]}T{found[4]}Z"
 
-    def __init__(self, pins: Pins, say: Callable[[str], None], warned: set[str]) -> None:
+
+def unregistered(url: str) -> LoginError:
+    """Returns the error for a service at which the player has to register first."""
+    return LoginError(tell("you are not registered at {url}", url=url), hint=f"hkoji register --server {url}")
+
+
+def move_command(url: str) -> str:
+    """Returns the command that moves the games to a service."""
+    return f"hkoji register --server {url} --move-games"
+
+
+@contextmanager
+def naming_new_address(home: Home, url: str) -> Iterator[None]:
+    """Says of a `NetworkError` of the block if the service at `url` has another address, as far as the home knows."""
+    try:
+        yield
+    except NetworkError as error:
+        now = _new_address(home, url)
+        if now is not None:
+            error.hint = tell("nothing is lost; {moved}", moved=_moved_to(now))
+        raise
+
+
+def another_service(home: Home, url: str, known: PublicKey, shown: PublicKey | None) -> TrustError:
+    """Returns the error for `url` where the service with the key `known` does not answer any more.
+
+    `shown` is the key of the service that does; None if it is no service of this kind.
+    """
+    now = _new_address(home, url)
+    if now is not None:
+        hint = tell("nothing was changed; {moved}", moved=_moved_to(now))
+    else:
+        hint = tell(
+            "nothing was changed; check with `hkoji doctor`. If your service has moved, ask its operator where, and "
+            "then: {command}",
+            command=move_command("URL"),
+        )
+    if shown is None:
+        return TrustError(tell("something else than your service answers at {url} now", url=url), hint=hint)
+    return TrustError(
+        tell(
+            "another service answers at {url} now: its key is {shown}, and that of yours is {known}",
+            url=url,
+            shown=shown.fingerprint,
+            known=known.fingerprint,
+        ),
+        hint=hint,
+    )
+
+
+def _moved_to(now: str) -> Text:
+    return tell(
+        "you are registered at the same service at {now}. If it has moved there: {command}",
+        now=now,
+        command=move_command(now),
+    )
+
+
+def _new_address(home: Home, url: str) -> str | None:
+    """Returns the address at which the player is registered, if it is another one of the service at `url`."""
+    now = home.config().get("server")
+    if not isinstance(now, str) or now == url:
+        return None
+    key = Pins(home, url).server_key
+    return now if key is not None and key == Pins(home, now).server_key else None
+
+
+class ServiceRequests:
+    """Sends requests over `transport` for the player of `home`; `identity` is called when a login must be signed.
+
+    Nothing is said of the service's clock if its URL is in `warned`, where it is put once something was said.
+    Every request can raise `NetworkError`, and the errors that the service's problem documents stand for.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        transport: Transport,
+        pins: Pins,
+        identity: Callable[[], Identity],
+        say: Callable[[str], None],
+        pause: Callable[[float], None],
+        warned: set[str],
+    ) -> None:
+        self._home: Final = home
+        self._transport: Final = transport
         self._pins: Final = pins
+        self._identity = identity
         self._say = say
+        self._pause = pause
         self._warned = warned
         self._heard: HeardTime | None = None
         self._ahead: int | None = None
+        self.token: str | None = None
+        """The login's token, once it has served."""
 
-    def ahead(self, heard: HeardTime | None) -> int:
-        """Returns the seconds, by the time that was `heard` last; if there is none, by what is kept."""
+    @property
+    def clock_ahead(self) -> int:
+        """By how many seconds the service's clock is ahead of this machine's, as its last answer says.
+
+        If nothing has been asked yet, it is what was kept.
+        """
+        heard = self._transport.heard
         if self._ahead is None or heard != self._heard:
             self._heard, found = heard, None if heard is None else seconds_ahead(heard)
             kept = self._pins.clock_ahead
@@ -150,67 +264,6 @@ class ServiceClock:
         self._say(said)
         self._say(tell("time is counted by the service's clock; tell its operator if yours is right"))
 
-
-def seconds_ahead(heard: HeardTime) -> int | None:
-    """Returns by how many seconds a time is ahead of that at which it was heard; None for what is no time."""
-    stated = _time_of_date(heard.text) or heard.text
-    return parse_time(stated) - _EPOCH - int(heard.at) if is_time(stated) else None
-
-
-def _time_of_date(date: str) -> str | None:
-    """Returns the header Date in the form of the log; None for what has another form."""
-    found = _DATE.fullmatch(date)
-    if found is None or found[2] not in _MONTHS:
-        return None
-    return f"{found[3]}-{_MONTHS.index(found[2]) + 1:02}-{found[1]}T{found[4]}Z"
-
-
-_T = TypeVar("_T")
-
-_GRACE: Final = 10.0
-_SILENCE: Final = 45.0
-"""A stream of events without a byte for so many seconds is broken: a service sends something every 15."""
-_TRIES: Final = 3
-_LONGEST_WAIT: Final = 60
-"""How often, and for how many seconds in all, the client waits for a service that asks for it."""
-
-
-REPLACED: Final = tell(
-    "if you have changed or recovered your key on another machine, copy its key file from there, and take it up with "
-    "`hkoji rekey --key FILE`; if you have not, somebody else has: ask the operator"
-)
-"""The hint for a player whose key is no longer that of their name."""
-
-
-def unregistered(url: str) -> LoginError:
-    """Returns the error for a service at which the player has to register first."""
-    return LoginError(tell("you are not registered at {url}", url=url), hint=f"hkoji register --server {url}")
-
-
-class ServiceRequests:
-    """Sends requests over `transport` for the player of `home`; `identity` is called when a login must be signed.
-
-    Every request can raise `NetworkError`, and the errors that the service's problem documents stand for.
-    """
-
-    def __init__(
-        self,
-        home: Home,
-        transport: Transport,
-        pins: Pins,
-        identity: Callable[[], Identity],
-        say: Callable[[str], None],
-        pause: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._home: Final = home
-        self._transport: Final = transport
-        self._pins: Final = pins
-        self._identity = identity
-        self._say = say
-        self._pause = pause
-        self.token: str | None = None
-        """The login's token, once it has served."""
-
     def send(
         self,
         method: str,
@@ -231,14 +284,28 @@ class ServiceRequests:
         self.check(answer, game)
         return answer
 
-    def waited(self, path: str, wait: int) -> HttpAnswer:
-        """Returns an answer that the service may delay, or its refusal, which the caller handles."""
+    def as_player(
+        self,
+        method: str,
+        path: str,
+        value: Any = None,  # Any: JSON
+        *,
+        game: str = "",
+        most: int = SHORT_ANSWER,
+    ) -> HttpAnswer:
+        """Sends a request of the player, who is logged in if need be. Returns and raises what `send` does."""
+        return self.with_login(lambda token: self.send(method, path, value, token, game=game, most=most))
+
+    def wait(self, path: str, wait: int, game: str) -> HttpAnswer:
+        """Returns an answer that the service may delay for `wait` seconds. Raises the error of a refusal."""
         self._transport.patience, self._transport.most = wait + _GRACE, MOST_BYTES
         try:
             with naming_move(self._registered):
-                return self._transport.request("GET", path)
+                answer = self._transport.request("GET", path)
         finally:
             self._transport.patience = TIMEOUT
+        self.check(answer, game)
+        return answer
 
     def follow(
         self, path: str, token: str | None = None, place: str | None = None, *, game: str = ""

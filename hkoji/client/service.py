@@ -36,7 +36,7 @@ from hkoji.client.answers import (
 from hkoji.client.identity import Identity
 from hkoji.client.kept.home import Home, Pins
 from hkoji.client.known_keys import KnownKeys
-from hkoji.client.requests import REPLACED, ServerSentEvent, ServiceClock, ServiceRequests, unregistered
+from hkoji.client.requests import REPLACED, ServerSentEvent, ServiceRequests, unregistered
 from hkoji.client.transport import MOST_BYTES, Transport, same_bytes
 from hkoji.errors import (
     ExistsError,
@@ -88,26 +88,18 @@ class Service:
         self.url: Final = transport.url
         self.pins: Final = Pins(home, self.url, say)
         self.known_keys: Final = KnownKeys(self.pins, self._successors, say)
-        self.requests: Final = ServiceRequests(home, transport, self.pins, identity, say, pause)
+        warned = set() if warned is None else warned
+        self.requests: Final = ServiceRequests(home, transport, self.pins, identity, say, pause, warned)
         self._transport: Final = transport
-        self._clock: Final = ServiceClock(self.pins, say, set() if warned is None else warned)
         self._identity = identity
         self._views: Final[dict[str, tuple[bytes, ViewAnswer]]] = {}
         """The last view of each game, and the bytes that it was read from."""
         if transport.exposed:
             say(tell("warning: {url} is reached without TLS; others can read your cards on the way", url=self.url))
 
-    @property
-    def clock_ahead(self) -> int:
-        """By how many seconds the service's clock is ahead of this machine's, as its last answer says.
-
-        If nothing has been asked yet, it is what was kept.
-        """
-        return self._clock.ahead(self._transport.heard)
-
     def now(self) -> str:
         """Returns the time by the service's clock, in the form of entries."""
-        ahead = self.clock_ahead
+        ahead = self.requests.clock_ahead
         return add_seconds(utc_now(), ahead) if ahead else utc_now()
 
     def told_now(self) -> str:
@@ -299,30 +291,25 @@ class Service:
 
     def invite_by_mail(self, request: dict[str, Any]) -> Gateway:  # Any: JSON
         """Asks for the key of somebody who will play by mail. Returns its certificate, which is not verified yet."""
-        return read_certificate(
-            self.requests.with_login(lambda token: self.requests.send("POST", "/v1/invitations", request, token))
-        )
+        return read_certificate(self.requests.as_player("POST", "/v1/invitations", request))
 
     def offer(self, ruleset: Ruleset, agreement: Agreement) -> Line:
         """Asks for a new game. Returns its first line."""
         value = {"agreement": agreement.to_json(), "ruleset": dict(ruleset.to_json())}
-        answer = self.requests.with_login(lambda token: self.requests.send("POST", "/v1/offers", value, token))
+        answer = self.requests.as_player("POST", "/v1/offers", value)
         with understood(answer):
             return read_line(answer.json()["line"])
 
     def decline(self, game: str, why: str | None) -> None:
         """Declines an invitation by name, perhaps with a reason. Raises `ForbiddenError` for another one."""
         path, value = f"/v1/games/{game}/decline", {} if why is None else {"why": why}
-        self.requests.with_login(
-            lambda token: self.requests.send("POST", path, value, token, game=game, most=LONGEST_VIEW)
-        )
+        self.requests.as_player("POST", path, value, game=game, most=LONGEST_VIEW)
 
     def log(self, game: str, after: int = -1, wait: int = 0) -> tuple[Line, ...]:
         """Returns the public log's lines after an entry. The service may wait up to `wait` seconds for one."""
         path = f"/v1/games/{game}/log?after={after}"
         if wait:
-            answer = self.requests.waited(f"{path}&wait={wait}", wait)
-            self.requests.check(answer, game)
+            answer = self.requests.wait(f"{path}&wait={wait}", wait, game)
         else:
             answer = self.requests.send("GET", path, game=game, most=MOST_BYTES)
         with understood(answer):
@@ -351,17 +338,14 @@ class Service:
 
     def withdraw(self, game: str) -> None:
         """Asks the service to forget the player's wish to call a game off."""
-        path = f"/v1/games/{game}/statements/annul"
-        self.requests.with_login(lambda token: self.requests.send("DELETE", path, token=token, game=game))
+        self.requests.as_player("DELETE", f"/v1/games/{game}/statements/annul", game=game)
 
     # --- views ----------------------------------------------------------------------------------------------------
 
     def view(self, game: str, after: int, *, timed: bool = False) -> ViewAnswer:
         """Returns the player's view, with the log's lines after an entry; if `timed`, also what `clock` returns."""
         path = f"/v1/games/{game}/view?after={after}{'&clock=true' if timed else ''}"
-        answer = self.requests.with_login(
-            lambda token: self.requests.send("GET", path, token=token, game=game, most=LONGEST_VIEW)
-        )
+        answer = self.requests.as_player("GET", path, game=game, most=LONGEST_VIEW)
         body, shown = self._views.get(game, (None, None))
         if shown is None or body != answer.body:
             shown = read_view_answer(answer)
@@ -399,11 +383,7 @@ class Service:
     def recover_seat(self, game: str, proof: bytes) -> tuple[Line, ...]:
         """Asks to replace a revoked key of the player by the new one. Returns the line that this has added."""
         value, path = {"proof": encode_base64(proof)}, f"/v1/games/{game}/recovery"
-        return read_lines(
-            self.requests.with_login(
-                lambda token: self.requests.send("POST", path, value, token, game=game, most=LONGEST_VIEW)
-            )
-        )
+        return read_lines(self.requests.as_player("POST", path, value, game=game, most=LONGEST_VIEW))
 
     def verify_submitted(self, submission: Submission, lines: tuple[Line, ...]) -> None:
         """Checks that the first of `lines` is the entry that was sent, with its receipt. Raises `TrustError`."""

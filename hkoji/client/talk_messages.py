@@ -50,14 +50,11 @@ class TalkRequests:
 
     def messages(self, game: str) -> tuple[MessageAnswer, ...]:
         """Returns all messages of a game of the player, page by page, as the service shows them."""
-        return self._requests.with_login(lambda token: self._messages(game, token))
-
-    def _messages(self, game: str, token: str) -> tuple[MessageAnswer, ...]:
         found: list[MessageAnswer] = []
         after: int | None = 0
         while after is not None:
             path = f"/v1/games/{game}/talk?after={after}"
-            answer = self._requests.send("GET", path, token=token, game=game, most=LONGEST_PAGE)
+            answer = self._requests.as_player("GET", path, game=game, most=LONGEST_PAGE)
             page, after = _read_page(answer, after)
             found += page
             with understood(answer):
@@ -67,9 +64,7 @@ class TalkRequests:
 
     def last_messages(self) -> tuple[UnreadMessage, ...]:
         """Returns the last message of the opponent in each game of the player that has one."""
-        answer = self._requests.with_login(
-            lambda token: self._requests.send("GET", "/v1/me/talk", token=token, most=LONGEST_PAGE)
-        )
+        answer = self._requests.as_player("GET", "/v1/me/talk", most=LONGEST_PAGE)
         with understood(answer):
             return tuple(_read_unread(each) for each in answer.json()["games"])
 
@@ -77,14 +72,13 @@ class TalkRequests:
         """Sends a signed message; sent again it is the same one. Returns it as the service keeps it."""
         value, path = {"text": text, "sig": sig}, f"/v1/games/{game}/talk"
         with same_bytes():
-            answer = self._requests.with_login(lambda token: self._requests.send("POST", path, value, token, game=game))
+            answer = self._requests.as_player("POST", path, value, game=game)
         with understood(answer):
             return _read_message(answer.json())
 
     def delete(self, game: str, number: int) -> None:
         """Asks the service to delete a message of the player."""
-        path = f"/v1/games/{game}/talk/{number}"
-        self._requests.with_login(lambda token: self._requests.send("DELETE", path, token=token, game=game))
+        self._requests.as_player("DELETE", f"/v1/games/{game}/talk/{number}", game=game)
 
 
 def _read_page(answer: HttpAnswer, after: int) -> tuple[tuple[MessageAnswer, ...], int | None]:

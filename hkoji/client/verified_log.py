@@ -105,7 +105,7 @@ class VerifiedLog:
         if shown is not None:
             self._clock = None if shown.clock is None else (shown.head, shown.clock)
             self._signed_head = shown.signed_head
-        self.vault.confirm(self.service.clock_ahead)
+        self.vault.confirm(self.service.requests.clock_ahead)
         return found
 
     def take_clock(self) -> ClockAnswer | None:

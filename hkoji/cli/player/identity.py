@@ -120,7 +120,8 @@ def register(client: Client, out: CommandOutput, server: str, terms: RegisterOpt
 
 def _offer_to_move(client: Client, out: CommandOutput, service: Service) -> tuple[str, ...]:
     """Offers to move the games of earlier addresses of a service if some go on. Returns those that have been moved."""
-    from hkoji.client.moving import goes_on, movable_games, move_command
+    from hkoji.client.moving import goes_on, movable_games
+    from hkoji.client.requests import move_command
 
     going: list[str] = []
     urls: list[str] = []

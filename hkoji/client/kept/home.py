@@ -109,6 +109,10 @@ class Home:
         return tuple(sorted(log.parent.name for log in self.path.glob("games/*/log.jsonl")))
 
 
+def silent(_: str) -> None:
+    """Says nothing."""
+
+
 def registered(home: Home) -> tuple[str, ...]:
     """Returns the URLs of the services at which the player of a home has registered."""
     file = home.path / "pins.json"
@@ -143,7 +147,7 @@ class KeyStanding(StrEnum):
 class Pins:
     """The pins kept in a home, for one service's `url`. `say` gets a remark when a service's key is new."""
 
-    def __init__(self, home: Home, url: str, say: Callable[[str], None]) -> None:
+    def __init__(self, home: Home, url: str, say: Callable[[str], None] = silent) -> None:
         self._home: Final = home
         self._file: Final = home.path / "pins.json"
         self.url: Final = url
