@@ -164,6 +164,14 @@ def intact(path: Path) -> Iterator[None]:
         raise damaged(path) from error
 
 
+def text_in(path: Path, values: Mapping[str, Any], name: str) -> str | None:  # Any: JSON
+    """Returns the text under a name in what `path` holds; None if there is none. Raises `StorageError`."""
+    value = values.get(name)
+    if value is not None and not isinstance(value, str):
+        raise damaged(path)
+    return value
+
+
 def text_or_none(value: object) -> str | None:
     """Returns a value that is text or None. Raises `TypeError`: see `intact`."""
     if value is not None and not isinstance(value, str):

@@ -32,6 +32,7 @@ from hkoji.client.kept.files import (
     locked,
     read_json,
     remove_file,
+    text_in,
     text_or_none,
     whole_lines,
     write_file,
@@ -137,8 +138,7 @@ class Vault:
     @property
     def server(self) -> str | None:
         """The URL of the service that keeps the game; None if the game is not known here."""
-        with intact(self._secrets):
-            return text_or_none(self._read_secrets().get("server"))
+        return text_in(self._secrets, self._read_secrets(), "server")
 
     def begin(self, server: str, *entropy: str) -> None:
         """Keeps which server has the game, and the player's fresh entropy if there is any.
@@ -156,8 +156,7 @@ class Vault:
     @property
     def link_code(self) -> str | None:
         """The code of the link by which the player has opened the game; None if there is no link."""
-        with intact(self._secrets):
-            return text_or_none(self._read_secrets().get("link_code"))
+        return text_in(self._secrets, self._read_secrets(), "link_code")
 
     def keep_link_code(self, code: str) -> None:
         """Keeps the code of a new link, before its key signs anything."""
@@ -290,8 +289,8 @@ class Vault:
 
     def view(self) -> View | None:
         """Returns the latest signed view; None if there is none, or if a power failure has taken it."""
+        text = text_in(self._view, self._read_view(), "text")
         with intact(self._view):
-            text = text_or_none(self._read_view().get("text"))
             return None if text is None else parse_view(text)
 
     def signed_view(self) -> SignedEntry | None:

@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from hkoji.client.kept.files import damaged, intact, locked, read_json, text_or_none, write_json
+from hkoji.client.kept.files import damaged, intact, locked, read_json, text_in, write_json
 from hkoji.errors import LoginError, OtherOriginError, TrustError
 from hkoji.log.canonical import is_hex
 from hkoji.log.entry import SERVER_NAME
@@ -27,7 +27,9 @@ from hkoji.service_url import same_address
 
 ENVIRONMENT: Final = "HKOJI_HOME"
 MAIL_WISHES: Final = "mail"
-"""The key of the settings with what `own_mailbox` keeps there, by the URL of the service."""
+"""The key of the settings with what `OwnMailbox` keeps there, by the URL of the service."""
+_LISTS: Final = ("past", "trusted", "by_link", "held", "delegated")
+"""The pins that are lists by the player's name."""
 
 
 def default_home() -> Path:
@@ -74,8 +76,7 @@ class Home:
 
     def token(self, server: str) -> str | None:
         """Returns the login token for a server; None if there is none."""
-        with intact(self._tokens):
-            return text_or_none(read_json(self._tokens).get(server))
+        return text_in(self._tokens, read_json(self._tokens), server)
 
     def set_token(self, server: str, token: str) -> None:
         """Keeps a login token."""
@@ -127,10 +128,6 @@ def pinned(home: Home) -> tuple[str, ...]:
         return tuple(sorted(read_json(file)))
 
 
-_LISTS: Final = ("past", "trusted", "by_link", "held", "delegated")
-"""The pins that are lists by the player's name."""
-
-
 class KeyStanding(StrEnum):
     """How a player's key is known, from the best way to the least."""
 
@@ -159,15 +156,14 @@ class Pins:
     def server_key(self) -> PublicKey | None:
         """The service's key, if one is pinned."""
         # A damaged pin must not read as None: then the next key would be accepted as the first.
+        key = text_in(self._file, self._pins(), "key")
         with intact(self._file):
-            key = text_or_none(self._pins().get("key"))
             return None if key is None else parse_public_key(key)
 
     @property
     def origin(self) -> str | None:
         """The origin under which the player registered here."""
-        with intact(self._file):
-            return text_or_none(self._pins().get("origin"))
+        return text_in(self._file, self._pins(), "origin")
 
     @property
     def clock_ahead(self) -> int:
@@ -279,8 +275,7 @@ class Pins:
 
     def trusted(self, name: str, key: PublicKey) -> bool:
         """Returns whether the user has said that `key` is the player's."""
-        with intact(self._file):
-            return key.fingerprint in self._pins().get("trusted", {}).get(name, ())
+        return self._has("trusted", name, key)
 
     @property
     def trusted_names(self) -> tuple[str, ...]:
@@ -304,9 +299,8 @@ class Pins:
         """Returns how it is known that `key` is that of a player, or of the service under its name in logs."""
         if self.trusted(name, key):
             return KeyStanding.CONFIRMED
-        with intact(self._file):
-            if key.fingerprint in self._pins().get("by_link", {}).get(name, ()):
-                return KeyStanding.LINK
+        if self._has("by_link", name, key):
+            return KeyStanding.LINK
         current, *earlier = self.every.get(name, (key,))
         return KeyStanding.FOLLOWED if key == current and earlier else KeyStanding.SEEN
 
@@ -329,8 +323,7 @@ class Pins:
 
     def said_held(self, name: str, key: PublicKey) -> bool:
         """Returns whether a game has been seen in which `key`, which the service holds, is a player's only one."""
-        with intact(self._file):
-            return key.fingerprint in self._pins().get("held", {}).get(name, ())
+        return self._has("held", name, key)
 
     def note_held(self, name: str, key: PublicKey) -> None:
         """Records that the service holds a player's only key."""
@@ -341,8 +334,7 @@ class Pins:
 
         That says nothing about games in which it would be their only key.
         """
-        with intact(self._file):
-            return key.fingerprint in self._pins().get("delegated", {}).get(name, ())
+        return self._has("delegated", name, key)
 
     def note_delegated(self, name: str, key: PublicKey) -> None:
         """Records that a player lets the service sign with a key too."""
@@ -389,6 +381,11 @@ class Pins:
             with intact(self._file):
                 self._kept = dict(read_json(self._file).get(self.url, {}))
         return self._kept
+
+    def _has(self, what: str, name: str, key: PublicKey) -> bool:
+        """Returns whether a key is in a player's list under `what`."""
+        with intact(self._file):
+            return key.fingerprint in self._pins().get(what, {}).get(name, ())
 
     def _update(self, **changes: Any) -> None:  # Any: JSON
         self._rewrite(lambda here: {**here, **changes})
