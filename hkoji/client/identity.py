@@ -5,6 +5,9 @@ The private key is read only when something must be signed: most commands sign n
 
 from __future__ import annotations
 
+import os
+import struct
+import time
 from base64 import b64decode
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -27,7 +30,18 @@ from hkoji.log.public_key import KEY_TYPE, PublicKey, parse_public_key
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:
+    import socket
+
     from hkoji.log.private_key import Signer
+
+
+_SIGN_REQUEST: Final = 13
+_SIGN_RESPONSE: Final = 14
+_LONGEST_ANSWER: Final = 4096
+_REMARK_AFTER: Final = 5.0
+"""The seconds without an answer after which the player is told; the agent may be asking for something elsewhere."""
+_GIVE_UP_AFTER: Final = 15.0
+"""The seconds after which the agent is given up."""
 
 
 class OwnKey(NamedTuple):
@@ -181,7 +195,6 @@ def _own_key(home: Home, value: dict[str, Any]) -> OwnKey:  # Any: JSON
 
 def load_signer(file: Path, say: Callable[[str], None] = silent) -> Signer:
     """Returns a key file's signer: ssh-agent, if the file holds a public key or needs a passphrase."""
-    from hkoji.client.agent import AgentSigner
     from hkoji.log.private_key import PrivateKey
 
     try:
@@ -229,3 +242,84 @@ def _public(data: bytes) -> PublicKey:
             said = tell("the key is not an Ed25519 key, but one of type {kind}", kind=kind)
         raise LoginError(said, hint=hint)
     return parse_public_key(" ".join(data.decode("ascii", "replace").split()[:2]))
+
+
+class AgentSigner:
+    """Signs with the key `public` in ssh-agent: the private key is never read here.
+
+    Source: draft-ietf-sshm-ssh-agent, SSH_AGENTC_SIGN_REQUEST. The agent signs the SSHSIG data, as for ssh-keygen.
+    `say` gets a remark if the agent does not answer at once. Raises `LoginError` if there is no agent, or if it does
+    not hold the key.
+    """
+
+    def __init__(self, public: PublicKey, say: Callable[[str], None]) -> None:
+        self.public: Final = public
+        self._say = say
+
+    def sign(self, namespace: str, message: bytes) -> bytes:
+        """Returns the SSHSIG blob of `message` in `namespace`."""
+        from hkoji.log import sshsig
+
+        data = sshsig.signed_data(namespace, message)
+        request = bytes([_SIGN_REQUEST]) + _string(self.public.blob) + _string(data) + struct.pack(">I", 0)
+        answer = self._ask(request)
+        inner = _string(KEY_TYPE.encode()) + struct.pack(">I", 64)
+        head = bytes([_SIGN_RESPONSE]) + struct.pack(">I", len(inner) + 64) + inner
+        if not answer.startswith(head) or len(answer) != len(head) + 64:
+            raise LoginError(
+                tell("ssh-agent does not sign with {fingerprint}", fingerprint=self.public.fingerprint),
+                hint=tell("add the key with `ssh-add`"),
+            )
+        return sshsig.build(self.public, namespace, answer[len(head) :])
+
+    def _ask(self, request: bytes) -> bytes:
+        import select
+        import socket
+
+        path = os.environ.get("SSH_AUTH_SOCK")
+        if not path:
+            raise LoginError(
+                tell("the key is in ssh-agent, but no agent runs here"), hint=tell("start one: `eval $(ssh-agent)`")
+            )
+        try:
+            with socket.socket(socket.AF_UNIX) as agent:
+                agent.settimeout(_GIVE_UP_AFTER)
+                agent.connect(path)
+                agent.sendall(_string(request))
+                end = time.monotonic() + _GIVE_UP_AFTER
+                if not select.select([agent], [], [], _REMARK_AFTER)[0]:
+                    self._say(tell("ssh-agent does not answer; perhaps it asks you for something in another window"))
+                (length,) = struct.unpack(">I", _receive(agent, 4, end))
+                if length > _LONGEST_ANSWER:
+                    raise LoginError(tell("the answer of ssh-agent is too long"))
+                return _receive(agent, length, end)
+        except TimeoutError as error:
+            raise LoginError(
+                tell("ssh-agent has not answered for {seconds} seconds", seconds=int(_GIVE_UP_AFTER)),
+                hint=tell(
+                    "nothing was sent; does `ssh-add -l` answer? If not, start another agent: `eval $(ssh-agent)`"
+                ),
+            ) from error
+        except OSError as error:
+            raise LoginError(
+                tell("ssh-agent does not answer: {reason}", reason=error.strerror or error), hint=tell("is it running?")
+            ) from error
+
+
+def _string(data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + data
+
+
+def _receive(agent: socket.socket, count: int, end: float) -> bytes:
+    """Returns so many bytes, which must come before the moment `end`. Raises `TimeoutError`."""
+    data = b""
+    while len(data) < count:
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        agent.settimeout(left)
+        part = agent.recv(count - len(data))
+        if not part:
+            raise LoginError(tell("ssh-agent closed the connection"))
+        data += part
+    return data

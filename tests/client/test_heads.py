@@ -40,9 +40,8 @@ def head(seq: int, seconds: int, *, hashed: str = "cd") -> SignedHead:
 
 def fetch(player: LocalPlayer, game: str, deadline: str | None = None, now: str = AT) -> HeadStatement:
     """A head as a command fetches it, in a new process."""
-    with player.client.game(game) as held:
-        with patch.object(held.service, "now", lambda: now):
-            return held.record.fetch_head(deadline)
+    with player.client.game(game) as held, patch.object(held.service, "now", lambda: now):
+        return held.record.fetch_head(deadline)
 
 
 def kept(player: LocalPlayer, game: str) -> list[HeadStatement]:

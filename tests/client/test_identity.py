@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.client import agent as agents
-from hkoji.client.agent import AgentSigner
-from hkoji.client.identity import Identity, create, load, make_key
+from hkoji.client import identity as identities
+from hkoji.client.identity import AgentSigner, Identity, create, load, make_key
 from hkoji.client.kept.home import Home
 from hkoji.errors import ExistsError, LoginError, MalformedError, StorageError
 from hkoji.log import sshsig
@@ -215,8 +214,8 @@ def test_an_agent_may_say_anything(monkeypatch: pytest.MonkeyPatch, answer: byte
 def test_an_agent_that_does_not_answer_is_told_of_and_given_up(
     monkeypatch: pytest.MonkeyPatch, started: bytes, answer: str
 ) -> None:
-    monkeypatch.setattr(agents, "_REMARK", 0.05)
-    monkeypatch.setattr(agents, "_LONGEST", 0.2)
+    monkeypatch.setattr(identities, "_REMARK_AFTER", 0.05)
+    monkeypatch.setattr(identities, "_GIVE_UP_AFTER", 0.2)
     said: list[str] = []
     with socket_path() as path, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))

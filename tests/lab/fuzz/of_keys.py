@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from hkoji.cli.audit.command import read_expected_keys
-from hkoji.client.agent import AgentSigner
-from hkoji.client.identity import create
+from hkoji.client.identity import AgentSigner, create
 from hkoji.client.kept.home import Home
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
