@@ -19,7 +19,7 @@ from hkoji.client.service import utc_now
 from hkoji.errors import HkojiError, NotFoundError, StorageError
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import Invite
-from hkoji.local.local_service import FolderLocalStore, LocalService, LocalTransport, unreadable
+from hkoji.local.local_service import LocalService, LocalStore, LocalTransport, unreadable
 from hkoji.log.line import parse_line
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
@@ -49,7 +49,7 @@ class LocalGames:
         self, folder: Path, name: str = "player", *, entropy: Callable[[int], bytes] = secrets.token_bytes
     ) -> None:
         self.folder: Final = folder
-        self.store: Final = FolderLocalStore(folder / "service")
+        self.store: Final = LocalStore(folder / "service")
         self._name = "player" if name.endswith(_BOTS) else name  # no player has a bot's name
         self._entropy = entropy
         self._service = LocalService(self.store, URL, entropy, utc_now)

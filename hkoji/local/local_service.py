@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from hkoji import errors, referee
@@ -47,33 +47,11 @@ class LocalGameFiles(NamedTuple):
     lines: tuple[Line, ...]
 
 
-class LocalStore(Protocol):
-    """The store of a local service. Everything but `locked` must be called with the store locked."""
+class LocalStore:
+    """The store of a local service: files under `folder`, for their owner only. Several processes may use one folder.
 
-    def locked(self) -> AbstractContextManager[None]:
-        """Keeps all others from reading or changing the store while the block runs."""
-
-    def key(self, entropy: Callable[[int], bytes]) -> PrivateKey:
-        """Returns the service's key, which is made from random bytes if there is none."""
-
-    def players(self) -> dict[str, str]:
-        """Returns the players' keys by name."""
-
-    def add_player(self, name: str, key: str) -> None:
-        """Adds a player."""
-
-    def games(self) -> tuple[str, ...]:
-        """Returns the stored games."""
-
-    def load(self, game: str) -> LocalGameFiles | None:
-        """Returns a game; None if there is none with that id. Raises `StorageError` if it is damaged."""
-
-    def keep(self, game: str, kept: LocalGameFiles) -> None:
-        """Keeps a game as it stands now, durably."""
-
-
-class FolderLocalStore:
-    """A store in files under `folder`, for its owner only. Several processes may use one folder."""
+    Everything but `locked` must be called with the store locked.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder: Final = folder
@@ -110,7 +88,7 @@ class FolderLocalStore:
         return self.folder / "games" / game / "log.jsonl"
 
     def load(self, game: str) -> LocalGameFiles | None:
-        """Returns a game; None if there is none with that id."""
+        """Returns a game; None if there is none with that id. Raises `StorageError` if it is damaged."""
         file = self.log_file(game)
         try:
             status = file.stat()

@@ -41,7 +41,7 @@ class Game:
 
 
 @dataclass
-class Memory:
+class Memory(local.LocalStore):
     """A store without files."""
 
     private: PrivateKey
