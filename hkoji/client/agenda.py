@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from hkoji.client.game import ClientGame
+from hkoji.client.identity import Identity
 from hkoji.client.kept.evidence import KeptEvidence
 from hkoji.client.kept.home import Home
 from hkoji.client.kept_game import GameTime, KeptGame, with_clock
@@ -54,11 +55,15 @@ def urgency(summary: dict[str, Any]) -> tuple[str, str]:  # Any: JSON
 
 
 class GameHolder(Protocol):
-    """What the agenda needs of a `Client`."""
+    """The part of a `Client` that the agenda and the news need: its module builds on theirs."""
 
     @property
     def home(self) -> Home:
         """The player's files."""
+
+    @property
+    def identity(self) -> Identity:
+        """The player."""
 
     @property
     def say(self) -> Callable[[str], None]:
@@ -66,6 +71,9 @@ class GameHolder(Protocol):
 
     def service(self) -> Service:
         """Returns the player's service."""
+
+    def server_of(self, game: str) -> str:
+        """Returns the URL of the service that keeps a game."""
 
     def game(self, game: str) -> AbstractContextManager[ClientGame]:
         """Gives a game, and locks it."""

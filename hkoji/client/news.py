@@ -10,10 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from hkoji.client.agenda import GameHolder
-from hkoji.client.identity import Identity
 from hkoji.client.kept.files import locked, read_json, write_json
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Home
@@ -31,17 +30,6 @@ class Untold(NamedTuple):
 
     messages: tuple[UnreadMessage, ...] = ()
     ended: tuple[KeptGame, ...] = ()
-
-
-class NewsHolder(GameHolder, Protocol):
-    """The part of a `Client` that the news need."""
-
-    @property
-    def identity(self) -> Identity:
-        """The player."""
-
-    def server_of(self, game: str) -> str:
-        """Returns the URL of the service that keeps a game."""
 
 
 class ToldFile:
@@ -86,7 +74,7 @@ class ToldFile:
 class PlayerNews:
     """The news of the player of `client` at their service."""
 
-    def __init__(self, client: NewsHolder) -> None:
+    def __init__(self, client: GameHolder) -> None:
         self._client: Final = client
         self._file: Final = ToldFile(client.home)
         self._heard: tuple[UnreadMessage, ...] = ()
