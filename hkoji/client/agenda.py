@@ -144,12 +144,8 @@ class Agenda:
 
     def _stated(self, summary: dict[str, Any]) -> GameTime:  # Any: JSON
         found = stated_time(summary, self._client.service().now())
-        if (found.reading.left(found.now) or 0) >= 0:
-            return found
-        try:
-            return found._replace(slack=self._client.service().slack)
-        except HkojiError:
-            return found
+        late = (found.reading.left(found.now) or 0) < 0
+        return found._replace(slack=self._client.service().slack()) if late else found
 
     def _lapse(self, summary: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
         """Returns how a game ended that nobody joined, as a field of its summary; nothing if it is not kept here."""

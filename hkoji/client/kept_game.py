@@ -132,7 +132,7 @@ class TimeKeeper:
         self.fetch_head()
         found = self.kept()
         if (found.reading.left(found.now) or 0) < 0:
-            found = found._replace(slack=self.slack())
+            found = found._replace(slack=self._service.slack())
         course = self._record.require().position.course
         if course.finished or (course.actor is None and not _waits_for_mail(course)):
             return found
@@ -160,13 +160,6 @@ class TimeKeeper:
             raise
         except HkojiError as error:
             self._say(tell("the service gives no signed head now: {reason}", reason=error))
-
-    def slack(self) -> int:
-        """Returns how many seconds after a deadline the service writes a `timeout`."""
-        try:
-            return self._service.slack
-        except HkojiError:
-            return SLACK_SECONDS
 
     def _with(self, found: GameTime, said: ClockAnswer) -> GameTime:
         """Adds what counts of what the service says. Of several gifts the largest counts."""

@@ -45,6 +45,7 @@ from hkoji.errors import (
 )
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import add_seconds
+from hkoji.game.clock_reading import SLACK_SECONDS
 from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log.canonical import decode_base64, encode_base64
@@ -92,6 +93,7 @@ class Service:
         self.requests: Final = ServiceRequests(home, transport, self.pins, identity, say, pause, warned)
         self._transport: Final = transport
         self._identity = identity
+        self._slack: int | None = None
         self._views: Final[dict[str, tuple[bytes, ViewAnswer]]] = {}
         """The last view of each game, and the bytes that it was read from."""
         if transport.exposed:
@@ -126,10 +128,14 @@ class Service:
         """Returns the service's description."""
         return read_description(self.requests.send("GET", "/v1/service"))
 
-    @cached_property
     def slack(self) -> int:
-        """How many seconds after a deadline the service writes a `timeout`."""
-        return self.describe().slack
+        """Returns how many seconds after a deadline the service writes a `timeout`. If it is away: the usual number."""
+        if self._slack is None:
+            try:
+                self._slack = self.describe().slack
+            except HkojiError:
+                return SLACK_SECONDS
+        return self._slack
 
     def meet(self, origin: str | None = None) -> ServiceDescription:
         """Returns the service's description if it may be used at this address. Pins nothing.

@@ -13,7 +13,7 @@ from hkoji.client.answers import LONGEST_PAGE, read_text, understood
 from hkoji.client.kept.files import intact, read_json, text_or_none, write_json
 from hkoji.client.kept.game import Vault
 from hkoji.client.service import Service
-from hkoji.client.transport import HttpAnswer, same_bytes
+from hkoji.client.transport import same_bytes
 from hkoji.errors import HkojiError
 from hkoji.log.canonical import is_hex
 from hkoji.log.entry import is_name, is_time
@@ -51,13 +51,20 @@ class TalkRequests:
     def messages(self, game: str) -> tuple[MessageAnswer, ...]:
         """Returns all messages of a game of the player, page by page, as the service shows them."""
         found: list[MessageAnswer] = []
-        after: int | None = 0
-        while after is not None:
-            path = f"/v1/games/{game}/talk?after={after}"
+        last: int | None = 0
+        while last is not None:
+            path = f"/v1/games/{game}/talk?after={last}"
             answer = self._requests.as_player("GET", path, game=game, most=LONGEST_PAGE)
-            page, after = _read_page(answer, after)
-            found += page
             with understood(answer):
+                page = answer.json()
+                for each in map(_read_message, page["messages"]):
+                    if each.number <= last:
+                        raise ValueError("messages are not in the order of their numbers")
+                    last = each.number
+                    found.append(each)
+                if page["next"] is not None and (not page["messages"] or page["next"] != last):
+                    raise ValueError("the next page is not the one that follows")
+                last = page["next"]
                 if len(found) > _MOST_MESSAGES:
                     raise HkojiError(tell("its list of messages does not end"))
         return tuple(found)
@@ -79,21 +86,6 @@ class TalkRequests:
     def delete(self, game: str, number: int) -> None:
         """Asks the service to delete a message of the player."""
         self._requests.as_player("DELETE", f"/v1/games/{game}/talk/{number}", game=game)
-
-
-def _read_page(answer: HttpAnswer, after: int) -> tuple[tuple[MessageAnswer, ...], int | None]:
-    """Reads a page of messages, and after which number the next page begins. Raises `ServiceError`."""
-    with understood(answer):
-        page = answer.json()
-        found = tuple(map(_read_message, page["messages"]))
-        for each in found:
-            if each.number <= after:
-                raise ValueError("messages are not in the order of their numbers")
-            after = each.number
-        following = page["next"]
-        if following is not None and (not found or following != after):
-            raise ValueError("the next page is not the one that follows")
-        return found, following
 
 
 def _read_unread(value: Any) -> UnreadMessage:  # Any: JSON

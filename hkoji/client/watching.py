@@ -76,10 +76,10 @@ class HeadSchedule:
         held.time.fetch_head()
         self._entry[game] = held.record.require().position.course.seq
         self._next[game] = self._now() + LOOK_SECONDS
-        left = held.time.kept().reading.left(held.time.kept().now)
-        if left is not None and left + held.time.slack() >= 0:
+        left, slack = held.time.kept().reading.left(held.time.kept().now), held.service.slack()
+        if left is not None and left + slack >= 0:
             # One second later the head says that the time is over, or the log does.
-            self._next[game] = min(self._next[game], self._now() + left + held.time.slack() + 1)
+            self._next[game] = min(self._next[game], self._now() + left + slack + 1)
 
 
 Say = Callable[[str], None]
