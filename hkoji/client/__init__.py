@@ -1,6 +1,6 @@
 """The player's side as a library: `Client` does what the commands do. docs/library.md.
 
-It is light to import, and independent of the command line. What a program does not use is not loaded.
+It is light to import, and independent of the command line. A program loads only the parts that it uses.
 """
 
 from importlib import import_module

@@ -122,7 +122,7 @@ class ClientGame:
 
     @cached_property
     def seats(self) -> SeatTaker:
-        """What opens and joins the game."""
+        """The part that opens and joins the game."""
         from hkoji.client.seats import SeatTaker
 
         return SeatTaker(self._sender, self._entropy)

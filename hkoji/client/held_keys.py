@@ -3,10 +3,10 @@
 docs/spec/log.md, "Held keys" and "Client rules". A certificate is verified before anything is signed: it must be by the
 pinned key of this service, for this origin and for that name. Otherwise no game is opened and none is joined.
 
-The player can answer from a mailbox of their own, too, beside the key that they have here. What the player has asked
-for is kept here, with the certificate that was verified then. So only what was typed at this home makes it sign a
-`delegate`, and no service can ask for another mailbox, key or grade. The end of it needs no such wish: it takes away
-what the service may do.
+The player can answer from a mailbox of their own, too, beside the key that they have here. Their wish for that is kept
+here, with the certificate that was verified then. So only a wish that was typed at this home makes it sign a
+`delegate`, and no service can ask for another mailbox, key or grade. The end of it needs no such wish: it takes a right
+away from the service.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ _NO_TIMES: Final[dict[str, Any]] = {  # Any: JSON
 
 
 class OrdersWish(NamedTuple):
-    """What the player has asked for here: orders by mail from `address`, by mails of at least the grade `least`.
+    """The wish that the player has typed here: orders by mail from `address`, by mails of at least the grade `least`.
 
     `gateway` is the certificate of the key that may sign them.
     """

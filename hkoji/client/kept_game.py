@@ -1,11 +1,11 @@
 """A game as it is kept here, for when the service is not asked or does not answer, and its time.
 
-What is kept has been verified. It is as old as the service's last answer about the game, which is the modification time
+A kept game has been verified. It is as old as the service's last answer about the game, which is the modification time
 of the game's lock: a time in a file would differ from one run to the next, and the lock is there anyway.
 
-docs/spec/log.md, "Clock" and "Client rules". What a clock shows is computed from the verified log. Only gifts and
-outages for the entry that is due are not in the log yet; the service is asked for them, and a gift counts only if the
-giver has signed it. Call what asks or sends with the vault locked.
+docs/spec/log.md, "Clock" and "Client rules". Clocks are computed from the verified log. Only gifts and outages for the
+entry that is due are not in the log yet; the service is asked for them, and a gift counts only if the giver has signed
+it. Lock the vault around every method that asks or sends.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NOT_SENT: Final = tell("nothing was sent")
 
 
 class GameTime(NamedTuple):
-    """What is known about the time of a game at `now`: the agreement, the clock, and what is not in the log yet.
+    """The time of a game at `now`, as far as it is known: the agreement, the clock, and what is not in the log yet.
 
     `gifts` and `outages` count for the entry that is due; `annul` has the names of the players who have asked to call
     the game off, and `silent` those whose mailbox does not take letters, each with the time since when. `slack` is how
@@ -259,7 +259,7 @@ class TimeKeeper:
 
 
 _DOWN = (502, 503, 504)
-"""What a proxy answers for a service that does not answer."""
+"""The statuses that a proxy answers for a service that does not answer."""
 
 
 class UnsentEntry(NamedTuple):

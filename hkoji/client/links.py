@@ -1,8 +1,8 @@
-"""What a client does with links: it shows that of an own game, and takes up that of a friend's.
+"""Links of games: shows that of an own game, and takes up that of a friend's.
 
 Before a guest joins, the client verifies the game at the service of the link, and registers the player there. The log
-is public, so nothing is signed before it has been verified: whoever opened the game knew the code, and has signed the
-entry that names the service's key and the agreement.
+is public, so nothing is signed before it has been verified: the host knew the code, and has signed the entry that names
+the service's key and the agreement.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def introduce(client: Client, link: InviteLink, origin: str | None = None) -> Se
             service.pins.pin_server(about.key, by_link=True)
             service.known_keys.meet(course.setup, client.identity.name)
             vault.begin(service.url)
-            # Whoever joins asks for the log once more. Another one would be kept if this one were not.
+            # The join asks for the log once more. If this one were not kept, another one would be accepted then.
             vault.append(lines)
     return about
 

@@ -72,7 +72,7 @@ def require_proof(home: Home, service: Service, origin: str | None = None) -> No
 def move_games(home: Home, service: Service) -> tuple[str, ...]:
     """Moves all `movable_games` to a service at which the player has registered, and returns them.
 
-    What is known of the players at the earlier addresses goes with them. The service proves its key first. Raises
+    All that is known of the players at the earlier addresses goes with them. The service proves its key first. Raises
     `TrustError` for no proof, and `ServiceError` if the service does not know the question. A command that breaks off
     is given again.
     """

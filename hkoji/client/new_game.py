@@ -26,7 +26,7 @@ _SERIES_BYTES: Final = 16
 
 
 class GameRequest(NamedTuple):
-    """What a player asks for: the arguments of `Client.new`."""
+    """A request for a game: the arguments of `Client.new`."""
 
     ruleset: Ruleset
     invite: entry_kinds.Invite | None

@@ -152,7 +152,7 @@ class PlayerNews:
         file = TalkFile(Vault(self._client.home.game_folder(last.game)))
         try:
             return last.number not in file.kept and not file.muted
-        except StorageError:  # whoever reads the messages is told that their file is damaged
+        except StorageError:  # a player who reads the messages is told that their file is damaged
             return True
 
     def _known_over(self) -> Collection[str]:
@@ -167,7 +167,7 @@ class PlayerNews:
         for game in games:
             try:
                 yield self._client.kept_game(game)
-            except HkojiError:  # whoever asks for this game is told
+            except HkojiError:  # a command about this game tells it
                 continue
 
     def _ended(self) -> Iterable[KeptGame]:

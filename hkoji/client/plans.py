@@ -162,7 +162,7 @@ class PlannedMove(NamedTuple):
 
 
 class PlanRun(NamedTuple):
-    """What a look at the plan of a game has brought.
+    """The outcome of a look at the plan of a game.
 
     `due` is when the next move will be made, if one is decided. `ended` says why the plan has ended, if it has.
     """

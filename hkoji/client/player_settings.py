@@ -1,4 +1,4 @@
-"""What the player's service keeps of their wishes: channels, whose invitations count, and who is blocked.
+"""The player's settings at their service: channels, invitations, and blocked players.
 
 docs/spec/http.md, "Notices" and "Choices of players". Channels are where the service tells the player of events. Only
 this home knows whose keys the player has compared. So the names of these players go to the service with the choice
@@ -146,12 +146,12 @@ def _read_mailbox(value: dict[str, Any]) -> tuple[bool | None, Gateway | None, s
 
 
 INVITES: Final = ("everyone", "known", "nobody")
-"""Whose invitations a player can accept. `known` are those of past opponents, and of those whose keys are trusted."""
+"""The choices whose invitations a player accepts. `known` are past opponents, and players whose keys are trusted."""
 _MOST_KNOWN: Final = 400
 
 
 class InvitationChoice(NamedTuple):
-    """Whose invitations a player accepts, and the names that were sent as known."""
+    """The choice whose invitations a player accepts, and the names that were sent as known."""
 
     invites: str
     known: tuple[str, ...]

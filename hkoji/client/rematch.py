@@ -95,7 +95,7 @@ _PAUSE: Final = 0.2
 _APART: Final = 120
 """How many seconds the clocks of a service's processes may be apart, at most."""
 _TOO_LATE: Final = (ConflictError, GameOverError, TimeOverError)
-"""What a join or a cancellation gets if something else has come before it."""
+"""The errors of a join or a cancellation if something else has come before it."""
 
 
 class Rematch(NamedTuple):
@@ -116,7 +116,7 @@ class _OtherTermsError(IllegalError):
 
 
 class _Wanted(NamedTuple):
-    """What a rematch must be: of which game, between which players, and what is agreed."""
+    """The rematch that is wanted: of which game, between which players, and what is agreed."""
 
     course: Course
     seat: Seat

@@ -31,9 +31,9 @@ from hkoji.service_url import parse_url
 LONGEST_LINK: Final = 2048
 _COMMAND: Final = re.compile(r"hkoji\s+join\s+(.*)", re.DOTALL)
 _ESCAPED_MARK: Final = "%23"
-"""A `#` as some mail programs write it. What follows may be the code, which no error repeats."""
+"""A `#` as some mail programs write it. The rest may be the code, which no error repeats."""
 _QUOTES: Final = "'\"<>‘’“”"
-"""What may stand around a link: quotes, also those into which mail programs turn them."""
+"""The quotes that may stand around a link, also those into which mail programs turn them."""
 _AGAIN: Final = tell("nothing was sent; copy the whole link, as your friend has sent it")
 _IN_QUOTES: Final = tell(
     "nothing was sent; give the whole link, in quotes: hkoji join 'https://…'. A shell may take # for the beginning of "
@@ -55,7 +55,7 @@ class InviteLink(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What a friend types to join."""
+        """The command that a friend types to join."""
         return f"hkoji join '{self.text}'"
 
 

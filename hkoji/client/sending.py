@@ -1,9 +1,9 @@
 """Sends a player's entries of one game until they have receipts, also those that need no decision of the player.
 
-docs/spec/log.md, "Client rules". What is signed is kept before it is sent, so a command that breaks off signs nothing
-twice: the next one sends the same bytes. When the player owes the next entry, an earlier key of theirs is replaced
-first, by a `rekey` of that key or by a `revoke` of the service; and a `delegate` lets the service sign for them too, by
-mail, or ends that.
+docs/spec/log.md, "Client rules". Every signed entry is kept before it is sent, so a command that breaks off signs
+nothing twice: the next one sends the same bytes. When the player owes the next entry, an earlier key of theirs is
+replaced first, by a `rekey` of that key or by a `revoke` of the service; and a `delegate` lets the service sign for
+them too, by mail, or ends that.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class EntrySender:
         """Sends the `delegate` that the game needs now, if it needs one. Returns whether it has been sent.
 
         Nothing is sent while a signed move waits, which it would make void. Raises `ConflictError` if another home of
-        the player has been faster. Whatever else speaks against it is said: the player can play on without it.
+        the player has been faster. Any other obstacle is only said: the player can play on without it.
         """
         course, seat, identity = known.position.course, known.seat, self.record.identity
         if identity is None or seat is None or course.actor != seat or self.vault.signed(course.seq + 1):

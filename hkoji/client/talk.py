@@ -1,8 +1,8 @@
 """Talk in one game: the messages that the two players have signed, verified, kept here, and sent.
 
-docs/spec/log.md, "Talk". The service can leave a message out, but it cannot write one. What it shows is compared with
-what it has shown before, and each message names the last one that its author had seen. A message is on disk before it
-is sent, and a retry sends the same bytes. Call everything with the vault locked.
+docs/spec/log.md, "Talk". The service can leave a message out, but it cannot write one. The messages that it shows are
+compared with those that it has shown before, and each message names the last one that its author had seen. A message
+is on disk before it is sent, and a retry sends the same bytes. Call everything with the vault locked.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def _read_message(value: Any) -> MessageAnswer:  # Any: JSON
     number, name, received = value["number"], read_text(value["name"]), read_text(value["at"])
     if type(number) is not int or number < 1 or not is_name(name) or not is_time(received):
         raise ValueError("a message has a number, a name and a time")
-    # What the service shows instead of a signed text is no fault of its form: it is shown as not signed.
+    # Another text in place of a signed one is no fault of the form: it is shown as not signed.
     text, sig = value["text"], value["sig"]
     if text is None and sig is None:
         return MessageAnswer(number, name, received, None, None)

@@ -1,6 +1,6 @@
 """One game's folder: the verified log, the player's secrets, the entries that the player has signed, and a note.
 
-docs/spec/log.md, "Client rules". The log here only ever grows. What must be on disk, and before what:
+docs/spec/log.md, "Client rules". The log here only ever grows. The order in which things must be on disk:
 
 1. Entropy, before its commitment is signed, and the code of a link, before its key signs (`secrets.json`, replaced: two
    syncs each, once a game).
@@ -60,7 +60,7 @@ class VaultStamp(NamedTuple):
 
 
 class _SignedEntries(NamedTuple):
-    """What `outbox.signed` says: the last submission, if it has no receipt yet, and the openings of all."""
+    """The content of `outbox.signed`: the last submission, if it has no receipt yet, and the openings of all."""
 
     pending: Submission | None = None
     openings: tuple[Opening, ...] = ()
@@ -77,7 +77,7 @@ class Vault:
         self._outbox: Final = folder / "outbox.signed"
         self._view: Final = folder / "view.json"
         self._lock: Final = folder / "lock"
-        # What was read last, and the state of the file then: a command looks into these files many times.
+        # The values that were read last, and the state of the file then: a command looks into these files many times.
         self._kept_secrets: tuple[_Stamp, dict[str, Any]] = (_ABSENT, {})  # Any: JSON
         self._kept_signed: tuple[_Stamp, _SignedEntries] = (_ABSENT, _SignedEntries())
         self._stamps: dict[str, _Stamp] | None = None

@@ -349,7 +349,8 @@ class Pins:
     def adopt(self, former: str) -> None:
         """Adds what is pinned for the address `former`, where the service was before; what is pinned here counts.
 
-        What players have signed for the earlier origin stays valid. Call it only for a service that has proved its key.
+        All that players have signed for the earlier origin stays valid. Call it only for a service that has proved its
+        key.
         """
         with intact(self._file):
             there = read_json(self._file).get(former, {})
