@@ -42,6 +42,16 @@ if TYPE_CHECKING:
     from hkoji.game.agreement import Agreement
     from hkoji.game.course import Course
 
+MAIL: Final = "mail"
+"""The kind of the channel."""
+_NO_TIMES: Final[dict[str, Any]] = {  # Any: JSON
+    "digest": [],
+    "format": "json",
+    "quiet": None,
+    "zone": "+00:00",
+}
+_UNSIGNED: Final = tell("nothing was signed; ask the operator of the service")
+
 
 class InvitedPlayer(NamedTuple):
     """Whom a game invites, and whether the service holds the key of that player."""
@@ -173,16 +183,6 @@ def _false(reason: Text, name: str) -> TrustError:
     )
 
 
-MAIL: Final = "mail"
-"""The kind of the channel."""
-_NO_TIMES: Final[dict[str, Any]] = {  # Any: JSON
-    "digest": [],
-    "format": "json",
-    "quiet": None,
-    "zone": "+00:00",
-}
-
-
 class OrdersWish(NamedTuple):
     """The wish that the player has typed here: orders by mail from `address`, by mails of at least the grade `least`.
 
@@ -289,9 +289,6 @@ class OwnMailbox:
             return None
         verify_certificate_key(self._service, wish.gateway, self._name)
         return None if wish.gateway.key in course.setup.every_key() else Delegate(wish.gateway, wish.least)
-
-
-_UNSIGNED: Final = tell("nothing was signed; ask the operator of the service")
 
 
 def _still(wish: OrdersWish | None, channel: PlayerChannel, address: str, least: MailGrade) -> bool:

@@ -48,6 +48,8 @@ from hkoji.messages.text import tell
 NEVER: Final = 2**40
 """The slack of a game of which nobody here can know whether it is overdue."""
 _NOT_SENT: Final = tell("nothing was sent")
+_DOWN = (502, 503, 504)
+"""The statuses that a proxy answers for a service that does not answer."""
 
 
 class GameTime(NamedTuple):
@@ -256,10 +258,6 @@ class TimeKeeper:
         sig = player.signer_of(self._sender.counting_key(position.course)).sign(namespace, statement.message)
         said: dict[str, str | int] = {"head": statement.head, "kind": kind, "name": statement.name, **more}
         self._service.state(position.game, {**said, "sig": encode_base64(sig)})
-
-
-_DOWN = (502, 503, 504)
-"""The statuses that a proxy answers for a service that does not answer."""
 
 
 class UnsentEntry(NamedTuple):

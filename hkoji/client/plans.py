@@ -39,6 +39,19 @@ if TYPE_CHECKING:
 
 _PLAN: Final = "plan.json"
 _REPLY: Final = "reply.json"
+_TRIES: Final = 8
+"""How often a plan is asked again because the game has moved on meanwhile."""
+_AFTER_REFUSAL: Final = (60, 3600)
+"""The least and most seconds after which a move that was refused is tried again. Each try signs an entry, and the
+player's files keep it."""
+_NONE: Final = "0"
+_ALL: Final = 300.0
+"""After so many seconds all games are looked at again, and so is a game whose look has failed after `_AGAIN`."""
+_AGAIN: Final = 30.0
+_GLANCE: Final = 2.0
+"""After so many seconds it sees that a plan has been made or changed."""
+_END: Final = 2.0
+"""The longest wait for a request that is under way when the work ends."""
 
 
 class DueReply(NamedTuple):
@@ -105,14 +118,6 @@ class PlanFiles:
 def planned_games(home: Path) -> tuple[str, ...]:
     """Returns the games of a home that have a plan."""
     return tuple(sorted(file.parent.name for file in home.glob(f"games/*/{_PLAN}")))
-
-
-_TRIES: Final = 8
-"""How often a plan is asked again because the game has moved on meanwhile."""
-_AFTER_REFUSAL: Final = (60, 3600)
-"""The least and most seconds after which a move that was refused is tried again. Each try signs an entry, and the
-player's files keep it."""
-_NONE: Final = "0"
 
 
 class DelaySource(Protocol):
@@ -299,15 +304,6 @@ class PlanRunner:
 def plan_ended(short: str, reason: str) -> str:
     """Returns the remark that a plan has ended."""
     return tell("The plan of game {game} has ended: {reason}.", game=short, reason=reason)
-
-
-_ALL: Final = 300.0
-"""After so many seconds all games are looked at again, and so is a game whose look has failed after `_AGAIN`."""
-_AGAIN: Final = 30.0
-_GLANCE: Final = 2.0
-"""After so many seconds it sees that a plan has been made or changed."""
-_END: Final = 2.0
-"""The longest wait for a request that is under way when the work ends."""
 
 
 class PlanThread:

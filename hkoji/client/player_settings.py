@@ -23,6 +23,9 @@ from hkoji.messages.text import shorten, tell
 _ID_DIGITS: Final = 16
 _SALT_DIGITS: Final = 64
 _PATH: Final = "/v1/me/channels"
+INVITES: Final = ("everyone", "known", "nobody")
+"""The choices whose invitations a player accepts. `known` are past opponents, and players whose keys are trusted."""
+_MOST_KNOWN: Final = 400
 
 
 class PlayerChannel(NamedTuple):
@@ -143,11 +146,6 @@ def _read_mailbox(value: dict[str, Any]) -> tuple[bool | None, Gateway | None, s
     if type(orders) is not bool or not is_hex(salt, _SALT_DIGITS):
         raise ValueError("a mailbox")
     return orders, require_strong_gateway(read_gateway(value["certificate"])), salt
-
-
-INVITES: Final = ("everyone", "known", "nobody")
-"""The choices whose invitations a player accepts. `known` are past opponents, and players whose keys are trusted."""
-_MOST_KNOWN: Final = 400
 
 
 class InvitationChoice(NamedTuple):

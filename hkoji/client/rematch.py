@@ -53,6 +53,18 @@ if TYPE_CHECKING:
     from hkoji.client.client import Client
     from hkoji.client.game import ClientGame
 
+OPENED: Final = "opened"
+JOINED: Final = "joined"
+FOUND: Final = "found"
+_TRIES: Final = 40
+_PATIENCE: Final = 10
+"""How often the host of the smaller id looks whether the opponent has cancelled the other one."""
+_PAUSE: Final = 0.2
+_APART: Final = 120
+"""How many seconds the clocks of a service's processes may be apart, at most."""
+_TOO_LATE: Final = (ConflictError, GameOverError, TimeOverError)
+"""The errors of a join or a cancellation if something else has come before it."""
+
 
 class SeriesPlace(NamedTuple):
     """The place of a game in its series, and the score with it; None where a game before it is not known here."""
@@ -82,20 +94,6 @@ def kept_place(course: Course, ended: str, kept: Callable[[str], KeptGame]) -> S
         return SeriesPlace(series, standing_at((course, ended), read))
     except HkojiError:  # a game before it is not kept here
         return SeriesPlace(series, None)
-
-
-OPENED: Final = "opened"
-JOINED: Final = "joined"
-FOUND: Final = "found"
-
-_TRIES: Final = 40
-_PATIENCE: Final = 10
-"""How often the host of the smaller id looks whether the opponent has cancelled the other one."""
-_PAUSE: Final = 0.2
-_APART: Final = 120
-"""How many seconds the clocks of a service's processes may be apart, at most."""
-_TOO_LATE: Final = (ConflictError, GameOverError, TimeOverError)
-"""The errors of a join or a cancellation if something else has come before it."""
 
 
 class Rematch(NamedTuple):

@@ -39,6 +39,10 @@ _IN_QUOTES: Final = tell(
     "nothing was sent; give the whole link, in quotes: hkoji join 'https://…'. A shell may take # for the beginning of "
     "a comment"
 )
+_TAKEN: Final = tell("nothing was sent; find another with `hkoji games --open`")
+_JOINED: Final = tell("somebody has already joined this game")
+_USED: Final = tell("somebody has already used this link")
+_ASK: Final = tell("nothing was sent; a link is good for one guest: ask your friend for a new one")
 
 
 class InviteLink(NamedTuple):
@@ -127,12 +131,6 @@ def verify_link(course: Course, code: str) -> None:
         reason,
         hint=tell("nothing was signed; compare the link with your friend, over the channel by which it came"),
     )
-
-
-_TAKEN: Final = tell("nothing was sent; find another with `hkoji games --open`")
-_JOINED: Final = tell("somebody has already joined this game")
-_USED: Final = tell("somebody has already used this link")
-_ASK: Final = tell("nothing was sent; a link is good for one guest: ask your friend for a new one")
 
 
 class SeatTaker:

@@ -22,6 +22,8 @@ from hkoji.messages.text import tell
 
 _MOST_MESSAGES: Final = 5000
 """How many messages of a game a client reads. A service takes fewer."""
+_AGAIN: Final = 10
+"""For so many seconds after a message was sent the same words are the same message."""
 
 
 class MessageAnswer(NamedTuple):
@@ -106,10 +108,6 @@ def _read_message(value: Any) -> MessageAnswer:  # Any: JSON
     if not isinstance(text, str) or not isinstance(sig, str):
         raise TypeError("a message has a text and a signature, or neither")
     return MessageAnswer(number, name, received, text, sig)
-
-
-_AGAIN: Final = 10
-"""For so many seconds after a message was sent the same words are the same message."""
 
 
 class KeptWord(NamedTuple):

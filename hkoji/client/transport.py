@@ -37,6 +37,32 @@ if TYPE_CHECKING:
 
 _PORT: Final = 80
 _FORM: Final = tell("a proxy looks like http://proxy.example:3128; `no_proxy` names the hosts that need none")
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""The longest answer to any request; `Transport.most` limits most of them further. JSON of lists in lists needs 26
+times its length in memory once it is parsed, so only logs, which are parsed line by line, may be this long."""
+MOST_OF_A_PROBLEM: Final = 64 * 1024
+"""The longest answer that is a refusal."""
+TIMEOUT: Final = 30.0
+"""Seconds for each wait. A service that sends a byte now and then would never exceed it: hence `LONGEST`."""
+LONGEST_LINE: Final = 2 * MAX_LINE_BYTES
+LONGEST: Final = 300.0
+"""Seconds for a complete answer, in addition to the wait for its beginning."""
+LATER: Final = tell("nothing is lost; give the same command again later")
+"""The hint of a `NetworkError` whose cause is not known."""
+_SAME_BYTES: Final = tell("nothing is lost: give the same command again, and it sends the same bytes")
+_OWN: Final = re.compile(r"localhost|::1|127(?:\.[0-9]{1,3}){3}")
+"""The hosts that are this machine."""
+_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL")
+"""OpenSSL's words for what is no TLS."""
+_PLAIN: Final = tell(
+    "nothing was sent. Does the service have https at this port? Without TLS its address begins with http, and others "
+    "can read your cards on the way; ask its operator"
+)
+_OF_PROXIES: Final = (403, 502, 503, 504)
+"""The statuses of a proxy that does not pass a request on."""
+PROXY_LOGIN: Final = tell(
+    "the proxy asks for a name and a password: put them into its address, as in http://NAME:PASSWORD@proxy.example:3128"
+)
 
 
 class HttpProxy(NamedTuple):
@@ -109,34 +135,6 @@ def _covers(name: str, host: str, port: int) -> bool:
         name = name.removesuffix(suffix)
     name = name.removeprefix("[").removesuffix("]").lstrip(".").rstrip(".")
     return bool(name) and (host == name or host.endswith(f".{name}"))
-
-
-MOST_BYTES: Final = 16 * 1024 * 1024
-"""The longest answer to any request; `Transport.most` limits most of them further. JSON of lists in lists needs 26
-times its length in memory once it is parsed, so only logs, which are parsed line by line, may be this long."""
-MOST_OF_A_PROBLEM: Final = 64 * 1024
-"""The longest answer that is a refusal."""
-TIMEOUT: Final = 30.0
-"""Seconds for each wait. A service that sends a byte now and then would never exceed it: hence `LONGEST`."""
-LONGEST_LINE: Final = 2 * MAX_LINE_BYTES
-LONGEST: Final = 300.0
-"""Seconds for a complete answer, in addition to the wait for its beginning."""
-LATER: Final = tell("nothing is lost; give the same command again later")
-"""The hint of a `NetworkError` whose cause is not known."""
-_SAME_BYTES: Final = tell("nothing is lost: give the same command again, and it sends the same bytes")
-_OWN: Final = re.compile(r"localhost|::1|127(?:\.[0-9]{1,3}){3}")
-"""The hosts that are this machine."""
-_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL")
-"""OpenSSL's words for what is no TLS."""
-_PLAIN: Final = tell(
-    "nothing was sent. Does the service have https at this port? Without TLS its address begins with http, and others "
-    "can read your cards on the way; ask its operator"
-)
-_OF_PROXIES: Final = (403, 502, 503, 504)
-"""The statuses of a proxy that does not pass a request on."""
-PROXY_LOGIN: Final = tell(
-    "the proxy asks for a name and a password: put them into its address, as in http://NAME:PASSWORD@proxy.example:3128"
-)
 
 
 @contextmanager

@@ -42,6 +42,20 @@ if TYPE_CHECKING:
     from hkoji.client.talk_messages import UnreadMessage
     from hkoji.game.replay import Step
 
+Say = Callable[[str], None]
+_AWAY: Final = (NetworkError, ServiceError, BusyError, TooManyError)
+"""Errors that may pass: the service is asked again."""
+_LOOK: Final = 300.0
+"""After so many seconds without an event the log is read anyway."""
+_WHILE: Final = 10.0
+_FIRST: Final = 0.5
+_LONGEST: Final = 30.0
+_ASKED: Final = 50
+"""For so many seconds the service may wait before it answers: proxies cut silent connections, often after 60."""
+_FASTEST: Final = 0.2
+_SLOWEST: Final = 2.0
+_PATIENCE: Final = 60.0
+
 
 class HeadSchedule:
     """The games of a program that waits. `now` returns seconds that only go forward."""
@@ -80,22 +94,6 @@ class HeadSchedule:
         if left is not None and left + slack >= 0:
             # One second later the head says that the time is over, or the log does.
             self._next[game] = min(self._next[game], self._now() + left + slack + 1)
-
-
-Say = Callable[[str], None]
-
-_AWAY: Final = (NetworkError, ServiceError, BusyError, TooManyError)
-"""Errors that may pass: the service is asked again."""
-_LOOK: Final = 300.0
-"""After so many seconds without an event the log is read anyway."""
-_WHILE: Final = 10.0
-_FIRST: Final = 0.5
-_LONGEST: Final = 30.0
-_ASKED: Final = 50
-"""For so many seconds the service may wait before it answers: proxies cut silent connections, often after 60."""
-_FASTEST: Final = 0.2
-_SLOWEST: Final = 2.0
-_PATIENCE: Final = 60.0
 
 
 class WatchedEntry(NamedTuple):

@@ -39,6 +39,23 @@ from hkoji.messages.text import parts_of, tell
 from hkoji.referee import RefereedGame
 from hkoji.rules.registry import parse_ruleset
 
+_NEVER: Final = "8999-12-31T23:59:59Z"
+_STATUS: Final[dict[type[errors.HkojiError], int]] = {
+    errors.HkojiError: 500,
+    errors.ConflictError: 409,
+    errors.NotYourTurnError: 409,
+    errors.GameOverError: 409,
+    errors.ExistsError: 409,
+    errors.IllegalError: 422,
+    errors.ForbiddenError: 403,
+    errors.SignatureError: 403,
+    errors.LoginError: 401,
+    errors.NotFoundError: 404,
+    errors.InvalidError: 400,
+    errors.CommitmentError: 400,
+}
+_DATA: Final = ("game", "seq", "head", "actor")
+
 
 class LocalGameFiles(NamedTuple):
     """A stored game: the referee's state, and the lines of its log, receipts included."""
@@ -133,25 +150,6 @@ def unreadable(file: Path, error: Exception) -> StorageError:
         tell("{file} cannot be read: {reason}", file=file, reason=getattr(error, "message", str(error))),
         hint=tell("restore it from a backup, or begin another game with `hkoji play --new`"),
     )
-
-
-_NEVER: Final = "8999-12-31T23:59:59Z"
-
-_STATUS: Final[dict[type[errors.HkojiError], int]] = {
-    errors.HkojiError: 500,
-    errors.ConflictError: 409,
-    errors.NotYourTurnError: 409,
-    errors.GameOverError: 409,
-    errors.ExistsError: 409,
-    errors.IllegalError: 422,
-    errors.ForbiddenError: 403,
-    errors.SignatureError: 403,
-    errors.LoginError: 401,
-    errors.NotFoundError: 404,
-    errors.InvalidError: 400,
-    errors.CommitmentError: 400,
-}
-_DATA: Final = ("game", "seq", "head", "actor")
 
 
 class LocalService:

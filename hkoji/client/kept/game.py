@@ -48,6 +48,10 @@ from hkoji.messages.text import tell
 
 _Stamp = tuple[int, int, int]
 _ABSENT: Final = (0, 0, 0)
+_NO_LONGER: Final = b'{"pending":false}'
+"""The line of `outbox.signed` that says that the submission before it has its receipt, or was refused."""
+MAX_NOTE_BYTES: Final = 65_536
+"""The most bytes of UTF-8 that the note of one game may have."""
 
 
 class VaultStamp(NamedTuple):
@@ -313,20 +317,12 @@ class Vault:
         return read_json(self._view)
 
 
-_NO_LONGER: Final = b'{"pending":false}'
-"""The line of `outbox.signed` that says that the submission before it has its receipt, or was refused."""
-
-
 def _stamp(file: str) -> _Stamp:
     try:
         status = os.stat(file)  # `Path.stat` takes 1.5 times as long, and a batch looks often
     except FileNotFoundError:
         return _ABSENT
     return (status.st_mtime_ns, status.st_size, status.st_ino)
-
-
-MAX_NOTE_BYTES: Final = 65_536
-"""The most bytes of UTF-8 that the note of one game may have."""
 
 
 class GameNote:
