@@ -15,7 +15,7 @@ from hkoji.client.answers import REFUSALS
 from hkoji.client.identity import Identity
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept_game import GameTime, KeptGame, TimeKeeper, read_kept
-from hkoji.client.sending import EntrySender
+from hkoji.client.sending import EntrySender, not_joined
 from hkoji.client.service import Service, utc_now
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
@@ -293,10 +293,7 @@ class ClientGame:
             return MadeMove(position, done)
         position.verify_player(hint=tell("nothing was sent"))
         if position.course.stage is Stage.JOIN:
-            raise IllegalError(
-                tell("nobody has joined yet"),
-                hint=tell("take it back with `hkoji cancel {short}`", short=position.short),
-            )
+            raise not_joined(position.short)
         return self._leave(position.course, entry_kinds.Resign())
 
     def cancel(self) -> MadeMove:
@@ -339,7 +336,7 @@ class ClientGame:
         course, action = position.course, _choose(position, notation)
         seen, player = time_of_record(self.record.require().lines[-1]), self._sender.player()
         draft = draft_move(course, action, self._entropy, by=player.name, at=utc_now(), seen=seen)
-        return draft.sign(player.signer_of(self._sender.counting_key(course)))
+        return draft.sign(self._sender.signer(course))
 
     def _fresh(self) -> KnownGame:
         """Returns the known game, with a new view if this player may have been dealt cards since the last one."""

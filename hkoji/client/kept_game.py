@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from hkoji.audit.credit_checks import verify_gift
 from hkoji.client.answers import ClockAnswer
 from hkoji.client.kept.game import Vault
-from hkoji.client.sending import EntrySender
+from hkoji.client.sending import EntrySender, not_joined
 from hkoji.client.verified_log import KnownGame
 from hkoji.errors import (
     HkojiError,
@@ -239,10 +239,7 @@ class TimeKeeper:
         position = self._record.require().position
         position.verify_player(hint=_NOT_SENT)
         if position.course.actor is None:
-            raise IllegalError(
-                tell("nobody has joined yet"),
-                hint=tell("take it back with `hkoji cancel {short}`", short=position.short),
-            )
+            raise not_joined(position.short)
         return position
 
     def _send(
@@ -254,8 +251,7 @@ class TimeKeeper:
         more: dict[str, int],
     ) -> None:
         """Signs a statement about the last entry and sends it. Signed again it has the same bytes."""
-        player = self._sender.player()
-        sig = player.signer_of(self._sender.counting_key(position.course)).sign(namespace, statement.message)
+        sig = self._sender.signer(position.course).sign(namespace, statement.message)
         said: dict[str, str | int] = {"head": statement.head, "kind": kind, "name": statement.name, **more}
         self._service.state(position.game, {**said, "sig": encode_base64(sig)})
 

@@ -8,7 +8,7 @@ them too, by mail, or ends that.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hkoji.audit.checks import HEAD_SECONDS
 from hkoji.client.answers import REFUSALS
@@ -17,7 +17,16 @@ from hkoji.client.kept.home import MAIL_WISHES
 from hkoji.client.log_checks import verify_head
 from hkoji.client.service import utc_now
 from hkoji.client.verified_log import KnownGame, VerifiedLog
-from hkoji.errors import ConflictError, ForbiddenError, HkojiError, LoginError, NotShownError, RevokedError, TrustError
+from hkoji.errors import (
+    ConflictError,
+    ForbiddenError,
+    HkojiError,
+    IllegalError,
+    LoginError,
+    NotShownError,
+    RevokedError,
+    TrustError,
+)
 from hkoji.game import entry_kinds
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Course
@@ -30,6 +39,9 @@ from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import proof_message
 from hkoji.messages.text import tell
+
+if TYPE_CHECKING:
+    from hkoji.log.private_key import Signer
 
 _EITHER: Final = tell(
     "you have already signed another entry with this number; either of them may become part of the log"
@@ -60,6 +72,10 @@ class EntrySender:
         seat = course.setup.seat_of(self.player().name)
         key = None if seat is None else course.setup.keys[seat]
         return key or self.my_key()
+
+    def signer(self, course: Course) -> Signer:
+        """Returns the signer of the player's key in a game."""
+        return self.player().signer_of(self.counting_key(course))
 
     def post(self, course: Course, body: entry_kinds.EntryBody) -> None:
         """Signs the next entry and sends it. If the service has refused the same entry before, sends that one again."""
@@ -264,4 +280,11 @@ def _why_kept(short: str, old: PublicKey, *, here: bool) -> str:
         "that has it",
         short=short,
         key=old.fingerprint,
+    )
+
+
+def not_joined(short: str) -> IllegalError:
+    """Returns the error for a game that can only be taken back, because nobody has joined it."""
+    return IllegalError(
+        tell("nobody has joined yet"), hint=tell("take it back with `hkoji cancel {short}`", short=short)
     )

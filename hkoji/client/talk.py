@@ -127,7 +127,7 @@ class GameTalk:
                 name=player.name,
                 words=words,
             )
-            sig = player.signer_of(self._sender.counting_key(course)).sign(sshsig.TALK, statement.message)
+            sig = self._sender.signer(course).sign(sshsig.TALK, statement.message)
             self._file.set_pending(statement, encode_base64(sig))
             self._deliver_pending()
         return self._fetch(course)

@@ -116,50 +116,43 @@ class WatchedEntry(NamedTuple):
         return position.seat is not None and course.actor == position.seat
 
 
-class _Pauses:
-    """The pauses between attempts: longer each time, and random, so that the clients of a service that has stopped do
+class _Link:
+    """Whether the service answers; `say` gets a remark when that changes.
+
+    The pauses between attempts are longer each time, and random, so that the clients of a service that has stopped do
     not all come back at once.
     """
-
-    def __init__(self) -> None:
-        self._next = _FIRST
-        self._chance: Final = secrets.SystemRandom()
-
-    def again(self, least: float = 0.0) -> None:
-        """Sleeps, for at least the `least` seconds that the service has asked for, within a limit."""
-        time.sleep(max(min(least, 2 * _LONGEST), self._next * self._chance.uniform(0.5, 1.0)))
-        self._next = min(self._next * 2, _LONGEST)
-
-    def begin(self) -> None:
-        """Makes the next pause a short one again."""
-        self._next = _FIRST
-
-    def since(self, began: float) -> None:
-        """Makes the next pause a short one if the connection opened at `began` has lasted longer than `_WHILE`."""
-        if time.monotonic() - began > _WHILE:
-            self.begin()
-
-
-class _Link:
-    """Whether the service answers; `say` gets a remark when that changes."""
 
     def __init__(self, say: Say) -> None:
         self._say = say
         self._lost = False
-        self.pauses = _Pauses()
+        self._next = _FIRST
+        self._chance: Final = secrets.SystemRandom()
 
     def lost(self, error: HkojiError) -> None:
         """Notes that the service does not answer, and waits until it may be asked again."""
         if not self._lost:
             self._say(tell("{reason}; trying again until it answers", reason=error))
         self._lost = True
-        self.pauses.again(float(getattr(error, "retry_after", 0)))
+        self._pause(min(float(getattr(error, "retry_after", 0)), 2 * _LONGEST))
 
-    def found(self) -> None:
-        """Notes that the service answers."""
+    def found(self, *, news: bool = False) -> None:
+        """Notes that the service answers. With `news` the next pause is a short one again."""
         if self._lost:
             self._say(tell("the service answers again"))
         self._lost = False
+        if news:
+            self._next = _FIRST
+
+    def ended(self, began: float) -> None:
+        """Waits after the end of a connection that was opened at `began`; not for long if it has lasted."""
+        if time.monotonic() - began > _WHILE:
+            self._next = _FIRST
+        self._pause()
+
+    def _pause(self, least: float = 0.0) -> None:
+        time.sleep(max(least, self._next * self._chance.uniform(0.5, 1.0)))
+        self._next = min(self._next * 2, _LONGEST)
 
 
 def _position(client: Client, game: str, heads: HeadSchedule) -> Position:
@@ -231,15 +224,13 @@ def watch_game(client: Client, game: str, after: int | None = None) -> Generator
             with closing(signs):
                 for _ in signs:
                     position = _position(client, game, heads)
-                    link.found()
+                    link.found(news=position.course.seq > told)
                     if position.course.seq > told:
-                        link.pauses.begin()
                         yield from _since(position, told)
                         told = position.course.seq
                     if position.over:
                         return
-            link.pauses.since(began)
-            link.pauses.again()
+            link.ended(began)
         except NotFoundError:
             able = False  # an older service: it has the game, but no events
         except _AWAY as error:
@@ -261,13 +252,11 @@ def watch_all(client: Client) -> Generator[WatchedEntry | UnreadMessage, None, N
             for game in signs:
                 # Each is passed on before the next game is asked for: that may fail, and none is told a second time.
                 for happened in watched.look(game) if game is not None else ():
-                    link.found()
-                    link.pauses.begin()
+                    link.found(news=True)
                     yield happened
                 yield from watched.heard()
                 link.found()
-            link.pauses.since(began)
-            link.pauses.again()
+            link.ended(began)
         except _AWAY as error:
             if isinstance(error, ServiceError) and error.status in (404, 405):
                 able = False
