@@ -156,11 +156,11 @@ class ClientGame:
         self.current()
         return self.lines()
 
-    def current(self) -> Position:
-        """Sends a waiting entry, fetches new lines, reveals the player's entropy if due, and returns the game."""
-        return self._current()
+    def current(self, *, timed: bool = False) -> Position:
+        """Sends a waiting entry, fetches new lines, reveals the player's entropy if due, and returns the game.
 
-    def _current(self, *, timed: bool = False) -> Position:
+        If `timed`, it also fetches what `TimeKeeper.current` shows.
+        """
         self._deliver_waiting()
         return self._settle(timed=timed)
 
@@ -177,7 +177,7 @@ class ClientGame:
 
     def look(self) -> tuple[Position, GameTime]:
         """Returns the game as it stands now, and its time: see `current` and `TimeKeeper.current`."""
-        self._current(timed=True)
+        self.current(timed=True)
         time = self.time.current()
         return self.record.require().position, time
 

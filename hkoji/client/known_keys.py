@@ -5,19 +5,18 @@ docs/spec/log.md, "Client rules", "Other keys" and "Held keys".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from hkoji.client.answers import PlayerAnswer
 from hkoji.client.kept.home import Pins
-from hkoji.errors import TrustError
+from hkoji.errors import HkojiError, TrustError
 from hkoji.game.setup import Setup
+from hkoji.log.canonical import decode_base64
 from hkoji.log.public_key import PublicKey
-from hkoji.log.statement import NewKey
+from hkoji.log.statement import parse_new_key
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
-
-Successors = Callable[[str], Iterable[NewKey]]
-"""Returns the verified statements by which a player's keys replaced one another, the oldest first."""
 
 
 class LearnedKey(NamedTuple):
@@ -28,11 +27,14 @@ class LearnedKey(NamedTuple):
 
 
 class KnownKeys:
-    """The keys of one service's players, as this player knows them. `say` gets a remark when a key has changed."""
+    """The keys of one service's players, as this player knows them. `say` gets a remark when a key has changed.
 
-    def __init__(self, pins: Pins, successors: Successors, say: Callable[[str], None]) -> None:
+    `ask` returns what the service says of a player's keys.
+    """
+
+    def __init__(self, pins: Pins, ask: Callable[[str], PlayerAnswer], say: Callable[[str], None]) -> None:
         self._pins: Final = pins
-        self._successors = successors
+        self._ask = ask
         self._say = say
 
     def meet(self, setup: Setup, me: str | None, seat: Seat | None = None) -> None:
@@ -93,7 +95,7 @@ class KnownKeys:
         elif first not in known and mine and self._pins.trusted(name, first):
             new.append(LearnedKey(first, counts=False))
         elif first not in known:
-            steps = {step.old: step.key for step in self._successors(name)}
+            steps = self._successors(name)
             followed, before = _follow(steps, current, first), _follow(steps, first, current)
             if followed or self._pins.trusted(name, first):
                 new += [*(LearnedKey(key, counts=False) for key in followed[:-1]), LearnedKey(first, counts=True)]
@@ -115,6 +117,28 @@ class KnownKeys:
             current = key if counts else current
             new.append(LearnedKey(key, counts))
         return new
+
+    def _successors(self, name: str) -> dict[PublicKey, PublicKey]:
+        """Returns the changes of a player's key, from the old key to the new, that both have signed.
+
+        There is none without an answer, or if one does not hold.
+        """
+        from hkoji.log import sshsig
+
+        found = {}
+        try:
+            for each in self._ask(name).earlier:
+                if each.text is None or each.sig is None or each.new_sig is None:
+                    continue
+                step = parse_new_key(each.text)
+                if step.name != name or step.old != each.key or not self._pins.certifies(step.origin):
+                    continue
+                for key, sig in ((step.old, each.sig), (step.key, each.new_sig)):
+                    sshsig.verify(decode_base64(sig, "signature"), key, sshsig.NEW_KEY, step.message, name)
+                found[step.old] = step.key
+        except HkojiError:
+            return {}
+        return found
 
 
 def verify_held_keys(pins: Pins, setup: Setup, me: str | None) -> None:

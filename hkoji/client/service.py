@@ -48,12 +48,11 @@ from hkoji.game.clock import add_seconds
 from hkoji.game.clock_reading import SLACK_SECONDS
 from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import Submission, format_submission
-from hkoji.log.canonical import decode_base64, encode_base64
+from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, parse_log, read_line
 from hkoji.log.public_key import PublicKey
-from hkoji.log.statement import NewKey, parse_new_key
 from hkoji.messages.text import Text, tell
 from hkoji.rules.protocol import Ruleset
 
@@ -88,7 +87,7 @@ class Service:
         self.home: Final = home
         self.url: Final = transport.url
         self.pins: Final = Pins(home, self.url, say)
-        self.known_keys: Final = KnownKeys(self.pins, self._successors, say)
+        self.known_keys: Final = KnownKeys(self.pins, self.player, say)
         warned = set() if warned is None else warned
         self.requests: Final = ServiceRequests(home, transport, self.pins, identity, say, pause, warned)
         self._transport: Final = transport
@@ -230,25 +229,6 @@ class Service:
     def player(self, name: str) -> PlayerAnswer:
         """Returns a player's keys, as the service reports them."""
         return read_player(self.requests.send("GET", f"/v1/players/{name}", most=LONGEST_PAGE))
-
-    def _successors(self, name: str) -> tuple[NewKey, ...]:
-        """Returns the changes of a player's key that both keys have signed; none without an answer."""
-        from hkoji.log import sshsig
-
-        found: list[NewKey] = []
-        try:
-            for each in self.player(name).earlier:
-                if each.text is None or each.sig is None or each.new_sig is None:
-                    continue
-                step = parse_new_key(each.text)
-                if step.name != name or step.old != each.key or not self.pins.certifies(step.origin):
-                    continue
-                for key, sig in ((step.old, each.sig), (step.key, each.new_sig)):
-                    sshsig.verify(decode_base64(sig, "signature"), key, sshsig.NEW_KEY, step.message, name)
-                found.append(step)
-        except HkojiError:
-            return ()
-        return tuple(found)
 
     # --- games ----------------------------------------------------------------------------------------------------
 

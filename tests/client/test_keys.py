@@ -16,6 +16,7 @@ from hkoji_server import admin
 
 from hkoji.audit.log_audit import audit
 from hkoji.client import Home, identity, key_changes
+from hkoji.client.answers import PlayerAnswer
 from hkoji.client.identity import load
 from hkoji.client.kept import files
 from hkoji.client.kept import game as vault
@@ -512,14 +513,15 @@ def test_an_old_game_shows_how_an_earlier_key_came_and_that_one_counts_no_more(t
     second = table.rekey(0).public
     said: list[str] = []
     kept = Pins(Home(tmp_path), URL, said.append)
-    met = KnownKeys(kept, lambda _: (), said.append)
+    met = KnownKeys(kept, lambda _: PlayerAnswer(latest, False, ()), said.append)
     for key in (first, latest):
         kept.pin_player("alice", key)
     met.meet(table.course.setup, None)
     assert kept.players["alice"] == latest
     assert kept.known("alice") == {first, second, latest}
     assert said == []
-    other = KnownKeys(Pins(Home(tmp_path / "other"), URL, said.append), lambda _: (), said.append)
+    pins = Pins(Home(tmp_path / "other"), URL, said.append)
+    other = KnownKeys(pins, lambda _: PlayerAnswer(latest, False, ()), said.append)
     other.meet(table.course.setup, None)
     assert said == [f"alice has another key now: {second.fingerprint}"]
 
