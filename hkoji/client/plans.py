@@ -12,12 +12,13 @@ are replaced atomically and never leave this machine. Write them only with the v
 
 from __future__ import annotations
 
+import random
 import secrets
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from hkoji.client.answers import REFUSALS
 from hkoji.client.game import ClientGame
@@ -86,16 +87,7 @@ class PlanFiles:
 
     def write(self, armed: ArmedPlan) -> None:
         """Keeps a plan in place of any other."""
-        write_json(
-            self.file,
-            {
-                "plan": format_plan(armed.plan),
-                "seq": armed.seq,
-                "head": armed.head,
-                "round": armed.round,
-                "made": list(armed.made),
-            },
-        )
+        write_json(self.file, {**armed._asdict(), "plan": format_plan(armed.plan)})
 
     def drop(self) -> None:
         """Removes the plan."""
@@ -118,13 +110,6 @@ class PlanFiles:
 def planned_games(home: Path) -> tuple[str, ...]:
     """Returns the games of a home that have a plan."""
     return tuple(sorted(file.parent.name for file in home.glob(f"games/*/{_PLAN}")))
-
-
-class DelaySource(Protocol):
-    """The source of delays."""
-
-    def randint(self, a: int, b: int) -> int:
-        """Returns a number from `a` to `b`, both included."""
 
 
 class Delay(NamedTuple):
@@ -189,13 +174,13 @@ class PlanRunner:
         only: bool = False,
         delay: Delay = USUAL_DELAY,
         now: Callable[[], str] | None = None,
-        chance: DelaySource | None = None,
+        chance: random.Random | None = None,
     ) -> None:
         self._client: Final = client
         self._only: Final = only
         self._delay: Final = delay
         self.now: Final = now or (lambda: client.service().now())
-        self._chance: Final[DelaySource] = chance or secrets.SystemRandom()
+        self._chance: Final[random.Random] = chance or secrets.SystemRandom()
         self._again: Final[dict[str, str]] = {}
         """For the heads after which the service has refused a move: when the next one is tried."""
 
