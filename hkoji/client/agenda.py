@@ -7,8 +7,8 @@ verified log instead; the service may only know of a later deadline, because gif
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -117,30 +117,22 @@ class Agenda:
         """
         due = []
         for each in summaries:
-            vault = self._client.home.game_folder(each["game"])
-            if _agreement(each).clock is None or not (vault / "log.jsonl").exists():
+            if _agreement(each).clock is None or not self._is_kept(each["game"]):
                 continue
-            heads = KeptEvidence(vault).heads()
+            heads = KeptEvidence(self._client.home.game_folder(each["game"])).heads()
             looked = max((head.statement.at for head in heads), default="")
             if not looked or parse_time(self._client.service().now()) - parse_time(looked) >= LOOK_SECONDS:
                 due.append((looked, each["game"]))
         for _, game in sorted(due)[:_MOST_HEADS]:
-            try:
-                with self._client.game(game) as held:
-                    held.time.fetch_head()
-            except HkojiError as error:
-                self._remark(game, error)
+            with self._remarking(game), self._client.game(game) as held:
+                held.time.fetch_head()
 
     def keep_invitations(self, summaries: Iterable[dict[str, Any]]) -> None:  # Any: JSON
         """Keeps the logs of invitations among games that wait for the player, so that the end of each will be news."""
         invitations = (each["game"] for each in summaries if each["status"] == "open")
-        new = (game for game in invitations if not (self._client.home.game_folder(game) / "log.jsonl").exists())
-        for game in islice(new, _MOST_NEW):
-            try:
-                with self._client.game(game) as held:
-                    held.current()
-            except HkojiError as error:
-                self._remark(game, error)
+        for game in islice((game for game in invitations if not self._is_kept(game)), _MOST_NEW):
+            with self._remarking(game), self._client.game(game) as held:
+                held.current()
 
     def _stated(self, summary: dict[str, Any]) -> GameTime:  # Any: JSON
         found = stated_time(summary, self._client.service().now())
@@ -150,16 +142,13 @@ class Agenda:
     def _lapse(self, summary: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
         """Returns how a game ended that nobody joined, as a field of its summary; nothing if it is not kept here."""
         game = summary["game"]
-        if not self._is_kept_unplayed(summary):
-            return {}
-        try:
-            if not self._client.kept_game(game).position.over:
-                with self._client.game(game) as held:
-                    held.current()
-        except HkojiError as error:
-            self._remark(game, error)
-            return {}
-        return self._kept_lapse(summary)
+        if self._is_kept_unplayed(summary):
+            with self._remarking(game):
+                if not self._client.kept_game(game).position.over:
+                    with self._client.game(game) as held:
+                        held.current()
+                return self._kept_lapse(summary)
+        return {}
 
     def _kept_lapse(self, summary: dict[str, Any]) -> dict[str, Any]:  # Any: JSON
         """Returns the same as `_lapse`, but does not ask the service: nothing if the end is not kept here."""
@@ -171,7 +160,10 @@ class Agenda:
     def _is_kept_unplayed(self, summary: dict[str, Any]) -> bool:  # Any: JSON
         """Returns whether a game ended before anybody joined it, and its log is kept here."""
         unplayed = summary["status"] == "cancelled" and summary["guest"] is None
-        return unplayed and (self._client.home.game_folder(summary["game"]) / "log.jsonl").exists()
+        return unplayed and self._is_kept(summary["game"])
+
+    def _is_kept(self, game: str) -> bool:
+        return (self._client.home.game_folder(game) / "log.jsonl").exists()
 
     def _known(self, summary: dict[str, Any]) -> GameTime:  # Any: JSON
         stated = self._stated(summary)
@@ -190,18 +182,21 @@ class Agenda:
         stated = self._stated(summary)
         if summary["status"] != "playing":
             return stated
-        try:
+        with self._remarking(summary["game"]):
             with self._client.game(summary["game"]) as held:
                 position, time = held.look()
             return time if position.mine else None
-        except HkojiError as error:
-            self._remark(summary["game"], error)
-            return stated
+        return stated
 
-    def _remark(self, game: str, error: HkojiError) -> None:
-        self._client.say(tell("game {game}: {reason}", game=game[:8], reason=error))
-        if error.hint:
-            self._client.say(error.hint)
+    @contextmanager
+    def _remarking(self, game: str) -> Iterator[None]:
+        """Ends the block at an error, which is only said: the others of the games are listed."""
+        try:
+            yield
+        except HkojiError as error:
+            self._client.say(tell("game {game}: {reason}", game=game[:8], reason=error))
+            if error.hint:
+                self._client.say(error.hint)
 
 
 def _later(kept: GameTime, stated: GameTime) -> GameTime:

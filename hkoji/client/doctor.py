@@ -87,8 +87,6 @@ def _key(home: Home) -> DoctorCheck:
 
 
 def _permissions(home: Home) -> DoctorCheck:
-    if os.name == "nt":
-        return DoctorCheck("permissions", "ok", tell("not checked on this system"))
     secret = [home.path, *home.path.glob("*.json"), *home.path.glob("id_ed25519*")]
     with suppress(HkojiError):
         secret.append(load(home).file)
