@@ -68,11 +68,6 @@ class KeptEvidence:
         self._proof: Final = folder / "refused.signed"
         self._doubtful: Final = folder / "refused-doubtful.signed"
 
-    @property
-    def exists(self) -> bool:
-        """Whether anything has been refused."""
-        return self._proof.exists() or self._doubtful.exists()
-
     def views(self) -> tuple[SignedView, ...]:
         """Returns each signed view that showed new cards, in the order in which they were accepted."""
         return tuple(_parsed(self._views, parse_view_line))
