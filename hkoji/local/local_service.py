@@ -1,6 +1,6 @@
 """A service without sockets: in this process, the referee answers the requests of the HTTP contract over a store.
 
-docs/spec/http.md, as far as this project's client uses it. Challenges and tokens are in memory only, so logins end
+docs/spec/http.md, as far as local play uses it. Challenges and tokens are in memory only, so logins end
 with the process; a client logs in again by itself.
 
 The store is a folder with the service's key, its players, and the secrets and the log of each game. A receipt means
@@ -24,8 +24,6 @@ from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import HkojiError, StorageError
 from hkoji.game.agreement import read_agreement
 from hkoji.game.commitments import parse_opening
-from hkoji.game.course import Stage
-from hkoji.game.position import summarise
 from hkoji.game.submission import parse_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
@@ -95,10 +93,6 @@ class LocalStore:
     def add_player(self, name: str, key: str) -> None:
         """Adds a player."""
         write_json(self.folder / "players.json", {**self.players(), name: key})
-
-    def games(self) -> tuple[str, ...]:
-        """Returns the stored games."""
-        return tuple(sorted(log.parent.name for log in self.folder.glob("games/*/log.jsonl")))
 
     def log_file(self, game: str) -> Path:
         """Returns the file of a game's public log."""
@@ -209,12 +203,6 @@ class LocalService:
                 return 200, self._head(game)
             case ("GET", "games", game, "view"):
                 return 200, self._view(game, self._player(token), after)
-            case ("GET", *me, "games"):
-                listed = self._list(query, self._player(token) if me else None)
-                if query.get("joinable") == ["true"]:
-                    mine = self._player(token)
-                    listed = [each for each in listed if each["host"] != mine and each["invite"] in (None, mine)]
-                return 200, {"games": listed, "next": None}
         raise errors.NotFoundError(tell("address"), path)
 
     @property
@@ -297,27 +285,6 @@ class LocalService:
         last = self._game(game).lines[-1].entry
         head = make_head(at=self._now(), game=game, head=last.head, seq=last.seq)
         return {"text": head.text, "sig": encode_base64(self._key.sign(sshsig.HEAD, head.message))}
-
-    def _list(self, query: dict[str, list[str]], player: str | None) -> list[dict[str, Any]]:  # Any: JSON
-        prefix, status = query.get("prefix", [""])[0], query.get("status", [None])[0]
-        only_waiting = query.get("waiting") == ["true"]
-        found = []
-        for game in self.store.games():
-            refereed, lines = self._game(game)
-            course = refereed.course
-            summary = summarise(course, lines[0], lines[-1])
-            summary |= {"agreement": course.setup.agreement.to_json(), "deadline": referee.deadline(refereed)}
-            summary |= {"overdue": False}  # nobody waits for a time here
-            owes = player == summary["to_move"]
-            if course.stage is Stage.OPEN or not game.startswith(prefix) or status not in (None, course.status):
-                continue
-            if player is not None and player not in course.setup.names and not owes:
-                continue
-            if player is None and summary["by_link"]:
-                continue
-            if owes or not only_waiting:
-                found.append(summary)
-        return sorted(found, key=lambda each: str(each["updated"]), reverse=True)
 
 
 class LocalTransport(Transport):

@@ -1,4 +1,4 @@
-"""The service of local play with its games in memory. It records requests, and fails on demand.
+"""The service of local play with its games in memory, and with lists of them. It records requests, and fails on demand.
 
 `MemoryService` is honest. Tests make it dishonest or broken by changing its answers (`tamper`) or its lists.
 """
@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from hkoji import referee
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HttpAnswer
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.course import Stage
+from hkoji.game.position import summarise
 from hkoji.local import local_service as local
 from hkoji.local.local_service import LocalGameFiles, LocalTransport
 from hkoji.log.line import Line
@@ -60,9 +63,6 @@ class Memory(local.LocalStore):
     def add_player(self, name: str, key: str) -> None:
         self.names[name] = key
 
-    def games(self) -> tuple[str, ...]:
-        return tuple(self.tables)
-
     def load(self, game: str) -> LocalGameFiles | None:
         found = self.tables.get(game)
         return LocalGameFiles(found.refereed, tuple(found.lines)) if found else None
@@ -77,7 +77,7 @@ class Memory(local.LocalStore):
 
 
 class MemoryService(local.LocalService):
-    """The service. All its randomness comes from one seed."""
+    """The service, which lists its games, too. All its randomness comes from one seed."""
 
     def __init__(self, seed: int = 0) -> None:
         self.random = random.Random(seed)
@@ -116,6 +116,39 @@ class MemoryService(local.LocalService):
         answer = self.tamper(method, path, super().answer(method, path, body, token))
         self.after(method, path)
         return answer
+
+    def _answer(
+        self, method: str, path: str, query: dict[str, list[str]], body: bytes, token: str | None
+    ) -> tuple[int, Any]:
+        match (method, *path.strip("/").split("/")[1:]):
+            case ("GET", *me, "games"):
+                listed = self._list(query, self._player(token) if me else None)
+                if query.get("joinable") == ["true"]:
+                    mine = self._player(token)
+                    listed = [each for each in listed if each["host"] != mine and each["invite"] in (None, mine)]
+                return 200, {"games": listed, "next": None}
+        return super()._answer(method, path, query, body, token)
+
+    def _list(self, query: dict[str, list[str]], player: str | None) -> list[dict[str, Any]]:  # Any: JSON
+        prefix, status = query.get("prefix", [""])[0], query.get("status", [None])[0]
+        only_waiting = query.get("waiting") == ["true"]
+        found = []
+        for game in self.memory.tables:
+            refereed, lines = self._game(game)
+            course = refereed.course
+            summary = summarise(course, lines[0], lines[-1])
+            summary |= {"agreement": course.setup.agreement.to_json(), "deadline": referee.deadline(refereed)}
+            summary |= {"overdue": False}  # nobody waits for a time here
+            owes = player == summary["to_move"]
+            if course.stage is Stage.OPEN or not game.startswith(prefix) or status not in (None, course.status):
+                continue
+            if player is not None and player not in course.setup.names and not owes:
+                continue
+            if player is None and summary["by_link"]:
+                continue
+            if owes or not only_waiting:
+                found.append(summary)
+        return sorted(found, key=lambda each: str(each["updated"]), reverse=True)
 
 
 @dataclass
