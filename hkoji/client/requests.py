@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from hkoji.client.answers import SHORT_ANSWER, problem, read_challenge, read_description, read_token
 from hkoji.client.identity import Identity
 from hkoji.client.kept.home import Home, Pins
-from hkoji.client.transport import MOST_BYTES, TIMEOUT, HeardTime, HttpAnswer, Transport, naming_move
+from hkoji.client.transport import LATER, MOST_BYTES, TIMEOUT, HeardTime, HttpAnswer, Transport
 from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, ServiceError, TrustError
 from hkoji.game.clock import parse_time
 from hkoji.game.time_control import format_duration
@@ -50,6 +50,7 @@ _ALIKE: Final = 5
 _DATE: Final = re.compile(r"[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) (20[0-9]{2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) GMT")
 _MONTHS: Final = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
+_SAME_BYTES: Final = tell("nothing is lost: give the same command again, and it sends the same bytes")
 REPLACED: Final = tell(
     "if you have changed or recovered your key on another machine, copy its key file from there, and take it up with "
     "`hkoji rekey --key FILE`; if you have not, somebody else has: ask the operator"
@@ -142,6 +143,39 @@ def _time_of_date(date: str) -> str | None:
 def unregistered(url: str) -> LoginError:
     """Returns the error for a service at which the player has to register first."""
     return LoginError(tell("you are not registered at {url}", url=url), hint=f"hkoji register --server {url}")
+
+
+@contextmanager
+def same_bytes() -> Iterator[None]:
+    """Says of a `NetworkError` of the block, which sends what is signed and on disk, that it will be sent again."""
+    try:
+        yield
+    except NetworkError as error:
+        if error.hint in ("", LATER):
+            error.hint = _SAME_BYTES
+        elif error.hint == _unless_moved(LATER):
+            error.hint = _unless_moved(_SAME_BYTES)
+        raise
+
+
+@contextmanager
+def naming_move(registered: Callable[[], bool]) -> Iterator[None]:
+    """Says of a `NetworkError` of the block that the service may have moved, if nobody answers there any more.
+
+    That is only said of a service at which the player has `registered`: a new address is more likely mistyped.
+    """
+    try:
+        yield
+    except NetworkError as error:
+        from hkoji.client.connection import is_nobody_there
+
+        if error.hint == LATER and is_nobody_there(error.__cause__) and registered():
+            error.hint = _unless_moved(LATER)
+        raise
+
+
+def _unless_moved(hint: str) -> Text:
+    return tell("{hint}; if the service has moved: hkoji register --server URL", hint=hint)
 
 
 def move_command(url: str) -> str:

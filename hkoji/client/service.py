@@ -36,8 +36,8 @@ from hkoji.client.answers import (
 from hkoji.client.identity import Identity
 from hkoji.client.kept.home import Home, Pins
 from hkoji.client.known_keys import KnownKeys
-from hkoji.client.requests import REPLACED, ServerSentEvent, ServiceRequests, unregistered
-from hkoji.client.transport import MOST_BYTES, Transport, same_bytes
+from hkoji.client.requests import REPLACED, ServerSentEvent, ServiceRequests, same_bytes, unregistered
+from hkoji.client.transport import MOST_BYTES, Transport
 from hkoji.errors import (
     ExistsError,
     HkojiError,

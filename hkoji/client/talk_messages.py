@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 from hkoji.client.answers import LONGEST_PAGE, read_text, understood
 from hkoji.client.kept.files import intact, read_json, text_or_none, write_json
 from hkoji.client.kept.game import Vault
+from hkoji.client.requests import same_bytes
 from hkoji.client.service import Service
-from hkoji.client.transport import same_bytes
 from hkoji.errors import HkojiError
 from hkoji.log.canonical import is_hex
 from hkoji.log.entry import is_name, is_time

@@ -18,8 +18,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -49,7 +48,6 @@ LONGEST: Final = 300.0
 """Seconds for a complete answer, in addition to the wait for its beginning."""
 LATER: Final = tell("nothing is lost; give the same command again later")
 """The hint of a `NetworkError` whose cause is not known."""
-_SAME_BYTES: Final = tell("nothing is lost: give the same command again, and it sends the same bytes")
 _OWN: Final = re.compile(r"localhost|::1|127(?:\.[0-9]{1,3}){3}")
 """The hosts that are this machine."""
 _NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL")
@@ -135,39 +133,6 @@ def _covers(name: str, host: str, port: int) -> bool:
         name = name.removesuffix(suffix)
     name = name.removeprefix("[").removesuffix("]").lstrip(".").rstrip(".")
     return bool(name) and (host == name or host.endswith(f".{name}"))
-
-
-@contextmanager
-def same_bytes() -> Iterator[None]:
-    """Says of a `NetworkError` of the block, which sends what is signed and on disk, that it will be sent again."""
-    try:
-        yield
-    except NetworkError as error:
-        if error.hint in ("", LATER):
-            error.hint = _SAME_BYTES
-        elif error.hint == _unless_moved(LATER):
-            error.hint = _unless_moved(_SAME_BYTES)
-        raise
-
-
-@contextmanager
-def naming_move(registered: Callable[[], bool]) -> Iterator[None]:
-    """Says of a `NetworkError` of the block that the service may have moved, if nobody answers there any more.
-
-    That is only said of a service at which the player has `registered`: a new address is more likely mistyped.
-    """
-    try:
-        yield
-    except NetworkError as error:
-        from hkoji.client.connection import is_nobody_there
-
-        if error.hint == LATER and is_nobody_there(error.__cause__) and registered():
-            error.hint = _unless_moved(LATER)
-        raise
-
-
-def _unless_moved(hint: str) -> Text:
-    return tell("{hint}; if the service has moved: hkoji register --server URL", hint=hint)
 
 
 class HttpAnswer(NamedTuple):

@@ -20,8 +20,8 @@ import pytest
 
 from hkoji.client import connection, transport
 from hkoji.client.answers import problem
-from hkoji.client.requests import seconds_ahead
-from hkoji.client.transport import LATER, HttpAnswer, Transport, naming_move, proxy_for, same_bytes
+from hkoji.client.requests import naming_move, same_bytes, seconds_ahead
+from hkoji.client.transport import LATER, HttpAnswer, Transport, proxy_for
 from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError, UsageError
 from hkoji.service_url import parse_origin
 from tests.support.commands import without_player

@@ -83,6 +83,7 @@ class Vault:
         self._lock: Final = folder / "lock"
         # The values that were read last, and the state of the file then: a command looks into these files many times.
         self._kept_secrets: tuple[_Stamp, dict[str, Any]] = (_ABSENT, {})  # Any: JSON
+        self._kept_openings: tuple[dict[str, Any], tuple[Opening, ...]] = ({}, ())  # Any: JSON
         self._kept_signed: tuple[_Stamp, _SignedEntries] = (_ABSENT, _SignedEntries())
         self._stamps: dict[str, _Stamp] | None = None
         self._confirmed = 0
@@ -203,8 +204,11 @@ class Vault:
 
     def openings(self) -> tuple[Opening, ...]:
         """Returns all openings made here, also those of entries that were never accepted."""
-        with intact(self._secrets):
-            kept = tuple(map(parse_opening, self._read_secrets().get("openings", [])))
+        secrets = self._read_secrets()
+        if secrets is not self._kept_openings[0]:
+            with intact(self._secrets):
+                self._kept_openings = (secrets, tuple(map(parse_opening, secrets.get("openings", []))))
+        kept = self._kept_openings[1]
         return (*kept, *(each for each in self._signed_entries().openings if each not in kept))
 
     def keep_openings(self, openings: Iterable[Opening]) -> None:
