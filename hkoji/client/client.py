@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from hkoji.client.agenda import Agenda, urgency
 from hkoji.client.game import ClientGame
 from hkoji.client.identity import Identity, load
-from hkoji.client.kept.evidence import Refusals, WrittenEvidence, write_evidence
+from hkoji.client.kept.evidence import WrittenEvidence, write_evidence
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Home, silent
 from hkoji.client.kept_game import KeptGame, readable
 from hkoji.client.requests import naming_new_address
 from hkoji.client.service import Service
 from hkoji.client.transport import Transport
+from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import (
     HkojiError,
     LoginError,
@@ -365,7 +366,7 @@ class Client:
         except TrustError as error:
             if vault.exists:
                 with vault.locked():
-                    Refusals(vault, service.pins).keep(error, vault.readable_lines(), lines)
+                    VerifiedLog(vault, service, None, self.say).keep_refused(error, vault.readable_lines(), lines)
             raise
         return lines
 

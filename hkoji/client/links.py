@@ -12,10 +12,10 @@ from contextlib import suppress
 from hkoji.client.answers import ServiceDescription
 from hkoji.client.client import Client
 from hkoji.client.identity import Identity
-from hkoji.client.kept.evidence import Refusals
 from hkoji.client.kept.game import Vault
 from hkoji.client.log_checks import verify_game, verify_lines
 from hkoji.client.seats import InviteLink, verify_link
+from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import UsageError
 from hkoji.game.course import Course
 from hkoji.game.replay import replay
@@ -56,7 +56,7 @@ def introduce(client: Client, link: InviteLink, origin: str | None = None) -> Se
     about = service.meet(origin)
     if not vault.exists:
         lines = service.log(link.game)
-        with vault.locked(), Refusals(vault, service.pins).kept_if_refused((), lines):
+        with vault.locked(), VerifiedLog(vault, service, None, client.say).kept_if_refused((), lines):
             verify_game(lines, link.game)
             result = require_whole(replay(lines))
             verify_lines(result, lines, len(lines), about.key)

@@ -29,8 +29,9 @@ from hkoji.game.submission import Submission
 from hkoji.game.view import KEEP_FOLDER
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import HeadStatement, SignedHead
-from hkoji.log.line import Line
+from hkoji.log.line import Line, SignedEntry
 from hkoji.log.public_key import PublicKey
+from hkoji.log.statement import View, parse_view
 from hkoji.messages.text import tell
 
 
@@ -158,6 +159,20 @@ def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
         )
     if seq == last.seq and head != last.head:
         raise TrustError(tell("the service's entry {seq} is another one than you have seen", seq=seq), hint=KEEP_FOLDER)
+
+
+def verify_signed_view(signed: SignedEntry, server: PublicKey) -> View:
+    """Returns a view after checking that the service's key has signed it. Raises `TrustError`."""
+    from hkoji.log import sshsig
+
+    try:
+        view = parse_view(signed.text)
+        sshsig.verify(signed.sig, server, sshsig.VIEW, view.message, SERVER_NAME)
+    except HkojiError as error:
+        raise TrustError(
+            tell("the service's view does not hold: {reason}", reason=error), hint=tell("nothing was accepted")
+        ) from error
+    return view
 
 
 def verify_signed_head(signed: SignedHead, game: str, server: PublicKey) -> None:

@@ -150,7 +150,7 @@ class SeatTaker:
         """
         if self._record.known() is not None:
             raise TrustError(tell("the service offered a game that was there before"), hint=tell("nothing was signed"))
-        with self._record.refusals.kept_if_refused((), (line,)):
+        with self._record.kept_if_refused((), (line,)):
             position = self._record.accept(None, (line,), None).position
         refuse_chosen_cards(position.course)
         return position

@@ -144,7 +144,7 @@ class EntrySender:
             self.vault.keep_signed(submission)
             self.vault.clear_outbox(durable=True)
             raise
-        with self.record.refusals.kept_if_refused(kept, lines):
+        with self.record.kept_if_refused(kept, lines):
             self.service.verify_submitted(submission, lines)
         last = kept[-1].entry.seq if kept else -1
         new = tuple(line for line in lines if line.entry.seq > last)
@@ -155,7 +155,7 @@ class EntrySender:
             # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found
             # there again.
             if not isinstance(error, NotShownError):
-                self.record.refusals.keep(error, kept, lines)
+                self.record.keep_refused(error, kept, lines)
                 self.say(tell("warning: {reason}", reason=error))
                 self.say(error.hint)
             self.record.refresh(new)
@@ -230,7 +230,7 @@ class EntrySender:
         lines = self.service.recover_seat(self.vault.game, proof)
         last = known.lines[-1].entry.seq
         new = tuple(line for line in lines if line.entry.seq > last)
-        with self.record.refusals.kept_if_refused(known.lines, lines):
+        with self.record.kept_if_refused(known.lines, lines):
             self.record.accept(known, new, None)
 
     def delegate(self, known: KnownGame) -> bool:

@@ -1,20 +1,24 @@
-"""One game's log as this player has verified it, on disk and in memory, and the signed heads that agree with it.
+"""One game's log as this player has verified it, the signed heads that agree with it, and all that was refused.
 
 docs/spec/log.md, "Client rules"; docs/spec/evidence.md. New lines, views and heads are checked against everything kept
 here before they are kept; the lines on disk have been checked and are only replayed. `hkoji.client.log_checks` says
-what a new line must be. Heads convict a service that backdates a move, or that withholds one and delivers it late. This
-module does not decide when a head is fetched. Call `accept` and `refresh` with the vault locked.
+what a new line must be. Refused statements of the service are on disk before the error is raised. Heads convict a
+service that backdates a move, or that withholds one and delivers it late. This module does not decide when a head is
+fetched. Call `accept` and `refresh` with the vault locked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from hkoji.audit.checks import HEAD_SECONDS
+from hkoji.audit.evidence_file import EvidenceFile, SignedView, format_evidence, of_game
 from hkoji.client.answers import ClockAnswer, ViewAnswer
 from hkoji.client.identity import Identity
-from hkoji.client.kept.evidence import Refusals
+from hkoji.client.kept.evidence import KeptEvidence, readable_view
 from hkoji.client.kept.game import Vault, VaultStamp
 from hkoji.client.log_checks import (
     LateLineError,
@@ -23,10 +27,11 @@ from hkoji.client.log_checks import (
     verify_heads,
     verify_lines,
     verify_signed_head,
+    verify_signed_view,
     verify_taken,
 )
 from hkoji.client.service import Service
-from hkoji.errors import HkojiError, NotFoundError, NotShownError, StorageError, TooLargeError, TrustError
+from hkoji.errors import HkojiError, InvalidError, NotFoundError, NotShownError, StorageError, TooLargeError, TrustError
 from hkoji.game.clock import parse_time
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
@@ -35,10 +40,19 @@ from hkoji.game.replay import Replay, replay
 from hkoji.game.submission import Submission
 from hkoji.game.view import KEEP_FOLDER, continue_own, find_seat, replay_own, require_whole, verify_growth, verify_view
 from hkoji.log.game_statements import HeadStatement, SignedHead
-from hkoji.log.line import Line
+from hkoji.log.line import Line, SignedEntry, format_line, format_log
 from hkoji.log.statement import View
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
+
+
+class ProofStrength(Enum):
+    """How much refused statements prove, together with the evidence kept before."""
+
+    NONE = auto()
+    ALONE = auto()
+    WITH_CARDS = auto()
+    """They are proof only together with views, which show the player's cards."""
 
 
 class KnownGame(NamedTuple):
@@ -61,7 +75,7 @@ class VerifiedLog:
         self.vault: Final = vault
         self.service: Final = service
         self.identity: Final = identity
-        self.refusals: Final = Refusals(vault, service.pins)
+        self.evidence: Final = KeptEvidence(vault.folder)
         self.say = say
         self._memory: KnownGame | None = None
         self._clock: tuple[str, ClockAnswer] | None = None
@@ -89,7 +103,7 @@ class VerifiedLog:
             new = self._public_lines(kept)
             if new and self._seat((*kept, *new)) is not None:
                 new, shown = self._lines_and_view(new, -1)
-        with self.refusals.kept_if_refused(kept, (*taken, *new), shown.view if shown else None):
+        with self.kept_if_refused(kept, (*taken, *new), shown.view if shown else None):
             if shown is not None:
                 verify_head(kept, shown.seq, shown.head)
             verify_taken(taken, new)
@@ -128,7 +142,7 @@ class VerifiedLog:
             return self.service.log(self.vault.game)
         last = kept[-1].entry
         lines = self.service.log(self.vault.game, last.seq - 1)
-        with self.refusals.kept_if_refused(kept, lines):
+        with self.kept_if_refused(kept, lines):
             verify_head(kept, lines[0].entry.seq if lines else -1, lines[0].entry.head if lines else "")
         return lines[1:]
 
@@ -152,7 +166,7 @@ class VerifiedLog:
         openings = (*self.vault.openings(), *(shown.openings if shown else ()))
         result = self._replay(known, lines, len(new), seat, view, openings)
         verify_lines(result, lines, len(new), self.service.key, own)
-        verify_heads((each.statement for each in self.refusals.kept.heads()), lines, len(new))
+        verify_heads((each.statement for each in self.evidence.heads()), lines, len(new))
         if shown is not None:
             assert seat is not None
             assert view is not None
@@ -164,7 +178,7 @@ class VerifiedLog:
         if shown is not None:
             self.vault.keep_openings(_own(shown.openings, result.steps[-1].course))
             # A view with new cards is synced in one of the two files, before the log that needs the cards.
-            kept = self.refusals.kept.keep_view(shown.view)
+            kept = self.evidence.keep_view(shown.view)
             self.vault.keep_view(shown.view, durable=not kept)
         if new and self.vault.append(new):
             self.say(
@@ -186,19 +200,9 @@ class VerifiedLog:
 
     def _read_view(self, known: KnownGame | None, shown: ViewAnswer) -> View:
         """Returns the view, after checking that the service has signed it and that it takes nothing back."""
-        from hkoji.log import sshsig
-        from hkoji.log.entry import SERVER_NAME
-        from hkoji.log.statement import parse_view
-
-        try:
-            view = parse_view(shown.view.text)
-            sshsig.verify(shown.view.sig, self.service.key, sshsig.VIEW, view.message, SERVER_NAME)
-        except HkojiError as error:
-            raise TrustError(
-                tell("the service's view does not hold: {reason}", reason=error), hint=tell("nothing was accepted")
-            ) from error
+        view = verify_signed_view(shown.view, self.service.key)
         # If the log here had to be fetched again, the kept views may know more than it does.
-        for before in (known.view if known else None, self.refusals.kept.last_view()):
+        for before in (known.view if known else None, self.evidence.last_view()):
             if before is not None:
                 verify_growth(before, view)
         return view
@@ -238,7 +242,7 @@ class VerifiedLog:
         head = signed.statement
         if head.seq >= len(known.lines):
             known = self.refresh()
-        with self.refusals.kept_if_refused(known.lines, (), head=signed):
+        with self.kept_if_refused(known.lines, (), head=signed):
             if head.seq >= len(known.lines):
                 raise TrustError(
                     tell(
@@ -249,7 +253,7 @@ class VerifiedLog:
                     hint=KEEP_FOLDER,
                 )
             verify_heads((head,), known.lines, len(known.lines))
-        self.refusals.kept.keep_head(signed, deadline)
+        self.evidence.keep_head(signed, deadline)
         ahead = parse_time(head.at) - parse_time(self.service.now())
         if ahead > HEAD_SECONDS:
             self.say(
@@ -266,6 +270,93 @@ class VerifiedLog:
             return self.service.head(self.vault.game)
         except HkojiError:
             return None
+
+    # --- what is refused ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def kept_if_refused(
+        self,
+        known: Sequence[Line],
+        sent: Sequence[Line],
+        view: SignedEntry | None = None,
+        head: SignedHead | None = None,
+    ) -> Iterator[None]:
+        """Keeps `sent`, `view` and `head` if the block, which checks them, refuses them; the error then says so."""
+        try:
+            yield
+        except (TrustError, InvalidError) as error:
+            self.keep_refused(error, known, sent, view, head)
+            raise
+
+    def keep_refused(
+        self,
+        error: HkojiError,
+        known: Sequence[Line],
+        sent: Sequence[Line],
+        view: SignedEntry | None = None,
+        head: SignedHead | None = None,
+    ) -> None:
+        """Keeps what the service has signed of `sent`, `view` and `head`; the hint of `error` then says so."""
+        error.hint = error.hint or tell("nothing was accepted")
+        if head is None and isinstance(error, LateLineError):
+            head = error.head
+        try:
+            kept = self._keep_refused(known, sent, view, head)
+        except StorageError as failed:
+            error.hint = tell("{hint}; what was refused could not be kept: {reason}", hint=error.hint, reason=failed)
+            return
+        command = f"hkoji evidence {self.vault.game[:8]}"
+        match kept:
+            case None:
+                return
+            case ProofStrength.NONE:
+                said = tell(
+                    "{hint}; what the service has signed is kept: `{command} --output FILE` writes it to a file",
+                    hint=error.hint,
+                    command=command,
+                )
+            case _:
+                said = tell(
+                    "{hint}; what the service has signed is kept, and is proof: "
+                    "`{command} --output FILE` writes it to a file",
+                    hint=error.hint,
+                    command=f"{command} --with-cards" if kept is ProofStrength.WITH_CARDS else command,
+                )
+        error.hint = said
+
+    def _keep_refused(
+        self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None, head: SignedHead | None
+    ) -> ProofStrength | None:
+        """Returns how much the kept statements prove; None if there was nothing to keep."""
+        from hkoji.audit.evidence_audit import audit_file
+        from hkoji.audit.evidence_file import EntryTree
+        from hkoji.audit.service_statements import ServiceStatements
+
+        game, key = self.vault.game, self.service.pins.server_key
+        views = readable_view(view)
+        heads = (head,) if head else ()
+        old = set(map(format_line, known))
+        lines = [line for line in sent if format_line(line) not in old]
+        statements = of_game((*lines, *views, *heads), game)
+        if key is None or not ServiceStatements(key, game, EntryTree(game, lines), views, heads).any:
+            return None
+        # Two statements that contradict each other may have arrived at different times.
+        refused = (*self.evidence.refused(), *statements)
+        evidence = EvidenceFile(game, {}, format_log(known), self.evidence.views(), refused, self.evidence.heads())
+        pins = {**self.service.pins.every, "server": (key,)}
+
+        def convicts(some: EvidenceFile) -> bool:
+            found = audit_file(format_evidence(some), pins).findings
+            return any(finding.signer and finding.understood for finding in found)
+
+        weight = ProofStrength.NONE
+        if convicts(evidence):
+            bare = tuple(each for each in evidence.refused if not isinstance(each, SignedView))
+            weight = (
+                ProofStrength.ALONE if convicts(evidence._replace(views=(), refused=bare)) else ProofStrength.WITH_CARDS
+            )
+        self.evidence.refuse(statements, convicts=weight is not ProofStrength.NONE)
+        return weight
 
     # --- what is on disk ------------------------------------------------------------------------------------------
 
@@ -300,7 +391,7 @@ class VerifiedLog:
 
     def _kept_view(self) -> View | None:
         """Returns the later one of the two views that are kept: a power failure may take the latest."""
-        views = [each for each in (self.vault.view(), self.refusals.kept.last_view()) if each is not None]
+        views = [each for each in (self.vault.view(), self.evidence.last_view()) if each is not None]
         return max(views, key=lambda view: view.seq, default=None)
 
     def _still_so(self, memory: KnownGame, stamp: VaultStamp) -> bool:

@@ -1,8 +1,8 @@
 """The evidence kept of a game, to show it to others: signed views and heads, and statements that the client refused.
 
-docs/spec/evidence.md. Refused statements are on disk before the error is raised. Each file has a limit, so that no
-service can fill the disk; statements that convict somebody have a file of their own, so nothing else can take their
-room. Lines that cannot be read, after a disk failure or in a file cut short, are skipped.
+docs/spec/evidence.md. Each file has a limit, so that no service can fill the disk; statements that convict somebody
+have a file of their own, so nothing else can take their room. Lines that cannot be read, after a disk failure or in a
+file cut short, are skipped.
 
 A waiting player fetches many heads of one entry. Of these the newest convicts whatever an older one convicts, so it
 takes their place; those on both sides of the deadline stay, as they say how the game stood when the time was over.
@@ -11,8 +11,6 @@ takes their place; those on both sides of the deadline stay, as they say how the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from enum import Enum, auto
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -24,7 +22,6 @@ from hkoji.audit.evidence_file import (
     format_head,
     format_refused,
     format_view,
-    of_game,
     parse_head_line,
     parse_refused_line,
     parse_view_line,
@@ -33,11 +30,10 @@ from hkoji.audit.evidence_file import (
 from hkoji.client.kept.files import append_lines, whole_lines, write_file
 from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Pins
-from hkoji.client.log_checks import LateLineError
-from hkoji.errors import HkojiError, InvalidError, StorageError, TrustError
+from hkoji.errors import HkojiError, StorageError
 from hkoji.game.entry_kinds import NEWCOMER_KINDS
 from hkoji.log.game_statements import SignedHead
-from hkoji.log.line import Line, SignedEntry, format_line, format_log
+from hkoji.log.line import Line, SignedEntry, format_log
 from hkoji.log.statement import View
 from hkoji.messages.text import tell
 
@@ -120,109 +116,6 @@ class KeptEvidence:
             _append(self._doubtful, map(format_refused, statements), DOUBTFUL)
 
 
-class ProofStrength(Enum):
-    """How much refused statements prove, together with the evidence kept before."""
-
-    NONE = auto()
-    ALONE = auto()
-    WITH_CARDS = auto()
-    """They are proof only together with views, which show the player's cards."""
-
-
-class Refusals:
-    """Stores the signed statements of a game that this client has refused; `pins` are those of the game's service."""
-
-    def __init__(self, vault: Vault, pins: Pins) -> None:
-        self._vault: Final = vault
-        self._pins: Final = pins
-        self.kept: Final = KeptEvidence(vault.folder)
-
-    @contextmanager
-    def kept_if_refused(
-        self,
-        known: Sequence[Line],
-        sent: Sequence[Line],
-        view: SignedEntry | None = None,
-        head: SignedHead | None = None,
-    ) -> Iterator[None]:
-        """Keeps `sent`, `view` and `head` if the block, which checks them, refuses them; the error then says so."""
-        try:
-            yield
-        except (TrustError, InvalidError) as error:
-            self.keep(error, known, sent, view, head)
-            raise
-
-    def keep(
-        self,
-        error: HkojiError,
-        known: Sequence[Line],
-        sent: Sequence[Line],
-        view: SignedEntry | None = None,
-        head: SignedHead | None = None,
-    ) -> None:
-        """Keeps what the service has signed of `sent`, `view` and `head`; the hint of `error` then says so."""
-        error.hint = error.hint or tell("nothing was accepted")
-        if head is None and isinstance(error, LateLineError):
-            head = error.head
-        try:
-            kept = self._keep(known, sent, view, head)
-        except StorageError as failed:
-            error.hint = tell("{hint}; what was refused could not be kept: {reason}", hint=error.hint, reason=failed)
-            return
-        command = f"hkoji evidence {self._vault.game[:8]}"
-        match kept:
-            case None:
-                return
-            case ProofStrength.NONE:
-                said = tell(
-                    "{hint}; what the service has signed is kept: `{command} --output FILE` writes it to a file",
-                    hint=error.hint,
-                    command=command,
-                )
-            case _:
-                said = tell(
-                    "{hint}; what the service has signed is kept, and is proof: "
-                    "`{command} --output FILE` writes it to a file",
-                    hint=error.hint,
-                    command=f"{command} --with-cards" if kept is ProofStrength.WITH_CARDS else command,
-                )
-        error.hint = said
-
-    def _keep(
-        self, known: Sequence[Line], sent: Sequence[Line], view: SignedEntry | None, head: SignedHead | None
-    ) -> ProofStrength | None:
-        """Returns how much the kept statements prove; None if there was nothing to keep."""
-        from hkoji.audit.evidence_audit import audit_file
-        from hkoji.audit.evidence_file import EntryTree
-        from hkoji.audit.service_statements import ServiceStatements
-
-        game, key = self._vault.game, self._pins.server_key
-        views = _readable_view(view)
-        heads = (head,) if head else ()
-        old = set(map(format_line, known))
-        lines = [line for line in sent if format_line(line) not in old]
-        statements = of_game((*lines, *views, *heads), game)
-        if key is None or not ServiceStatements(key, game, EntryTree(game, lines), views, heads).any:
-            return None
-        # Two statements that contradict each other may have arrived at different times.
-        refused = (*self.kept.refused(), *statements)
-        evidence = EvidenceFile(game, {}, format_log(known), self.kept.views(), refused, self.kept.heads())
-        pins = {**self._pins.every, "server": (key,)}
-
-        def convicts(some: EvidenceFile) -> bool:
-            found = audit_file(format_evidence(some), pins).findings
-            return any(finding.signer and finding.understood for finding in found)
-
-        weight = ProofStrength.NONE
-        if convicts(evidence):
-            bare = tuple(each for each in evidence.refused if not isinstance(each, SignedView))
-            weight = (
-                ProofStrength.ALONE if convicts(evidence._replace(views=(), refused=bare)) else ProofStrength.WITH_CARDS
-            )
-        self.kept.refuse(statements, convicts=weight is not ProofStrength.NONE)
-        return weight
-
-
 class WrittenEvidence(NamedTuple):
     """A file of evidence: its text, the numbers of things in it, and how many views were left out."""
 
@@ -241,7 +134,7 @@ def write_evidence(vault: Vault, pins: Pins, *, cards: bool) -> WrittenEvidence:
     views = list(kept.views())
     last = vault.signed_view()
     if last is not None and all(each.view.text != last.text for each in views):
-        views += _readable_view(last)
+        views += readable_view(last)
     refused = kept.refused()
     entries = [*lines, *(each for each in refused if isinstance(each, Line))]
     over = any(line.entry.kind == "end" for line in entries)
@@ -257,7 +150,8 @@ def write_evidence(vault: Vault, pins: Pins, *, cards: bool) -> WrittenEvidence:
     return WrittenEvidence(text, len(lines), len(seen), len(heads), len(shown), left_out)
 
 
-def _readable_view(view: SignedEntry | None) -> list[SignedView]:
+def readable_view(view: SignedEntry | None) -> list[SignedView]:
+    """Returns a signed view as evidence; nothing if there is none or it cannot be read."""
     try:
         return [read_view(view)] if view else []
     except HkojiError:
