@@ -63,10 +63,6 @@ def test_a_sentence_that_makes_its_reader_wait_for_the_verb_is_found_and_a_quest
         assert sentence.search(text), text
     for text in ("It says what it does.", "Who are you?", "What is this? It is a test.", "Somewhat late."):
         assert not sentence.search(text), text
-    assert [
-        any(each.fullmatch(name) for each in NAMES.values()) for name in ("test_who_asks", "test_a_who", "_Door")
-    ] == [
-        True,
-        False,
-        True,
-    ]
+    tried = ("test_who_asks", "test_a_who", "_Door")
+    unwanted = [name for name in tried if any(expression.fullmatch(name) for expression in NAMES.values())]
+    assert unwanted == ["test_who_asks", "_Door"]

@@ -17,6 +17,7 @@ from typing import Final
 
 from scripts.rooms.sizes import ROOT, long_files, sizes
 from scripts.rooms.ways import ways
+from scripts.words import found as faults
 
 _FIGURES: Final = ROOT / "tests" / "data" / "rooms.json"
 _VARIES: Final = 1.05
@@ -26,10 +27,11 @@ def measure() -> dict[str, int]:
     """All figures by name."""
     with contextlib.redirect_stdout(io.StringIO()):  # the services here log to it
         entered = ways()
-    counts = {
-        f"{name}: {what}": figures[what] for name, figures in entered.items() for what in figures if what != "entered"
-    }
-    return {**sizes(), **{f"long file: {name}": length for name, length in long_files().items()}, **counts}
+    found = {**sizes(), **{f"long file: {name}": length for name, length in long_files().items()}}
+    found["sentences to mend"] = len(list(faults()))
+    for way, counts in entered.items():
+        found |= {f"{way}: {what}": count for what, count in counts.items() if what != "entered"}
+    return found
 
 
 def over(found: dict[str, int], agreed: dict[str, int]) -> dict[str, int]:
