@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from hkoji.cli.output import Exit
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.service import HKOJI, serving
+from tests.support.forked import ForkedProcess
+from tests.support.service import serving
 from tests.support.timed_players import TimedPlayer, TimedWorld, alice, bob, timed_player, world
 
 __all__ = ["alice", "bob", "world"]
@@ -276,16 +276,15 @@ def test_two_processes_that_ask_at_once_make_one_game(tmp_path: Path) -> None:
             held.join()
             held.resign()
         started = [
-            subprocess.Popen(
-                [str(HKOJI), "rematch", game, "--json"],
-                text=True,
-                stdout=subprocess.PIPE,
+            ForkedProcess(
+                ["rematch", game, "--json"],
+                stdout=tmp_path / f"{name}.out",
                 env={**os.environ, "HKOJI_HOME": str(client.home.path)},
             )
-            for client in clients.values()
+            for name, client in clients.items()
         ]
-        told = [json.loads(process.communicate(timeout=300)[0]) for process in started]
-        assert [process.wait() for process in started] == [0, 0]
+        assert [process.wait(300) for process in started] == [0, 0]
+        told = [json.loads((tmp_path / f"{name}.out").read_text()) for name in clients]
         made = [each for each in clients["bob"].games() if each["agreement"]["rematch"] == game]
         statuses = Counter(each["status"] for each in made)
         assert statuses["playing"] == 1

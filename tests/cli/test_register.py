@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import pty
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hkoji.cli.output import Exit
+from tests.support.forked import ForkedTerminal
 from tests.support.home_shell import HomeShell
-from tests.support.service import HKOJI, Service, serving
+from tests.support.service import Service, serving
 
 ORIGIN = "https://hanamikoji.example"
 
@@ -35,21 +35,20 @@ def alice(tmp_path: Path, request: pytest.FixtureRequest) -> HomeShell:
 def typed(shell: HomeShell, answer: str, *words: str) -> tuple[int, str]:
     """The exit code of a command with a terminal, at which somebody types `answer`, and what it shows there."""
     master, slave = pty.openpty()
-    command = [str(HKOJI), *words]
-    with subprocess.Popen(command, env=shell.environment, stdin=slave, stdout=slave, stderr=slave) as process:
-        os.close(slave)
-        os.write(master, f"{answer}\n".encode())
-        shown = b""
-        while True:
-            try:
-                data = os.read(master, 4096)
-            except OSError:  # the other end is closed
-                break
-            if not data:
-                break
-            shown += data
+    process = ForkedTerminal(words, slave, env=shell.environment)
+    os.close(slave)
+    os.write(master, f"{answer}\n".encode())
+    shown = b""
+    while True:
+        try:
+            data = os.read(master, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not data:
+            break
+        shown += data
     os.close(master)
-    return process.returncode, shown.decode().replace("\r\n", "\n")
+    return process.wait(300), shown.decode().replace("\r\n", "\n")
 
 
 def pinned(shell: HomeShell) -> dict[str, object]:

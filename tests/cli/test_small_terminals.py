@@ -9,8 +9,8 @@ import os
 import pty
 import re
 import select
-import signal
 import struct
+import subprocess
 import termios
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +27,7 @@ from hkoji.messages.text import LANGUAGES
 from hkoji.rules.registry import RULESETS
 from hkoji.show.decks import find_deck
 from tests.support.boards import position, stages
+from tests.support.forked import ForkedCall, ForkedTerminal
 from tests.support.service import HKOJI
 from tests.support.shell import run
 
@@ -83,16 +84,25 @@ def test_lines_are_folded_between_words_and_keep_their_indentation() -> None:
     assert fold("one two", None) == "one two"
 
 
+_ENCODING = {"LC_ALL", "PYTHONIOENCODING"}
+
+
 class Terminal:
-    """A program in a terminal of its own."""
+    """A command in a terminal of its own."""
 
     def __init__(self, *words: str, columns: int, **environment: str) -> None:
-        self.pid, self.screen = pty.fork()
-        if self.pid == 0:  # pragma: no cover
-            # Not `execv`: once readline is loaded here, it sets COLUMNS for children behind Python's back.
-            given = {**os.environ, "TERM": "dumb", "NO_COLOR": "1", **environment}
-            os.execve(HKOJI, [str(HKOJI), *words], given)
+        self.screen, slave = pty.openpty()
         self.resize(columns)
+        given = {**os.environ, "TERM": "dumb", "NO_COLOR": "1", **environment}
+        self._process: ForkedCall | subprocess.Popen[bytes]
+        if environment.keys() & _ENCODING:  # Python reads these when it starts
+            command = [str(HKOJI), *words]
+            self._process = subprocess.Popen(
+                command, env=given, stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+            )
+        else:
+            self._process = ForkedTerminal(words, slave, env=given)
+        os.close(slave)
 
     def resize(self, columns: int) -> None:
         fcntl.ioctl(self.screen, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -130,9 +140,8 @@ class Terminal:
         return said.rpartition(f"{line}\n")[2].rpartition("\n")[0]
 
     def close(self) -> None:
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+        self._process.kill()
+        self._process.wait()
         os.close(self.screen)
 
 

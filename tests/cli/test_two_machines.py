@@ -7,32 +7,30 @@ honest homes sign may ever convict anybody: each test ends with an audit of all 
 from __future__ import annotations
 
 import shutil
-import subprocess
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from hkoji.cli.output import Exit
+from tests.support.forked import ForkedProcess
 from tests.support.home_shell import HomeShell, alice, begin, bob, key_file, kinds, my_move, second_home, service
-from tests.support.service import HKOJI, Service
+from tests.support.service import Service
 
 __all__ = ["alice", "bob", "service"]
 
 
 def together(*calls: tuple[HomeShell, Sequence[str]]) -> list[tuple[int, str]]:
     """The exit codes and errors of commands that run at the same time."""
-    running = [
-        subprocess.Popen(
-            [str(HKOJI), *words], env=shell.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        for shell, words in calls
-    ]
-    ended = []
-    for process in running:
-        _, said = process.communicate(timeout=300)
-        assert "Traceback" not in said
-        ended.append((process.returncode, said))
+    with tempfile.TemporaryDirectory() as folder:
+        running = []
+        for number, (shell, words) in enumerate(calls):
+            said = Path(folder, f"{number}.err")
+            out = said.with_suffix(".out")
+            running.append((ForkedProcess(words, env=shell.environment, stdout=out, stderr=said), said))
+        ended = [(process.wait(300), said.read_text()) for process, said in running]
+    assert not any("Traceback" in said for _, said in ended)
     return ended
 
 

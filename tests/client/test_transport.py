@@ -620,7 +620,7 @@ def test_the_time_is_the_services_and_not_that_of_a_proxy(tmp_path: Path) -> Non
     def refused(answer: RawAnswer) -> bytes:
         return without_time(answer._replace(line=b"HTTP/1.1 502 Bad Gateway"))
 
-    with serving(tmp_path / "data") as service, lying_proxy(service.port) as proxy:
+    with serving(tmp_path / "data", forked=True) as service, lying_proxy(service.port) as proxy:
         proxy.change = refused
         client = Transport(proxy.url)
         assert client.request("GET", "/v1/service").status == 502

@@ -28,7 +28,7 @@ from hkoji_server.process.workers import Workers
 from hkoji.errors import StorageError
 from hkoji.log.private_key import PrivateKey
 from tests.support.conditions import PATIENCE, until
-from tests.support.forked import ForkedCall
+from tests.support.forked import ForkedCall, run_forked
 from tests.support.ledger import Ledger, dumped, half_done, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
 from tests.support.metrics import free_port, read
@@ -104,7 +104,7 @@ def test_workers_are_one_service_and_one_that_dies_is_replaced(tmp_path: Path) -
 def test_workers_share_connections_and_end_when_their_supervisor_has_gone(tmp_path: Path) -> None:
     port = free_port()
     options = ("--workers", "2", "--metrics", f"127.0.0.1:{port}")
-    service = start(tmp_path / "data", log_level="debug", options=options)
+    service = start(tmp_path / "data", log_level="debug", options=options, forked=True)
     shuffler = random.Random(5)
 
     def shared() -> list[float]:
@@ -137,7 +137,7 @@ def test_workers_share_connections_and_end_when_their_supervisor_has_gone(tmp_pa
 
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are forked from another process on Linux only")
 def test_workers_outlive_the_process_that_forks_them_and_are_then_replaced_and_stopped_as_ever(tmp_path: Path) -> None:
-    service = start(tmp_path / "data", log_level="debug", options=("--workers", "2"))
+    service = start(tmp_path / "data", log_level="debug", options=("--workers", "2"), forked=True)
     with served(service) as one, served(service) as other:  # each worker has one of them
         dying, staying = sorted(workers(service))
         os.kill(parent(dying), signal.SIGKILL)
@@ -363,7 +363,8 @@ def test_a_service_starts_and_stops_where_its_log_cannot_be_written(tmp_path: Pa
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     options = ("--max-connections", "8", "--request-timeout", "4", "--max-body", "4000", "--log-format", "text")
-    with serving(tmp_path_factory.mktemp("strict") / "data", log_level="debug", options=options) as service:
+    folder = tmp_path_factory.mktemp("strict")
+    with serving(folder / "data", log_level="debug", options=options, forked=True) as service:
         yield service
 
 
@@ -474,10 +475,8 @@ def test_the_most_talkative_log_holds_no_secrets(strict: Service) -> None:
         assert service.ask("POST", f"/v1/games/{game}/entries", raw=body).status in (400, 413)
     assert service.ask("GET", f"/v1/games/{game}/view?after={alice.token}", token=alice.token).status == 400
     assert service.ask("GET", f"/v1/games/{game}/view", token=alice.token[:-1] + "x").status == 401
-    code = subprocess.run(
-        [HKOJI, "admin", "revoke", "bob", "--data", service.data, "--json"], capture_output=True, check=True
-    ).stdout
-    known.add(json.loads(code)["code"])
+    revoked = run_forked(["admin", "revoke", "bob", "--data", str(service.data), "--json"], env=dict(os.environ))
+    known.add(json.loads(revoked.stdout)["code"])
     assert service.ask("POST", "/v1/logout", token=alice.token).status == 204
     known |= secrets_of(service.data)
     salts = {opening.salt for player in (alice, bob) for opening in player.openings[game]}

@@ -70,7 +70,7 @@ def told(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 @contextmanager
 def running(**given: Any) -> Iterator[Service]:  # Any: arguments of `start`
-    service = start(**given)
+    service = start(**given, forked=True)
     try:
         yield service
     finally:

@@ -6,16 +6,19 @@ game in the shell, start the program itself.
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait as wait_for
+from multiprocessing.reduction import DupFd
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
 _PRELOADED: Final = "tests.support.forked_modules"
@@ -68,21 +71,44 @@ class ForkedCall:
             self._process.kill()
 
 
+class _Lent:
+    """A descriptor that a process gets as a number of its own."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __reduce__(self) -> tuple[Callable[[Any], int], tuple[object]]:  # Any: multiprocessing does not name its type
+        return _taken, (DupFd(self._number),)
+
+
+def _taken(lent: Any) -> int:
+    return int(lent.detach())
+
+
 class ForkedProcess(ForkedCall):
-    """Stands in for `Popen(["hkoji", *words])`."""
+    """Stands in for `Popen(["hkoji", *words])`. A stream is a file, or an open descriptor, which the caller closes."""
 
     def __init__(
         self,
         words: Sequence[str],
         *,
-        stderr: Path,
         env: dict[str, str],
-        stdin: Path | None = None,
-        stdout: Path | None = None,
+        stdin: Path | int | None = None,
+        stdout: Path | int | None = None,
+        stderr: Path | int | None = None,
         closed: Sequence[int] = (),
+        daemon: bool = True,
     ) -> None:
         """`closed` are the standard streams that a shell would close, by their numbers."""
-        super().__init__(_run, list(words), (stdin, stdout, stderr), closed, os.getcwd(), env)
+        streams = [_Lent(each) if isinstance(each, int) else each for each in (stdin, stdout, stderr)]
+        super().__init__(_run, list(words), streams, closed, os.getcwd(), env, daemon=daemon)
+
+
+class ForkedTerminal(ForkedCall):
+    """Runs a command in a terminal of its own, `slave`, which the caller closes."""
+
+    def __init__(self, words: Sequence[str], slave: int, *, env: dict[str, str]) -> None:
+        super().__init__(_run_in_terminal, list(words), _Lent(slave), os.getcwd(), env)
 
 
 def run_forked(
@@ -96,13 +122,22 @@ def run_forked(
         return subprocess.CompletedProcess(list(words), code, out.read_text(), err.read_text())
 
 
+def _run_in_terminal(words: list[str], slave: int, folder: str, env: dict[str, str]) -> None:
+    os.setsid()
+    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        os.dup2(slave, number)
+        setattr(sys, name, os.fdopen(number, "w", closefd=False))  # by lines, as it is a terminal
+    _run(words, (slave, None, None), (), folder, env)
+
+
 def _run(
-    words: list[str], streams: Sequence[Path | None], closed: Sequence[int], folder: str, env: dict[str, str]
+    words: list[str], streams: Sequence[Path | int | None], closed: Sequence[int], folder: str, env: dict[str, str]
 ) -> None:
-    for number, path in enumerate(streams):
-        if path is not None:
+    for number, stream in enumerate(streams):
+        if stream is not None:
             flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND if number else os.O_RDONLY
-            opened = os.open(path, flags, 0o600)
+            opened = stream if isinstance(stream, int) else os.open(stream, flags, 0o600)
             os.dup2(opened, number)
             os.close(opened)
     sys.stdin = os.fdopen(0, closefd=False)  # multiprocessing gives its processes no input

@@ -20,6 +20,7 @@ import pytest
 
 from hkoji.cli.output import out
 from hkoji.log.line import parse_log
+from tests.support.forked import ForkedProcess
 from tests.support.service import HKOJI, Service, serving
 from tests.support.shell import Done, run
 
@@ -67,12 +68,12 @@ class HomeShell:
     @contextmanager
     def batch(self) -> Iterator[Callable[..., Any]]:  # Any: JSON
         """A running `hkoji batch`: gives a command's result."""
-        command = [str(HKOJI), "batch"]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(command, env=self.environment, stdin=pipe, stdout=pipe, text=True) as process:
-            given, answers = process.stdin, process.stdout
-            assert given is not None
-            assert answers is not None
+        to_read, to_write = os.pipe()
+        to_hear, to_answer = os.pipe()
+        process = ForkedProcess(["batch"], env=self.environment, stdin=to_read, stdout=to_answer)
+        os.close(to_read)
+        os.close(to_answer)
+        with os.fdopen(to_write, "w") as given, os.fdopen(to_hear) as answers:
 
             def ask(*words: str) -> Any:  # Any: JSON
                 given.write(shlex.join(words) + "\n")
@@ -82,8 +83,7 @@ class HomeShell:
                 return answer["result"]
 
             yield ask
-            given.close()
-            assert process.wait(300) == 0
+        assert process.wait(300) == 0
 
 
 # --- players ----------------------------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def start(
         if forked:
             if not database:
                 copy_new_database(data / "hkoji.sqlite3")
-            process = ForkedProcess(words, stderr=log, env=env)
+            process = ForkedProcess(words, stderr=log, env=env, daemon="--workers" not in options)
         else:
             process = subprocess.Popen([*program, *words], stderr=stderr, text=True, env=env)
     end = time.monotonic() + patience
