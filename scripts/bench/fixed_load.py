@@ -38,7 +38,7 @@ from scripts.bench.memory import report_memory
 from tests.lab.races.judgement import asking
 from tests.support.cluster import cluster
 from tests.support.ledger import Ledger, dumped, half_done, lines_told, lost
-from tests.support.pipes import Pipe, Reply, connect, got, posted
+from tests.support.load import Pipe, Reply, connect, got, posted
 from tests.support.service import Player, Service, begin, start
 
 

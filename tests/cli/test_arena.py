@@ -15,7 +15,7 @@ import pytest
 from hkoji.bots import registry
 from hkoji.bots.protocol import Seen
 from hkoji.cli.output import Exit
-from tests.support.json_page import shaped
+from tests.support.docs import shaped
 from tests.support.shell import run
 
 SIDE = {

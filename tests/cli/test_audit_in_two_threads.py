@@ -18,7 +18,7 @@ from hkoji.cli.audit import command
 from hkoji.cli.audit.command import map_in_two_threads
 from hkoji.errors import SignatureError
 from hkoji.log.line import format_log
-from tests.lab.damage.single_bytes import some_damages, sound_logs
+from tests.lab.damage.pieces import some_damages, sound_logs
 from tests.lab.two_audits.damaged_logs import cases, golden
 from tests.support.forgery import pins
 from tests.support.framed_files import frame

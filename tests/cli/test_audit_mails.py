@@ -12,8 +12,8 @@ import pytest
 
 from hkoji.cli.output import Exit
 from hkoji.mail.mails_file import format_mails
-from tests.support.mail.name_server import name_server
 from tests.support.mail.proved_table import MailAtHand, ProvedTable, proved_game
+from tests.support.mail.servers import name_server
 from tests.support.mail.signing import record_of, rsa_key
 from tests.support.shell import Done, run
 

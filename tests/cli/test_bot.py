@@ -20,9 +20,9 @@ from hkoji.rules.events import Deal, Draw
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.registry import RULESETS
 from tests.support.bot_positions import FIRST
-from tests.support.keyboard import advised, session
 from tests.support.memory_service import MemoryService, playing, registered
 from tests.support.shell import Shell, run
+from tests.support.terminal import advised, session
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "programs-as-bots.md").read_text()
 

@@ -16,7 +16,7 @@ from hkoji.cli.output import Exit, exit_code
 from hkoji.cli.study import drawing
 from hkoji.client.kept.game import Vault
 from hkoji.errors import HkojiError, NetworkError
-from tests.support.json_page import shaped
+from tests.support.docs import shaped
 from tests.support.memory_service import URL, LocalPlayer, MemoryService
 from tests.support.shell import Done, Shell, run
 

@@ -22,10 +22,10 @@ from hkoji.errors import TooManyError
 from hkoji.log.line import format_log
 from hkoji.mail.mails_file import format_mails
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
+from tests.support.docs import JsonPage, read_json_page
 from tests.support.forgery import changed_body, entry_number, rewrite
-from tests.support.json_page import JsonPage, read_json_page
-from tests.support.mail.name_server import name_server
 from tests.support.mail.proved_table import proved_game
+from tests.support.mail.servers import name_server
 from tests.support.receiver import receiver
 from tests.support.service import Service, serving
 from tests.support.shell import Done, run

@@ -10,9 +10,9 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.local.local_games import LocalGames
-from tests.support.keyboard import MORE, PROMPT, advised, games, home, lines, session
 from tests.support.memory_service import MemoryService, playing
 from tests.support.shell import Shell, run
+from tests.support.terminal import MORE, PROMPT, advised, games, home, lines, session
 
 __all__ = ["home"]
 

@@ -21,10 +21,10 @@ from hkoji.local.local_games import LocalGames
 from tests.support.commands import current
 from tests.support.conditions import until
 from tests.support.home_shell import arrive, my_move, open_and_join
-from tests.support.keyboard import MORE, PROMPT, games, home
 from tests.support.processes import process_state
 from tests.support.service import HKOJI, serving
 from tests.support.shell import run
+from tests.support.terminal import MORE, PROMPT, games, home
 
 __all__ = ["home"]
 

@@ -24,7 +24,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.transcript import parse_transcript
 from hkoji.study.stops import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes
-from tests.support.retold import retold
+from tests.support.redistribution import retold
 from tests.support.shell import Done, Shell, run
 from tests.support.table import whole_game
 

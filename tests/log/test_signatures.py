@@ -20,8 +20,18 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.signatures import Libsodium, OpenSSL, SignatureLibrary, Verify, find_flaw
 from tests.log.samples import ALICE, MOVE
-from tests.support.curve import NEUTRAL, ORDER, Point, encode_point, small_order
-from tests.support.signers import BASE, SignedBytes, craft, holds, torsion
+from tests.support.curve import (
+    BASE,
+    NEUTRAL,
+    ORDER,
+    Point,
+    SignedBytes,
+    craft,
+    encode_point,
+    holds,
+    small_order,
+    torsion,
+)
 
 VECTORS: Final = Path(__file__).parents[1] / "data" / "vectors"
 LIBRARIES: Final[tuple[SignatureLibrary, ...]] = (OpenSSL(), Libsodium())

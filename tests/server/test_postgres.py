@@ -37,8 +37,7 @@ from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedErro
 from hkoji.game.commitments import Opening
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
-from tests.support.cluster import Cluster
-from tests.support.database_clock import DatabaseClock
+from tests.support.cluster import Cluster, DatabaseClock
 from tests.support.ledger import connected, everything
 from tests.support.loops import run
 from tests.support.mail_contract import with_mailbox

@@ -22,7 +22,7 @@ from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import StorageError
 from hkoji.game.clock import Outage, Way
-from tests.support.database_clock import DatabaseClock
+from tests.support.cluster import DatabaseClock
 from tests.support.finished_contract import ending, reader
 from tests.support.ledger import connected
 from tests.support.loops import run

@@ -19,8 +19,7 @@ from hkoji_server import admin
 
 from hkoji.game import entry_kinds
 from hkoji.game.clock import parse_time
-from tests.support.cluster import Cluster
-from tests.support.database_clock import DatabaseClock
+from tests.support.cluster import Cluster, DatabaseClock
 from tests.support.service import Player
 from tests.support.service_in_process import Clock, Inside, inside
 from tests.support.time_by_hand import TimeByHand, time_by_hand

@@ -27,7 +27,7 @@ from hkoji.show.svg import table as cards
 from hkoji.study.stops import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, Stop, see, stops
 from scripts.build import drawings
 from scripts.build.drawings import scene
-from tests.support.retold import replayed, retold
+from tests.support.redistribution import replayed, retold
 from tests.support.table import new_game, whole_game
 from tests.toy.showdown import Showdown
 

@@ -13,7 +13,7 @@ from hkoji.game.view import replay_own
 from hkoji.rules.events import project
 from hkoji.rules.protocol import Ruleset
 from hkoji.study.stops import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, knows, parse_eyes, see
-from tests.support.retold import RULESETS, replayed, retold
+from tests.support.redistribution import RULESETS, replayed, retold
 from tests.support.table import NAMES, Table, new_game
 
 every_ruleset = pytest.mark.parametrize("ruleset", RULESETS, ids=lambda r: f"{r.name}-{r.first}")

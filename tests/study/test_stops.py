@@ -10,7 +10,7 @@ from hkoji.rules.events import DECISIONS, Deal
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.study.stops import EVERY, Eyes, at_decision, at_entry, at_round, see, stops
-from tests.support.retold import RULESETS, replayed
+from tests.support.redistribution import RULESETS, replayed
 from tests.support.table import new_game, whole_game
 
 

@@ -21,7 +21,7 @@ from hkoji.rules.transcript import format_rounds, format_ruleset
 from hkoji.study.shares import Share, spread, three_digits
 from hkoji.study.stops import stops
 from hkoji.study.tally import GameRecord, GameTally, record
-from tests.support.retold import replayed
+from tests.support.redistribution import replayed
 from tests.support.table import Table, new_game
 from tests.toy.showdown import Showdown
 

@@ -1,7 +1,10 @@
-"""A real PostgreSQL server for tests, in a temporary folder and reachable only through a socket there.
+"""A real PostgreSQL server for tests, in a temporary folder, reachable only through a socket there; and its clock.
 
 Its programs come from a pinned package, or from the folder that `HKOJI_TEST_POSTGRES` names. PostgreSQL refuses to run
 as root; then it runs as the user `nobody`, in a folder of that user.
+
+The store asks `clock_timestamp()`. In the connections that are made after `DatabaseClock`, a function of the test's own
+is found before PostgreSQL's. It can also stop, as a process does that is interrupted after it has looked at the clock.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
 import psycopg
+
+from tests.support.ledger import connected
 
 _USER: Final = "hkoji"
 _SETTINGS: Final = {
@@ -210,3 +216,45 @@ def cluster(*, within: Path | None = None, **settings: str) -> Iterator[Cluster]
         yield made
     finally:
         made.close()
+
+
+_LOCK = 7_001
+_MADE = f"""
+DROP SCHEMA IF EXISTS fake CASCADE; -- a restored copy has it
+CREATE SCHEMA fake;
+CREATE TABLE fake.shown (at timestamptz NOT NULL);
+CREATE FUNCTION fake.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE plpgsql AS $$
+DECLARE seen timestamptz;
+BEGIN
+    SELECT at INTO seen FROM fake.shown;
+    PERFORM pg_advisory_xact_lock_shared({_LOCK});
+    RETURN seen;
+END $$;
+"""
+
+
+class DatabaseClock:
+    """The clock of the database at `url`, which shows `now` until `show` is called."""
+
+    def __init__(self, url: str, now: datetime) -> None:
+        self._url = url
+        with connected(url) as server:
+            server.execute(_MADE)
+            server.execute("INSERT INTO fake.shown VALUES (%s)", (now,))
+            ((name,),) = server.execute("SELECT current_database()").fetchall()
+            server.execute(f"ALTER DATABASE {name} SET search_path = fake, pg_catalog, public")
+
+    def show(self, now: datetime) -> None:
+        """Sets the clock."""
+        with connected(self._url) as server:
+            server.execute("UPDATE fake.shown SET at = %s", (now,))
+
+    @contextmanager
+    def stopping(self) -> Iterator[None]:
+        """Everybody who looks at the clock during this block goes on at its end."""
+        with connected(self._url) as server:
+            server.execute(f"SELECT pg_advisory_lock({_LOCK})")
+            try:
+                yield
+            finally:
+                server.execute(f"SELECT pg_advisory_unlock({_LOCK})")

@@ -18,9 +18,8 @@ from hkoji.log import sshsig
 from hkoji.log.line import Line, entry_namespace
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
-from tests.support.curve import ORDER
+from tests.support.curve import ORDER, craft
 from tests.support.forgery import every_pin
-from tests.support.signers import craft
 from tests.support.table import Table
 
 Value = dict[str, Any]  # JSON that need not be an entry's

@@ -1,4 +1,4 @@
-"""Files of evidence made by a player who wants honest people convicted.
+"""Files of evidence made by a player who wants honest people convicted, and damage to their lines.
 
 Bob plays two games at an honest service against an honest alice. He has everything that either of them was ever sent:
 both logs, every receipt, every signed view of both seats. He has his own key, another key that he presents as the
@@ -23,6 +23,33 @@ from hkoji.log.statement import Dealt
 from hkoji.rules.events import Outcome
 from tests.support.framing import OWN, Story, changed, gift_of
 from tests.support.table import AT, Table
+
+
+def damages(text: str, rng: random.Random, bytes_changed: int) -> list[str]:
+    """The text with each line dropped, doubled or swapped with the next, and with single bytes changed."""
+    count = text.count("\n")
+    lines = [_WITH_LINE[way](text.splitlines(keepends=True), number) for number in range(count) for way in range(3)]
+    return ["".join(some) for some in lines] + [_byte(text, rng) for _ in range(bytes_changed)]
+
+
+def damage(text: str, rng: random.Random) -> str:
+    """One of these, at random."""
+    if rng.random() < 0.5:
+        return _byte(text, rng)
+    lines = text.splitlines(keepends=True)
+    return "".join(rng.choice(_WITH_LINE)(lines, rng.randrange(len(lines))))
+
+
+def _byte(text: str, rng: random.Random) -> str:
+    place = rng.randrange(len(text))
+    return text[:place] + chr(rng.randrange(32, 127)) + text[place + 1 :]
+
+
+_WITH_LINE: tuple[Callable[[list[str], int], list[str]], ...] = (
+    lambda lines, number: lines[:number] + lines[number + 1 :],
+    lambda lines, number: lines[:number] + lines[number : number + 1] * 2 + lines[number + 1 :],
+    lambda lines, number: lines[:number] + lines[number : number + 2][::-1] + lines[number + 2 :],
+)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Follows a game with its naive referee and checks that both agree on every position.
+"""Follows a game with its naive referee, and counts with the engine every way to go on from a position.
 
 The referees are modules of plain functions. This module knows, for each game, how their dictionaries map to a
 position's JSON.
@@ -6,17 +6,19 @@ position's JSON.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from hkoji.rules.events import DECISIONS, Chance, Deal, Draw, Reveal
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.rules.protocol import DECISION_DUE, Due, Json, Ruleset, State
+from hkoji.rules.protocol import DECISION_DUE, DECISION_KINDS, Due, Json, Ruleset, State
 from tests.support import naive_geishas_road, naive_hanamikoji
 from tests.support.naive import Naive, Table
-from tests.support.rules import Played
+from tests.support.rules import Played, dealt
 
 
 @dataclass(frozen=True)
@@ -165,3 +167,55 @@ REFEREES: Final = {
         naive_geishas_road, _begin_geishas_road, _geishas_road_chance, "kept", _geishas_road_fields
     ),
 }
+
+
+FOLDER = Path(__file__).parents[1] / "data"
+
+
+def lines(game: str) -> list[str]:
+    """A game's positions with their counts."""
+    return [line for line in (FOLDER / f"{game}.perft").read_text().splitlines() if line and not line.startswith("#")]
+
+
+def name(line: str) -> str:
+    """The position of a line."""
+    return line.partition(" ;")[0]
+
+
+def check(ruleset: Callable[[str], Ruleset], line: str) -> None:
+    """Asserts that the position of `line` has as many continuations as the line says."""
+    start = position(ruleset, name(line))
+    expected = [int(number) for number in line.partition(" ; ")[2].split()]
+    assert expected
+    assert [count(start, depth) for depth in range(1, len(expected) + 1)] == expected
+
+
+def position(ruleset: Callable[[str], Ruleset], text: str) -> State:
+    """The position that a line describes, ready for a decision; `ruleset` makes the game from who starts."""
+    first, deal, *tokens = text.split()
+    state = drawn(ruleset(first).initial().apply(dealt(deal)))
+    for token in tokens:
+        for action in re.findall(r"^[^->]+|[->][^->]+", token):
+            state = decide(state, action)
+    return state
+
+
+def decide(state: State, action: str) -> State:
+    """The position after a decision and the draw that follows."""
+    assert state.actor is not None
+    return drawn(state.apply(DECISION_KINDS[state.due](state.actor, action)))
+
+
+def drawn(state: State) -> State:
+    """The position after the draw, if one is due."""
+    if state.due is not Due.DRAW:
+        return state
+    assert state.actor is not None
+    return state.apply(Draw(state.actor, state.deck[: state.ruleset.pack.width]))
+
+
+def count(state: State, depth: int) -> int:
+    """The number of sequences of so many decisions."""
+    if depth == 1:
+        return len(state.legal_actions())
+    return sum(count(decide(state, action), depth - 1) for action in state.legal_actions())

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.lab.machine.naive_clock import NaiveClock, to_moment, to_number
+from tests.lab.machine.naive_time import NaiveClock, to_moment, to_number
 from tests.support.forked import run_forked
 from tests.support.ledger import connected
 

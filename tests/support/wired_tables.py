@@ -28,7 +28,7 @@ from hkoji.log.line import Line, read_line, sign_entry
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due
-from tests.support.pipes import Pipe, Reply, connect, got, posted
+from tests.support.load import Pipe, Reply, connect, got, posted
 from tests.support.timed_logs import Given
 
 _PAUSE: Final = 0.08

@@ -7,8 +7,7 @@ from functools import partial
 
 from scripts.build.vectors.entries import entry
 from scripts.build.vectors.formulas import Vector, armor, blob, encode64, key_text, public, secret, sign, signed_data
-from tests.support.curve import FIELD, NEUTRAL, ORDER, encode_point
-from tests.support.signers import SignedBytes, craft, holds, torsion
+from tests.support.curve import FIELD, NEUTRAL, ORDER, SignedBytes, craft, encode_point, holds, torsion
 
 
 def signatures() -> Vector:

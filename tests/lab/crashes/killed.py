@@ -1,5 +1,7 @@
 """Runs the real service in processes that end at a chosen point as `kill -9` ends them.
 
+A pipeline is one transaction. Its beginning and end are reported under the names that the other driver uses.
+
 A process with all modules imported forks one service after another, because starting Python costs more than everything
 else together. It reads one JSON line for each: the data folder and the point. The service is that of `hkoji serve`,
 observed from outside at the driver, SQLite's files, and the answers.
@@ -15,14 +17,50 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
 
-from tests.support.driver_calls import driver_watched
+import psycopg
+
+from tests.support.driver_calls import DriverObserver, driver_watched
 from tests.support.service import UNLIMITED
 from tests.support.sqlite_files import Call, watched
+
+
+@contextmanager
+def psycopg_watched(observer: DriverObserver) -> Iterator[None]:
+    """Lets `observer` see all calls on connections during the block."""
+
+    def told(owner: type, name: str, say: Any) -> Any:  # Any: how to describe the arguments, and a patch
+        real = getattr(owner, name)
+
+        async def watched(self: Any, *given: Any, **named: Any) -> Any:
+            sql = say(given)
+            observer.before_call("execute", sql)
+            result = await real(self, *given, **named)
+            observer.after_call("execute", sql)
+            return result
+
+        return patch.object(owner, name, watched)
+
+    execute = psycopg.Cursor.execute
+
+    def execute_watched(self: Any, *given: Any, **named: Any) -> Any:
+        observer.before_call("execute", str(given[0]))
+        result = execute(self, *given, **named)
+        observer.after_call("execute", str(given[0]))
+        return result
+
+    with ExitStack() as stack:
+        stack.enter_context(told(psycopg.AsyncConnection, "execute", lambda given: str(given[0])))
+        stack.enter_context(told(psycopg.AsyncPipeline, "__aenter__", lambda _: "BEGIN IMMEDIATE"))
+        stack.enter_context(told(psycopg.AsyncPipeline, "__aexit__", lambda _: "COMMIT"))
+        stack.enter_context(patch.object(psycopg.Cursor, "execute", execute_watched))
+        yield
+
 
 POINTS: Final = (
     "before a transaction",
@@ -185,7 +223,7 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
 def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
     from hkoji_server import app as module
 
-    from tests.lab.crashes.psycopg_calls import psycopg_watched
+    from tests.lab.crashes.killed import psycopg_watched
 
     doom = Doom(point, count)
     create = module.create_app

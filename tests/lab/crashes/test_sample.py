@@ -1,9 +1,11 @@
-"""Killed services lose nothing, in a sample of what measure.py does; and its checks find planted losses."""
+"""Killed services lose nothing, and a stop under load finishes what was acknowledged; planted losses are found."""
 
 from __future__ import annotations
 
 import json
+import random
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +13,9 @@ import pytest
 
 from tests.lab.crashes.measure import STRIKES, Folder
 from tests.lab.power_cuts.measure import record
-from tests.support.ledger import Dump, Fact, half_done, lost
+from tests.support.ledger import Dump, Fact, Ledger, dumped, half_done, lost
+from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
+from tests.support.service import start
 
 
 def test_no_kill_loses_what_was_acknowledged(tmp_path: Path) -> None:
@@ -172,3 +176,41 @@ def test_an_entry_that_nobody_sent_is_seen(known: tuple[Dump, list[Fact]]) -> No
     text = next(row[0] for row in dump["entry"].values() if '"kind":"join"' in row[0])
     found = list(half_done(dump, lambda each: each != text))
     assert [complaint.endswith("was sent by nobody") for complaint in found] == [True]
+
+
+def test_a_stop_under_load_finishes_what_was_acknowledged(tmp_path: Path) -> None:
+    service = start(tmp_path / "data", log_level="warning", forked=True)
+    ledger = Ledger()
+    pairs = [Pair(number, Wire(lambda: service.port), ledger, random.Random(number)) for number in range(5)]
+    unexpected: list[Exception] = []
+    refused: list[NotNowError] = []
+
+    def failed(_: Pair, error: Exception) -> None:
+        if isinstance(error, NotNowError):
+            refused.append(error)
+        elif not isinstance(error, AWAY):
+            unexpected.append(error)
+
+    threads = busy(pairs, lambda _: False, failed)
+    end = time.monotonic() + 300
+    while (
+        sum(pair.accepted for pair in pairs) < 40
+        and time.monotonic() < end
+        and all(each.is_alive() for each in threads)
+    ):
+        time.sleep(0.005)
+    service.stop()
+    for thread in threads:
+        thread.join(150)
+    assert unexpected == []
+    assert all(error.answer.status == 503 and error.answer.json["code"] == "storage" for error in refused)
+    assert service.process.returncode == 0
+    assert "Traceback" not in service.log.read_text()
+    assert [each.name for each in service.data.iterdir()] == ["hkoji.sqlite3"]
+    dump = dumped(service.data / "hkoji.sqlite3")
+    facts = ledger.facts
+    assert sum(fact.table == "entry" for fact in facts) >= 40
+    assert [*lost(dump, facts), *half_done(dump, ledger.sent.__contains__)] == []
+    for pair in pairs:
+        assert isinstance(pair.asked, Wire)
+        pair.asked.close()

@@ -36,9 +36,20 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.lab.damage.held_logs import flips, undetected
-from tests.lab.damage.pieces import SAME, complaint, pieces
-from tests.lab.damage.single_bytes import SORTS, Auditor, Damage, Sound, all_damages, some_damages, sound_logs
+from tests.lab.damage.pieces import (
+    SAME,
+    SORTS,
+    Auditor,
+    Damage,
+    Sound,
+    all_damages,
+    complaint,
+    flips,
+    pieces,
+    some_damages,
+    sound_logs,
+    undetected,
+)
 from tests.lab.two_audits.damaged_logs import Case
 from tests.lab.two_audits.measure import compare
 from tests.support.shell_audit import missing_tools

@@ -13,9 +13,20 @@ from pathlib import Path
 import pytest
 
 from hkoji.audit.log_audit import audit
-from tests.lab.damage.held_logs import flips, held_logs, undetected
-from tests.lab.damage.pieces import SAME, complaint, pieces
-from tests.lab.damage.single_bytes import Auditor, Damage, Sound, all_damages, some_damages, sound_logs
+from tests.lab.damage.pieces import (
+    SAME,
+    Auditor,
+    Damage,
+    Sound,
+    all_damages,
+    complaint,
+    flips,
+    held_logs,
+    pieces,
+    some_damages,
+    sound_logs,
+    undetected,
+)
 from tests.support.shell_audit import missing_tools
 
 

@@ -31,10 +31,9 @@ from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.game import entry_kinds
 from hkoji.log.line import format_log
 from tests.support.adversary import follow
-from tests.support.damaged_files import damage
 from tests.support.false_plays import DEAL, falsely_played
 from tests.support.forgery import every_pin
-from tests.support.framed_files import frame
+from tests.support.framed_files import damage, frame
 from tests.support.framing import Story, evidence, head_of, innocents, shown, stories
 
 

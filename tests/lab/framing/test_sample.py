@@ -10,9 +10,8 @@ from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.game import entry_kinds
 from tests.lab.framing.measure import accused, false_game, planted
 from tests.support.adversary import follow
-from tests.support.damaged_files import damages
 from tests.support.forgery import every_pin, pins
-from tests.support.framed_files import frame
+from tests.support.framed_files import damages, frame
 from tests.support.framing import evidence, head_of, innocents, shown, stories
 from tests.support.table import new_game
 

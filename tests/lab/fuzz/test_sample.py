@@ -1,4 +1,4 @@
-"""Inputs that once took new branches in the fuzzer are read by the same targets, without it.
+"""Inputs that once took new branches, and very long ones, are read by the same targets, without the fuzzer.
 
 measure.py tries millions of others. The inputs of faults that it found are in tests/data/fuzz.
 """
@@ -65,3 +65,20 @@ def test_a_choice_is_the_letter_of_its_number() -> None:
         assert split_off(chosen(number, "rest"), 9) == (number, b"rest")
     assert {split_off(bytes((byte,)), 9)[0] for byte in range(256)} == set(range(9))
     assert split_off(b"", 9) == (0, b"")
+
+
+SIZE = 12_000
+UNITS = ("[", '{"a":', "9", "\\", '"', "\n", '"a",', "A1", "a.", "-")
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
+def test_an_input_that_is_very_long(target: Target) -> None:
+    seed = max(target.seeds(), key=len)
+    heads = {each[:1] for each in target.seeds()}
+    for unit in UNITS:
+        long = (unit * (SIZE // len(unit))).encode()
+        target.read(long)
+        for head in sorted(heads)[:9]:
+            target.read(head + long)
+        for place in (1, seed.find(b"=") + 1, seed.find(b":") + 1, len(seed) // 2, len(seed) - 2):
+            target.read(seed[:place] + long + seed[place:])

@@ -34,10 +34,10 @@ from hkoji.errors import UnknownHandError
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Seat
 from tests.lab.leaks.chosen_deals import Dealt, chosen_deals
-from tests.lab.leaks.eye import Eye
+from tests.lab.leaks.looking import Eye
 from tests.lab.leaks.probes import ALWAYS, SOMETIMES
 from tests.lab.leaks.receiver import TABLES
-from tests.lab.leaks.refused_entries import too_late
+from tests.lab.leaks.refused import too_late
 from tests.lab.leaks.stories import OPENING, SEATS_OF, VIEWERS, Story, actor_of, decisions, finished_story, sample_story
 from tests.lab.leaks.telling import Person, Telling, arrive, chosen
 from tests.lab.leaks.worlds import TRUTH, Answer, Journal, Request, World, difference

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.lab.leaks import looking, refused_entries, refused_statements
-from tests.lab.leaks.eye import Probe
+from tests.lab.leaks import looking, refused
+from tests.lab.leaks.looking import Probe
 
 ALWAYS: Final[tuple[Probe, ...]] = (looking.own_view, looking.game_or_log)
 SOMETIMES: Final[tuple[Probe, ...]] = (
@@ -32,22 +32,22 @@ SOMETIMES: Final[tuple[Probe, ...]] = (
     looking.link_page,
     looking.talk,
     looking.talk,
-    refused_statements.stated,
-    refused_statements.withdrawn,
-    refused_statements.talked,
-    refused_statements.declined,
-    refused_entries.too_late,
+    refused.stated,
+    refused.withdrawn,
+    refused.talked,
+    refused.declined,
+    refused.too_late,
     looking.nowhere,
-    refused_statements.account,
-    refused_statements.keys,
-    refused_entries.illegal,
-    refused_entries.illegal,
-    refused_entries.illegal,
-    refused_entries.badly_opened,
-    refused_entries.badly_opened,
-    refused_entries.guessed,
-    refused_entries.guessed,
-    refused_entries.misplaced,
-    refused_entries.malformed,
-    refused_entries.intruding,
+    refused.account,
+    refused.keys,
+    refused.illegal,
+    refused.illegal,
+    refused.illegal,
+    refused.badly_opened,
+    refused.badly_opened,
+    refused.guessed,
+    refused.guessed,
+    refused.misplaced,
+    refused.malformed,
+    refused.intruding,
 )

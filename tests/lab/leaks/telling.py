@@ -123,7 +123,7 @@ class Telling:
             await arrive(self.world, person, known=self.viewer in (None, role))
             people.append(person)
         self.host, self.guest, self.stranger = people
-        from tests.lab.leaks.words_and_channels import settle
+        from tests.lab.leaks.asides import settle
 
         await settle(self)
         return self
@@ -154,15 +154,15 @@ class Telling:
         if kind == "offer":
             return 0, await self._offer()
         if kind in ("rekey", "lost"):
-            from tests.lab.leaks.new_keys import change_key
+            from tests.lab.leaks.asides import change_key
 
             return await change_key(self, kind, int(detail))
         if kind in STEPS_OF_TIME:
-            from tests.lab.leaks.time_steps import pass_through
+            from tests.lab.leaks.asides import pass_through
 
             return await pass_through(self, kind, int(detail or 0))
         if kind in STEPS_OF_WORDS:
-            from tests.lab.leaks.words_and_channels import speak
+            from tests.lab.leaks.asides import speak
 
             return await speak(self, kind, int(detail or 0))
         if kind == "decline":

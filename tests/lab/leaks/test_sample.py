@@ -36,10 +36,10 @@ from hkoji.game.course import Course
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_head
 from hkoji.rules.protocol import State
-from tests.lab.leaks import comparison, looking, refused_entries, refused_statements
+from tests.lab.leaks import comparison, looking, refused
 from tests.lab.leaks.commands import look
 from tests.lab.leaks.comparison import Comparison, Tally, comparing
-from tests.lab.leaks.eye import Probe
+from tests.lab.leaks.looking import Probe
 from tests.lab.leaks.probes import ALWAYS, SOMETIMES
 from tests.lab.leaks.receiver import TABLES
 from tests.lab.leaks.stories import VIEWERS, Story
@@ -474,11 +474,11 @@ PLANTED: Final[dict[Plant, set[str]]] = {
 PROBES: Final[dict[Plant, tuple[Probe, Probe]]] = {
     talk_in_an_order_by_cards: (looking.talk, looking.talk),
     an_end_at_a_time_by_cards: (looking.finished_games, looking.finished_games),
-    a_hash_when_declining: (refused_statements.declined, refused_statements.declined),
+    a_hash_when_declining: (refused.declined, refused.declined),
     a_deadline_that_depends_on_cards: (looking.clock, looking.clock),
     a_head_that_depends_on_cards: (looking.signed_head, looking.signed_head),
-    the_next_card_in_a_refusal: (refused_entries.illegal, refused_entries.illegal),
-    another_status: (refused_entries.illegal, refused_entries.illegal),
+    the_next_card_in_a_refusal: (refused.illegal, refused.illegal),
+    another_status: (refused.illegal, refused.illegal),
     a_time_that_depends_on_cards: (looking.games, looking.own_games),
 }
 """Leaks that only some probes of `SOMETIMES` can find. Each state makes these probes, so that the sample is short."""

@@ -12,9 +12,8 @@ from hypothesis.stateful import initialize, precondition, rule
 from hkoji import errors
 from hkoji.client import Position
 from hkoji.game.submission import Submission
-from tests.lab.machine import handmade_entries, handmade_reads, handmade_statements
-from tests.lab.machine.operations import MOST_LIVE, STEPS, attempt, pick
-from tests.lab.machine.operations_of_time import OperationsOfTime
+from tests.lab.machine import handmade_entries, handmade_statements
+from tests.lab.machine.operations import MOST_LIVE, STEPS, OperationsOfTime, attempt, pick
 from tests.lab.machine.world import NAMES
 
 small = st.integers(0, 255)
@@ -134,7 +133,7 @@ class Machine(OperationsOfTime):
     def ask(self, which: int, what: int, choice: int) -> None:
         """A handmade request: lists, logs, views, with all sorts of tokens."""
         STEPS["ask"] += 1
-        handmade_reads.ask(self.world, self.game(which), what, choice)
+        handmade_statements.ask(self.world, self.game(which), what, choice)
 
     @precondition(lambda self: self.games)
     @rule(which=small, sort=small, choice=number)

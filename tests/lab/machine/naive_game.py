@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tests.lab.machine import naive_log as log
-from tests.lab.machine.game_time import GameTime
 from tests.lab.machine.naive_log import Object
+from tests.lab.machine.naive_time import GameTime
 from tests.support import naive_geishas_road, naive_hanamikoji
 
 REFEREES: Final[dict[str, Any]] = {"hanamikoji": naive_hanamikoji, "geishas-road": naive_geishas_road}

@@ -10,7 +10,7 @@ import pytest
 from hkoji.errors import InvalidError
 from hkoji.game.clock import Effect, GameClock, Pace
 from hkoji.game.time_control import DAY, TimeControl, read_time_control
-from tests.lab.machine.naive_clock import NaiveClock, is_control, to_moment, to_number
+from tests.lab.machine.naive_time import NaiveClock, is_control, to_moment, to_number
 from tests.support.clock_games import ClockGame, clock_games
 
 FORM = "%Y-%m-%dT%H:%M:%SZ"

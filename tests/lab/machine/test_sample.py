@@ -16,10 +16,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.lab.machine import (
     expected,
-    game_time,
     handmade_entries,
     machine,
-    naive_clock,
     naive_game,
     naive_log,
     naive_service,
@@ -37,7 +35,7 @@ TIMED = 16
 """The options of a game with a clock."""
 Course = Callable[[machine.Machine, NaiveGame], None]
 MODEL = (
-    *(naive_log, naive_clock, naive_time, game_time, naive_game, naive_statements, naive_service, expected, seen),
+    *(naive_log, naive_time, naive_game, naive_statements, naive_service, expected, seen),
     *(naive_hanamikoji, naive_geishas_road),
 )
 ALLOWED = {"__future__", "base64", "binascii", "collections", "copy", "cryptography", "dataclasses", "datetime"} | {

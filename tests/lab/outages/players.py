@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import DAY, TimeControl
-from tests.support.pipes import got
+from tests.support.load import got
 from tests.support.wired_tables import Seated, WiredTable, Wires
 
 _AGREEMENT: Final = Agreement(TimeControl(30 * DAY, 10 * DAY, DAY, 20 * DAY))

@@ -31,7 +31,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
-from tests.support.pipes import Pipe, Reply, posted
+from tests.support.load import Pipe, Reply, posted
 from tests.support.service import offer_of
 
 _TIMES: Final = ("2026-11-20T12:00:00Z", "2026-11-20T12:00:01Z")

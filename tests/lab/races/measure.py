@@ -44,8 +44,7 @@ from tests.lab.races.clients import Party, Racer, Told
 from tests.lab.races.judgement import asking, judged, merged, strays
 from tests.lab.races.unfair import PLANTS, Forked
 from tests.support.cluster import cluster
-from tests.support.load import Wire
-from tests.support.pipes import connect
+from tests.support.load import Wire, connect
 from tests.support.service import Player, start
 
 _FILE: Final = "hkoji.sqlite3"

@@ -11,7 +11,7 @@ and joins that may come in time or late; each request is sent again until it is 
 nobody joins, or are never opened.
 
 In the end the database is read with plain SQL. Each game has one `timeout` and one `end`, and each expired offer one
-`lapse`. By a naive clock (tests/lab/machine/naive_clock.py) each `timeout` is later than the slack after the deadline,
+`lapse`. By a naive clock (tests/lab/machine/naive_time.py) each `timeout` is later than the slack after the deadline,
 with all gifts that were acknowledged and all outages, and no move is late. Each entry that was taken stands in its log,
 and none that was refused. `hkoji audit` accepts all logs together. Exits with 1 if anything was wrong.
 """

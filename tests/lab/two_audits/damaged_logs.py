@@ -22,8 +22,7 @@ from hkoji.log import sshsig
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.lab.two_audits.damaged_held import OF_HELD, held_tables
-from tests.lab.two_audits.damaged_links import OF_LINKS, linked
+from tests.lab.two_audits.damaged_held import OF_HELD, OF_LINKS, held_tables, linked
 from tests.support.curve import encode_point, encodings, small_order
 from tests.support.drafts import Draft, Sign, draft, other_than_ssh_keygen, pins, seal, write
 from tests.support.table import Table, new_game

@@ -22,8 +22,7 @@ from hkoji.game.time_control import TimeControl
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.lab.two_audits.damaged_held import delegated
-from tests.lab.two_audits.damaged_links import linked
+from tests.lab.two_audits.damaged_held import delegated, linked
 from tests.support.adversary import follow
 from tests.support.drafts import Draft, draft, pins, seal
 from tests.support.false_plays import DEAL

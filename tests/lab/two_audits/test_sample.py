@@ -20,8 +20,7 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.line import parse_log
 from hkoji.log.private_key import PrivateKey
-from tests.lab.two_audits.damaged_held import STRANGER, delegated
-from tests.lab.two_audits.damaged_links import linked
+from tests.lab.two_audits.damaged_held import STRANGER, delegated, linked
 from tests.lab.two_audits.damaged_logs import BYTES, FORGERIES, Case, cases, golden, tables
 from tests.support.drafts import Draft, draft, pins, seal
 from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, run, tools

@@ -22,8 +22,7 @@ from typing import Final, NamedTuple
 from hkoji.errors import InvalidError
 from hkoji.log.public_key import PublicKey
 from hkoji.log.signatures import Libsodium, OpenSSL, SignatureLibrary, find_flaw
-from tests.support.curve import NEUTRAL, ORDER, encode_point, encodings, small_order
-from tests.support.signers import SignedBytes, craft
+from tests.support.curve import NEUTRAL, ORDER, SignedBytes, craft, encode_point, encodings, small_order
 
 _LIBRARIES: Final = (OpenSSL(), Libsodium())
 _CRAFTED: Final = 40

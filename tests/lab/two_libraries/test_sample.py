@@ -7,7 +7,7 @@ from collections import Counter
 
 from hkoji.log.signatures import OpenSSL, Verify
 from tests.lab.two_libraries.measure import Claim, claims, is_wrong, judged
-from tests.support.signers import SignedBytes
+from tests.support.curve import SignedBytes
 
 
 class Lenient(OpenSSL):

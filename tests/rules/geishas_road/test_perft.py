@@ -6,20 +6,20 @@ import pytest
 
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.protocol import Due
-from tests.support import perft
+from tests.support import oracle
 
-LINES = perft.lines("geishas-road")
+LINES = oracle.lines("geishas-road")
 
 
-@pytest.mark.parametrize("line", LINES, ids=perft.name)
+@pytest.mark.parametrize("line", LINES, ids=oracle.name)
 def test_counts(line: str) -> None:
-    perft.check(GeishasRoad, line)
+    oracle.check(GeishasRoad, line)
 
 
 def test_the_first_player_has_189_actions_whatever_the_hand() -> None:
     for first in ("host", "guest"):
-        texts = [perft.name(line) for line in LINES if line.startswith(first)]
-        state = perft.position(GeishasRoad, f"{' '.join(texts[0].split()[:2])} !A !B")
+        texts = [oracle.name(line) for line in LINES if line.startswith(first)]
+        state = oracle.position(GeishasRoad, f"{' '.join(texts[0].split()[:2])} !A !B")
         by_letter = [sum(action[0] == letter for action in state.legal_actions()) for letter in "RIGC"]
         assert by_letter == [7, 42, 35, 105]
 
@@ -28,7 +28,7 @@ def test_the_counts_go_over_every_number_of_answers_and_every_due() -> None:
     """Two, three and four answers to a competition, three to a gift, two orders, the markers, the one last action."""
     found = set()
     for line in LINES:
-        state = perft.position(GeishasRoad, perft.name(line))
+        state = oracle.position(GeishasRoad, oracle.name(line))
         found.add((state.due, str(state.to_json()["offer"] or "-")[0], len(state.legal_actions())))
     assert {due for due, _, _ in found} == {Due.PICK, Due.ACT, Due.ANSWER, Due.ORDER}
     answers = {(offered, ways) for due, offered, ways in found if due is Due.ANSWER}
