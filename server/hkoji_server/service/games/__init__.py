@@ -6,4 +6,5 @@ of the value; if not, the game is read again and the submission decided anew (`g
 serve the same games without locks between them. Notices are written in the transaction of the entry that they are
 about (`notice_rules`): that is the outbox. Each append also sends a hint, which wakes the clients that wait
 (`waiting_hub`, `followers`); a hint may be lost, so waiting clients look at intervals too. At intervals each process
-ends games whose time is over (`keeper`)."""
+ends games whose time is over (`keeper`).
+"""

@@ -2,7 +2,8 @@
 
 docs/spec/http.md, "Choices of players", and docs/spec/log.md, "How an open game ends". Choices are read from the store
 each time, so they hold at once, in every process. Games that go on are not touched. A decline ends the game with a
-`lapse` of the service. It needs no signature: a service can refuse to referee any game."""
+`lapse` of the service. It needs no signature: a service can refuse to referee any game.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ others have left. The draft of the seat's `open` or `join` has the entropy until
 
 Tidying removes offers that nobody has opened, rows that have expired, notices to channels that were removed, messages
 of games that ended long ago, and tokens, mails and invitations of play by mail. A process that finds nothing of the
-others only reads. If several processes find the same, it is removed once."""
+others only reads. If several processes find the same, it is removed once.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ gift. The store's compare-and-swap notices that, and the game is read again. So 
 number of processes may hold the same game.
 
 Most of the cost of a move is verifying one signature and making another, and both release the interpreter lock. So the
-store asks for decisions in a thread of its own, while other threads read requests and write answers."""
+store asks for decisions in a thread of its own, while other threads read requests and write answers.
+"""
 
 from __future__ import annotations
 

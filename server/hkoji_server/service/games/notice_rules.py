@@ -3,7 +3,8 @@
 A notice depends on the public log, statements and messages only. It has no cards, no legal moves and no text of a
 message. `notices_of`, `notices_of_gift` and `notice_of_annul` are asked when something happens, and their result is
 written in its transaction. They know no channels. `judge` is asked when a notice is to be sent, perhaps days later: it
-reads the game as it is then, and the settings of the channel."""
+reads the game as it is then, and the settings of the channel.
+"""
 
 from __future__ import annotations
 

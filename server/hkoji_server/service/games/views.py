@@ -8,7 +8,8 @@ head that the store has just returned, and one for an earlier head counts as mis
 An append that was decided first may be committed last. So the list of finished games ends before the time from which
 on something may still be written: later ends stand behind everything that is in it now, and a reader who continues at
 the last place that they have seen misses nothing. Likewise a signed head says that no later entry has a time of record
-more than 120 seconds before its time; so `ServiceTime.drained` returns that time before the head is read."""
+more than 120 seconds before its time; so `ServiceTime.drained` returns that time before the head is read.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ words but a line that was not understood. Its text is a JSON object: one part, o
 `{"answer":"several","parts":[…]}`.
 
 The number of answers to a token, and of letters to a mailbox, in a day is limited, but for those that the player
-needs."""
+needs.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ first, and settings are written when the mail is closed. `MailOrders` reads and 
 - `yes` confirms what a letter has asked. It never enters anything into a log.
 - `own key`: a mail player asks for a code with which they play on with a key of their own. Nothing changes by that: the
   held key signs until the code is used (`PlayerKeys.recover`). A person who reads the mailbox is taken for the player.
-  So there is no code for anybody whose key is not held: a mailbox does not replace an own key."""
+  So there is no code for anybody whose key is not held: a mailbox does not replace an own key.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A mail makes at most one entry. So `new` offers a game, opens it and invites somebody, and `rematch` either opens
 another game with the same opponent or joins the one that the opponent has opened. Two mail players who ask at once get
-one game: its id follows from the game before, so the second of them finds it offered."""
+one game: its id follows from the game before, so the second of them finds it offered.
+"""
 
 from __future__ import annotations
 

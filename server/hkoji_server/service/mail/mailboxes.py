@@ -6,7 +6,8 @@ here whose mailbox an address is: all faults of an address are reported in one w
 
 A person who can write in the name of somebody else must not cause a letter to them. So a mail `register NAME` is kept,
 and answered, only if it has a DKIM signature that holds and is of the domain of its sender; then the sender answers
-`yes` to a letter."""
+`yes` to a letter.
+"""
 
 from __future__ import annotations
 

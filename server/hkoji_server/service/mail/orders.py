@@ -3,7 +3,8 @@
 The steps are durable, and can be repeated from the row of the mail on: a draft before anything is submitted, then
 `Games.submit`, which knows what it has, then one transaction that closes the row and writes the answer. So an order is
 decided once, whatever is killed when. The player of a mail that answers no letter gets the letters again that wait for
-an answer (`CurrentLetters`)."""
+an answer (`CurrentLetters`).
+"""
 
 from __future__ import annotations
 

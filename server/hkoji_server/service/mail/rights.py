@@ -8,7 +8,8 @@ DNS is asked once for a mail. The answers stay with what the mail leads to, in i
 is judged by the same ones again, after a crash or in an audit.
 
 For somebody whose only key the service holds it signs everything. A player with a key of their own has allowed it to
-sign moves, in a game in which that key has signed a `delegate`, and nothing else."""
+sign moves, in a game in which that key has signed a `delegate`, and nothing else.
+"""
 
 from __future__ import annotations
 

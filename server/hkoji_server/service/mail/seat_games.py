@@ -3,7 +3,8 @@
 It is the same projection as over HTTP: the public log, the cards that the seat has been dealt, and the openings of the
 cards that it has put face down. Letters are made of it (`SeatFactsReader`). The mails file of a player has the mails
 that the log commits to (docs/spec/mails.md, "Mails files"); it is for that player and for the operator, for nobody
-else."""
+else.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ again has the same. The database has only its digest, with what it is for.
 By its id a mail program puts a letter in order, and shows a letter that is sent twice once. An id holds the token of
 the letter. If a letter is rendered again after a crash, the game may have moved on, and with it the token: so the
 first rendering is remembered. All of it is kept beside the tokens, under digests that no token has, so that a mail can
-never name it."""
+never name it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """How notices travel: the places from which a process sends them, and the sentence that each says.
 
 A receiver that is slow keeps its place until it has answered. So a player has few places, and so have all who are told
-at one host: they wait for each other, and nobody else waits for them."""
+at one host: they wait for each other, and nobody else waits for them.
+"""
 
 from __future__ import annotations
 

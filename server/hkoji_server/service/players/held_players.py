@@ -11,7 +11,8 @@ into a log.
   adds with a row `confirm` of the outbox. Nothing but this letter and its answers goes there. When the owner has
   confirmed, the mailbox is `active`, and the column stays: a second `yes` is answered like the first.
 - `unlock` is about a mailbox that is `locked`, with the digest of the mail that has locked it.
-- `silence` is about a mailbox from which nothing has come for `SILENT_DAYS`, with the day of the letter."""
+- `silence` is about a mailbox from which nothing has come for `SILENT_DAYS`, with the day of the letter.
+"""
 
 from __future__ import annotations
 

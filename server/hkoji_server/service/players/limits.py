@@ -5,7 +5,8 @@ them, so that no one can use up another player's limit. Rates hold for all proce
 like the places themselves. No address is exempt, not even this machine's own: behind a tunnel, or a proxy that is not
 trusted, everybody has that address.
 
-Posts and letters to addresses that players have given have limits that no operator can switch off."""
+Posts and letters to addresses that players have given have limits that no operator can switch off.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ docs/spec/http.md, "Players" and "Keys". All of it is by signature, without pass
 challenges are drawn at random and stored as digests, so that a stolen database cannot be used to log in.
 
 The old key signs its replacement. A key is revoked by its own signature, or by the operator. After that, a code allows
-a new key. The operator gives the code to the person whom they know to be the player."""
+a new key. The operator gives the code to the person whom they know to be the player.
+"""
 
 from __future__ import annotations
 

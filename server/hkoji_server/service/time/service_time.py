@@ -11,7 +11,8 @@ meanwhile. So its time is `polled`: a complete poll notes the time at which it b
 a mail is taken.
 
 The clock cannot be trusted while it is long before the beat. On PostgreSQL the database's clock judges it too. A file
-has no clock; so there a jump against the clock that nobody sets makes it doubtful, until it is set back."""
+has no clock; so there a jump against the clock that nobody sets makes it doubtful, until it is set back.
+"""
 
 from __future__ import annotations
 
