@@ -110,13 +110,9 @@ def assemble(
     held = parts.held
     mail = make_mail_parts(
         store,
-        held,
+        parts,
         time,
         sources,
-        parts.games,
-        parts.statements,
-        parts.answers,
-        parts.held_players,
         own=own,
         origin=origin,
         require=MailGrade(settings.mail_require),

@@ -362,13 +362,9 @@ async def _make(
     held, games, players = made.held, made.games, made.held_players
     parts = make_mail_parts(
         store,
-        held,
+        made,
         time,
         sources,
-        games,
-        made.statements,
-        made.answers,
-        players,
         own=OWN,
         origin=origin,
         require=require,

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from hkoji.errors import ClockError, HkojiError, MalformedError, NotFoundError, StorageError
 from hkoji.game.clock import add_seconds
-from hkoji.game.held_keys import Gateway
 from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.addresses import is_token
@@ -30,31 +29,12 @@ from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, MailCase, Ma
 from hkoji_server.service.mail.entries import Entered
 from hkoji_server.service.mail.tokens import MailTokens, kept_token
 from hkoji_server.service.players.channel_settings import ChannelSettings, Quiet
-from hkoji_server.service.players.held_players import is_silent, what_of
+from hkoji_server.service.players.held_players import HeldPlayers, is_silent, what_of
 from hkoji_server.service.players.players import digest_of
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Query, Store
-from hkoji_server.store.mail_values import NO_GAME, STOPPED_EVENT, KeptCertificate, KeyCode, Mailbox, MailboxMove
+from hkoji_server.store.mail_values import NO_GAME, STOPPED_EVENT, KeyCode, Mailbox, MailboxMove
 from hkoji_server.store.time_contract import StaleDecisionError
-
-
-class Registrar(Protocol):
-    """Who makes mail players (`hkoji_server.service.players.held_players`)."""
-
-    async def invite(self, name: str, address: str, lang: str, by: str | None) -> Gateway:
-        """Invites the owner of a mailbox to play under a name, and returns the certificate of the held key.
-
-        The same invitation again changes nothing. Raises what `MailStore.invite_mailbox` raises, and `MalformedError`.
-        """
-
-    async def certify(self, name: str, key: str, address: str) -> KeptCertificate:
-        """Returns a new certificate of a held key for another mailbox. It is not kept yet."""
-
-    async def register(self, mailbox: Mailbox) -> None:
-        """Registers the owner of an invited mailbox, who has accepted. If that is done already, nothing changes.
-
-        Raises what `MailStore.accept_mailbox` raises.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +61,6 @@ cannot be done now is a `HkojiError`, and nothing was changed then.
 """
 
 
-class CommandGroup(Protocol):
-    """The commands of one module."""
-
-    @property
-    def steps(self) -> Mapping[OrderKind, Step]:
-        """What does each command of the module."""
-
-
 class NotDoneError(HkojiError):
     """A command cannot be done now. Nothing was changed."""
 
@@ -107,20 +79,33 @@ def on_record(entered: Entered) -> AnswerPart:
 
 COMMANDS: Final = "commands"
 """The setting that is the command address."""
+CODE_SECONDS: Final = DAY
+"""For how long a code for an own key is valid, from when the mail came."""
 _HOUR: Final = 3600
+_NOTHING_ASKED: Final = tell("nothing waits for your yes")
+_INFORMS: Final = {
+    OrderKind.SHOW: AnswerKind.SHOW,
+    OrderKind.MOVES: AnswerKind.MOVES,
+    OrderKind.LOG: AnswerKind.LOG,
+    OrderKind.RULES: AnswerKind.RULES,
+    OrderKind.GAMES: AnswerKind.GAMES,
+    OrderKind.HELP: AnswerKind.HELP,
+    OrderKind.EVIDENCE: AnswerKind.EVIDENCE,
+}
 
 
-class SettingCommands:
-    """The settings of mailboxes; they are written when the mail is closed."""
+class MailCommands:
+    """Carries out the commands of mails to a token that is known. `steps` has those that write to games.
 
-    def __init__(self, store: Store, tokens: MailTokens) -> None:
+    Settings of the mailbox are written when the mail is closed.
+    """
+
+    def __init__(self, store: Store, tokens: MailTokens, players: HeldPlayers, steps: Mapping[OrderKind, Step]) -> None:
         self._store = store
         self._tokens = tokens
-
-    @property
-    def steps(self) -> Mapping[OrderKind, Step]:
-        """What does each command of the module."""
-        return {
+        self._players = players
+        self._steps: dict[OrderKind, Step] = {
+            **steps,
             OrderKind.NOT_ME: self._lock,
             OrderKind.STOP: self._stop,
             OrderKind.START: self._start,
@@ -128,12 +113,49 @@ class SettingCommands:
             OrderKind.CARDS: self._set_cards,
             OrderKind.QUIET: self._set_quiet,
             OrderKind.NEW_ADDRESS: self._replace_address,
+            OrderKind.OWN_KEY: self._make_code,
+            OrderKind.YES: self._confirm,
+        }
+        self._confirmed: dict[ConfirmWhat, Step] = {
+            ConfirmWhat.ON: self._switch_on,
+            ConfirmWhat.REGISTER: self._register,
+            ConfirmWhat.MOVE: self._move,
+            ConfirmWhat.SILENCE: self._break_silence,
+            ConfirmWhat.UNLOCK: self._unlock,
         }
 
-    async def verify(self, case: MailCase, order: MailOrder) -> None:
-        """Raises `MalformedError` or `NotFoundError` if the command of this module could not be done."""
-        if order.kind is OrderKind.QUIET:
-            await self._wished_quiet(case, order)
+    async def obey(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> MailOutcome:
+        """Does what a mail says, and returns what becomes of it. What it decides is done first.
+
+        If that cannot be done, nothing is. Raises `StorageError` and `ClockError`, and whatever else means that the
+        mail has to be processed again.
+        """
+        for order in orders:
+            # What is decided comes first. So what could fail behind it is looked at before anything is done.
+            try:
+                if order.kind is OrderKind.QUIET:
+                    await self._wished_quiet(case, order)
+            except MalformedError as error:
+                return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox)
+        outcome = MailOutcome([], mailbox=case.mailbox)
+        said: dict[int, AnswerPart] = {}
+        for order in sorted(orders, key=lambda each: not each.decides):
+            place = orders.index(order)
+            if order.kind in _INFORMS:
+                said[place] = part(_INFORMS[order.kind])
+                continue
+            try:
+                said[place] = await self._steps[order.kind](OrderWork(case, orders, order, grade, outcome))
+            except (StorageError, ClockError, StaleDecisionError):
+                raise
+            except HkojiError as error:
+                # What the game or the service refuses, the player can read. A closed mail is not one of these: its
+                # append has found that the mail was set aside, and then `close_incoming` changes nothing either.
+                return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox, forget_drafts=True)
+        outcome.parts = [*(said[place] for place in sorted(said)), *outcome.more]
+        return outcome
+
+    # --- settings -----------------------------------------------------------------------------------------------------
 
     async def _lock(self, work: OrderWork) -> AnswerPart:
         if work.mailbox.state not in ("active", "stopped"):  # they play nothing that could be locked
@@ -183,44 +205,7 @@ class SettingCommands:
         # The letter makes the address again: no row has a token in plain text.
         return part(AnswerKind.SETTING, name=COMMANDS)
 
-
-def stopped(mailbox: Mailbox, now: str) -> Mailbox:
-    """Returns a mailbox whose owner wants no more letters; of one who was only invited, no more invitations."""
-    if mailbox.state in ("invited", "asked", "blocked", "moved"):
-        # Of a mailbox that has been left, nobody wants letters.
-        return mailbox if mailbox.state == "blocked" else replace(mailbox, state="blocked", since=now)
-    return replace(mailbox, state="stopped", since=now) if mailbox.state == "active" else mailbox
-
-
-def command_fields(mailbox: Mailbox) -> TokenFields:
-    """Returns what the token of a player's command address is for."""
-    return TokenFields(Purpose.COMMAND, mailbox.name, about=str(mailbox.counter))
-
-
-def stop_fields(mailbox: Mailbox) -> TokenFields:
-    """Returns what the token is for by which the letters to a mailbox are stopped; the same in all of them.
-
-    A player may have another mailbox already than the one that is asked: that one is not stopped from here.
-    """
-    other = mailbox.state in ("asked", "moved") or (mailbox.state == "blocked" and mailbox.confirm is not None)
-    return TokenFields(Purpose.STOP, mailbox.name, about=mailbox.channel if other else "")
-
-
-CODE_SECONDS: Final = DAY
-"""For how long a code for an own key is valid, from when the mail came."""
-
-
-class OwnKeyCommands:
-    """The command `own key`."""
-
-    def __init__(self, store: Store, tokens: MailTokens) -> None:
-        self._store = store
-        self._tokens = tokens
-
-    @property
-    def steps(self) -> Mapping[OrderKind, Step]:
-        """What does each command of the module."""
-        return {OrderKind.OWN_KEY: self._make_code}
+    # --- `own key` ----------------------------------------------------------------------------------------------------
 
     async def _make_code(self, work: OrderWork) -> AnswerPart:
         mail, name = work.case.mail, work.case.mailbox.name
@@ -241,28 +226,7 @@ class OwnKeyCommands:
         work.outcome.code = KeyCode(digest_of(code), name, add_seconds(mail.received, CODE_SECONDS))
         return part(AnswerKind.CODE)
 
-
-_NOTHING_ASKED: Final = tell("nothing waits for your yes")
-
-
-class ConfirmationCommands:
-    """The command `yes`, for each kind of confirmation. Whatever is confirmed twice is answered twice."""
-
-    def __init__(self, store: Store, players: Registrar) -> None:
-        self._store = store
-        self._players = players
-        self._of: dict[ConfirmWhat, Step] = {
-            ConfirmWhat.ON: self._switch_on,
-            ConfirmWhat.REGISTER: self._register,
-            ConfirmWhat.MOVE: self._move,
-            ConfirmWhat.SILENCE: self._break_silence,
-            ConfirmWhat.UNLOCK: self._unlock,
-        }
-
-    @property
-    def steps(self) -> Mapping[OrderKind, Step]:
-        """What does each command of the module."""
-        return {OrderKind.YES: self._confirm}
+    # --- `yes` --------------------------------------------------------------------------------------------------------
 
     async def _confirm(self, work: OrderWork) -> AnswerPart:
         what = what_of(work.case.fields.about)
@@ -270,7 +234,7 @@ class ConfirmationCommands:
             what = ConfirmWhat.SILENCE
         if what is None:
             raise NotDoneError(_NOTHING_ASKED)
-        return await self._of[what](work)
+        return await self._confirmed[what](work)
 
     async def _switch_on(self, work: OrderWork) -> AnswerPart:
         """The mailbox of a player with a key of their own is theirs: letters go to it, and its mails are orders."""
@@ -308,6 +272,28 @@ class ConfirmationCommands:
         return part(AnswerKind.STARTED)
 
 
+def stopped(mailbox: Mailbox, now: str) -> Mailbox:
+    """Returns a mailbox whose owner wants no more letters; of one who was only invited, no more invitations."""
+    if mailbox.state in ("invited", "asked", "blocked", "moved"):
+        # Of a mailbox that has been left, nobody wants letters.
+        return mailbox if mailbox.state == "blocked" else replace(mailbox, state="blocked", since=now)
+    return replace(mailbox, state="stopped", since=now) if mailbox.state == "active" else mailbox
+
+
+def command_fields(mailbox: Mailbox) -> TokenFields:
+    """Returns what the token of a player's command address is for."""
+    return TokenFields(Purpose.COMMAND, mailbox.name, about=str(mailbox.counter))
+
+
+def stop_fields(mailbox: Mailbox) -> TokenFields:
+    """Returns what the token is for by which the letters to a mailbox are stopped; the same in all of them.
+
+    A player may have another mailbox already than the one that is asked: that one is not stopped from here.
+    """
+    other = mailbox.state in ("asked", "moved") or (mailbox.state == "blocked" and mailbox.confirm is not None)
+    return TokenFields(Purpose.STOP, mailbox.name, about=mailbox.channel if other else "")
+
+
 class MailStops:
     """Use cases of whoever has the address that stops letters to a mailbox."""
 
@@ -332,54 +318,3 @@ class MailStops:
             letter = STOPPED_EVENT if changed.plays else None
             await self._store.change_mailbox(changed, mailbox, letter=letter)
         return True
-
-
-_INFORMS: Final = {
-    OrderKind.SHOW: AnswerKind.SHOW,
-    OrderKind.MOVES: AnswerKind.MOVES,
-    OrderKind.LOG: AnswerKind.LOG,
-    OrderKind.RULES: AnswerKind.RULES,
-    OrderKind.GAMES: AnswerKind.GAMES,
-    OrderKind.HELP: AnswerKind.HELP,
-    OrderKind.EVIDENCE: AnswerKind.EVIDENCE,
-}
-
-
-class MailCommands:
-    """The commands of mails to a token that is known: those of every group."""
-
-    def __init__(self, settings: SettingCommands, *others: CommandGroup) -> None:
-        self._settings = settings
-        self._steps: dict[OrderKind, Step] = {}
-        for group in (settings, *others):
-            self._steps |= group.steps
-
-    async def obey(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> MailOutcome:
-        """Does what a mail says, and returns what becomes of it. What it decides is done first.
-
-        If that cannot be done, nothing is. Raises `StorageError` and `ClockError`, and whatever else means that the
-        mail has to be processed again.
-        """
-        for order in orders:
-            # What is decided comes first. So what could fail behind it is looked at before anything is done.
-            try:
-                await self._settings.verify(case, order)
-            except MalformedError as error:
-                return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox)
-        outcome = MailOutcome([], mailbox=case.mailbox)
-        said: dict[int, AnswerPart] = {}
-        for order in sorted(orders, key=lambda each: not each.decides):
-            place = orders.index(order)
-            if order.kind in _INFORMS:
-                said[place] = part(_INFORMS[order.kind])
-                continue
-            try:
-                said[place] = await self._steps[order.kind](OrderWork(case, orders, order, grade, outcome))
-            except (StorageError, ClockError, StaleDecisionError):
-                raise
-            except HkojiError as error:
-                # What the game or the service refuses, the player can read. A closed mail is not one of these: its
-                # append has found that the mail was set aside, and then `close_incoming` changes nothing either.
-                return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox, forget_drafts=True)
-        outcome.parts = [*(said[place] for place in sorted(said)), *outcome.more]
-        return outcome

@@ -31,27 +31,47 @@ from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import InvitationAnswers
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, DraftText, part
-from hkoji_server.service.mail.commands import NotDoneError, OrderWork, Registrar, Step, on_record
+from hkoji_server.service.mail.commands import NotDoneError, OrderWork, Step, on_record
 from hkoji_server.service.mail.entries import MailEntries
 from hkoji_server.service.mail.tokens import MailTokens
+from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.store.contract import GameSummary, Query, Store
 from hkoji_server.store.game_lists import cursor_of
 from hkoji_server.store.mail_values import NO_GAME, Mailbox
 from hkoji_server.store.time_contract import StaleDecisionError
 
+INVITATION_SECONDS: Final = 7 * DAY
+"""For how long the invitation of a `new` stands."""
+_PAGE: Final = 100
+_PATIENCE: Final = 50
+"""How often it is looked whether the opponent, who asks at the same time, has opened the game."""
+_PAUSE: Final = 0.1
+_APART: Final = 120
+"""How many seconds the clocks of a service's processes may be apart, at most."""
+
 
 class GameCommands:
-    """The commands to a game that exists."""
+    """The commands to a game that exists, and `new`."""
 
-    def __init__(self, store: Store, entries: MailEntries, answers: InvitationAnswers, players: Registrar) -> None:
+    def __init__(
+        self,
+        store: Store,
+        entries: MailEntries,
+        games: Games,
+        answers: InvitationAnswers,
+        players: HeldPlayers,
+        tokens: MailTokens,
+    ) -> None:
         self._store = store
         self._entries = entries
+        self._games = games
         self._answers = answers
         self._players = players
+        self._tokens = tokens
 
     @property
     def steps(self) -> Mapping[OrderKind, Step]:
-        """What does each command of the module."""
+        """The step of each command."""
         return {
             OrderKind.MOVE: self._enter,
             OrderKind.RESIGN: self._enter,
@@ -60,6 +80,7 @@ class GameCommands:
             OrderKind.GIVE: self._give,
             OrderKind.ACCEPT: self._accept,
             OrderKind.DECLINE: self._decline,
+            OrderKind.NEW: self._new,
         }
 
     async def _enter(self, work: OrderWork) -> AnswerPart:
@@ -126,28 +147,6 @@ class GameCommands:
         if work.case.mailbox.state == "invited":
             await self._store.note_answered(work.case.mailbox.channel, work.case.now)
         return part(AnswerKind.DECLINED)
-
-
-INVITATION_SECONDS: Final = 7 * DAY
-"""For how long the invitation of a `new` stands."""
-
-
-class NewGameCommands:
-    """The commands that begin a game."""
-
-    def __init__(
-        self, store: Store, entries: MailEntries, games: Games, players: Registrar, tokens: MailTokens
-    ) -> None:
-        self._store = store
-        self._entries = entries
-        self._games = games
-        self._players = players
-        self._tokens = tokens
-
-    @property
-    def steps(self) -> Mapping[OrderKind, Step]:
-        """What does each command of the module."""
-        return {OrderKind.NEW: self._new}
 
     async def _new(self, work: OrderWork) -> AnswerPart:
         ruleset, name, address, *rest = work.order.words
@@ -224,14 +223,6 @@ async def verify_host(store: Store, mailbox: Mailbox) -> None:
         raise NotDoneError(tell("the key with which the service signs for you has been revoked"))
 
 
-_PAGE: Final = 100
-_PATIENCE: Final = 50
-"""How often it is looked whether the opponent, who asks at the same time, has opened the game."""
-_PAUSE: Final = 0.1
-_APART: Final = 120
-"""How many seconds the clocks of a service's processes may be apart, at most."""
-
-
 class _MailRematch(NamedTuple):
     """The game before, the player's seat in it, and the place of the rematch in its series."""
 
@@ -270,7 +261,7 @@ class RematchCommands:
 
     @property
     def steps(self) -> Mapping[OrderKind, Step]:
-        """What does each command of the module."""
+        """The step of each command."""
         return {OrderKind.REMATCH: self._rematch}
 
     async def _rematch(self, work: OrderWork) -> AnswerPart:

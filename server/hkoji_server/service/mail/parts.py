@@ -7,20 +7,11 @@ from typing import NamedTuple
 
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.addresses import OwnAddress
-from hkoji_server.service.games.games import Games
-from hkoji_server.service.games.invitations import InvitationAnswers
-from hkoji_server.service.games.loaded_games import LoadedGames
-from hkoji_server.service.games.statements import GameStatements
+from hkoji_server.service.games.parts import GameParts
 from hkoji_server.service.mail.cases import MailOutcome
-from hkoji_server.service.mail.commands import (
-    ConfirmationCommands,
-    MailCommands,
-    OwnKeyCommands,
-    Registrar,
-    SettingCommands,
-)
+from hkoji_server.service.mail.commands import MailCommands
 from hkoji_server.service.mail.entries import MailEntries
-from hkoji_server.service.mail.game_commands import GameCommands, NewGameCommands, RematchCommands
+from hkoji_server.service.mail.game_commands import GameCommands, RematchCommands
 from hkoji_server.service.mail.letter_facts import LetterFacts
 from hkoji_server.service.mail.orders import MailOrders
 from hkoji_server.service.mail.rights import LookUp
@@ -40,13 +31,9 @@ class MailParts(NamedTuple):
 
 def make_mail_parts(
     store: Store,
-    held: LoadedGames,
+    parts: GameParts,
     time: ServiceTime,
     sources: ClockAndEntropy,
-    games: Games,
-    statements: GameStatements,
-    answers: InvitationAnswers,
-    players: Registrar,
     *,
     own: OwnAddress,
     origin: str,
@@ -56,22 +43,18 @@ def make_mail_parts(
     per_hour: int,
     count: Callable[[MailVia, MailOutcome], None] = lambda *_: None,
 ) -> MailParts:
-    """Returns the use cases of mail over those of the service.
+    """Returns the use cases of mail over those of games.
 
     `own` is the service's mail address, `origin` its address for browsers. `require` is the least grade of a mail that
-    counts, and `look_up` asks DNS. `per_day` letters a day go to one mailbox, and `per_hour` an
-    hour to all. `count` is called with the way of each mail and what has become of it.
+    counts, and `look_up` asks DNS. `per_day` letters a day go to one mailbox, and `per_hour` an hour to all. `count` is
+    called with the way of each mail and what has become of it.
     """
+    held, games, players = parts.held, parts.games, parts.held_players
     tokens, seats = MailTokens(store), SeatGames(store, held, time)
-    entries = MailEntries(store, held, games, statements, sources)
-    commands = MailCommands(
-        SettingCommands(store, tokens),
-        GameCommands(store, entries, answers, players),
-        NewGameCommands(store, entries, games, players, tokens),
-        RematchCommands(store, held, entries, games, tokens),
-        ConfirmationCommands(store, players),
-        OwnKeyCommands(store, tokens),
-    )
+    entries = MailEntries(store, held, games, parts.statements, sources)
+    game_commands = GameCommands(store, entries, games, parts.answers, players, tokens)
+    rematches = RematchCommands(store, held, entries, games, tokens)
+    commands = MailCommands(store, tokens, players, {**game_commands.steps, **rematches.steps})
     orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, look_up=look_up, count=count)
     letters = LetterFacts(store, seats, tokens, time, own=own, origin=origin, per_day=per_day, per_hour=per_hour)
     return MailParts(orders, letters)
