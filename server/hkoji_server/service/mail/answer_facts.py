@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji.game import entry_kinds
 from hkoji.game.clock import add_seconds
@@ -46,7 +45,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.registry import DEFAULT
 from hkoji_server.service.mail.cases import AnswerKind, AnswerPart
 from hkoji_server.service.mail.commands import CODE_SECONDS, COMMANDS, command_fields
-from hkoji_server.service.mail.seat_games import SeatFactsReader, SeatGame, SeatGames, mails_of
+from hkoji_server.service.mail.seat_games import SeatGame, SeatGames, mails_of
 from hkoji_server.service.mail.tokens import MailTokens, answered_by
 from hkoji_server.service.players.held_players import what_of
 from hkoji_server.store.contract import Store
@@ -56,72 +55,39 @@ _WIDTH: Final = 72
 _IN_VAIN: Final = tell("it could not be processed; the operator of the service knows")
 
 
-class _Asked:
+class _Asked(NamedTuple):
     """A part of an answer that is to be rendered, and what it is rendered from."""
 
-    __slots__ = ("game", "mail", "mailbox", "now", "part", "seat")
-
-    def __init__(
-        self,
-        part: AnswerPart,
-        mailbox: Mailbox,
-        game: SeatGame | None,
-        mail: IncomingMail,
-        now: str,
-        seat: SeatFacts | None,
-    ) -> None:
-        self.part = part
-        self.mailbox = mailbox
-        self.game = game
-        self.mail = mail
-        self.now = now
-        self.seat = seat
+    part: AnswerPart
+    mailbox: Mailbox
+    game: SeatGame | None
+    mail: IncomingMail
+    now: str
+    seat: SeatFacts | None
 
 
-_Render = Callable[[_Asked], Awaitable[OneLetter | None]]
-_RenderInGame = Callable[[_Asked, SeatGame, SeatFacts], OneLetter | None]
+_IN_GAME: Final = (
+    AnswerKind.ON_RECORD,
+    AnswerKind.DECLINED,
+    AnswerKind.TURN_OVER,
+    AnswerKind.CALLED_OFF,
+    AnswerKind.GAVE,
+    AnswerKind.SHOW,
+    AnswerKind.MOVES,
+    AnswerKind.LOG,
+)
+"""The parts that are about a game."""
 
 
 class AnswerFacts:
     """Makes the parts of answers. `own` is the service's mail address, `origin` its address for browsers."""
 
-    def __init__(
-        self,
-        store: Store,
-        games: SeatGames,
-        tokens: MailTokens,
-        seats: SeatFactsReader,
-        *,
-        own: OwnAddress,
-        origin: str,
-    ) -> None:
+    def __init__(self, store: Store, games: SeatGames, tokens: MailTokens, *, own: OwnAddress, origin: str) -> None:
         self._store = store
         self._games = games
         self._tokens = tokens
-        self._seats = seats
         self._own = own
         self._origin = origin
-        self._of_kind: dict[AnswerKind, _Render] = {
-            AnswerKind.WELCOME: self._welcome,
-            AnswerKind.GAMES: self._list_games,
-            AnswerKind.STARTED: self._started,
-            AnswerKind.STOPPED: self._stopped,
-            AnswerKind.RULES: self._rules,
-            AnswerKind.SETTING: self._setting,
-            AnswerKind.CURRENT: self._current,
-            AnswerKind.CONFIRMED: self._confirmed,
-            AnswerKind.CODE: self._code,
-        }
-        self._in_game: dict[AnswerKind, _RenderInGame] = {
-            AnswerKind.ON_RECORD: _on_record,
-            AnswerKind.DECLINED: _declined,
-            AnswerKind.TURN_OVER: _turn_over,
-            AnswerKind.CALLED_OFF: lambda _, __, seat: CalledOffFacts(seat),
-            AnswerKind.GAVE: lambda asked, _, seat: GaveFacts(seat, int(asked.part.values["seconds"])),
-            AnswerKind.SHOW: lambda _, __, seat: ShowFacts(seat),
-            AnswerKind.MOVES: lambda _, __, seat: MovesFacts(seat),
-            AnswerKind.LOG: lambda _, game, seat: LogFacts(seat, format_log(game.lines).encode()),
-        }
 
     async def of(
         self, part: AnswerPart, mailbox: Mailbox, game: SeatGame | None, mail: IncomingMail, now: str
@@ -129,26 +95,42 @@ class AnswerFacts:
         """Returns what a letter says about one part of an answer; None if it says nothing."""
         if mailbox.state == "moved":  # the player's letters go to another mailbox, whose mail this has answered
             return LeftFacts(mailbox.name, self._origin)
-        seat = None if game is None else await self._seats.of(mailbox, game, now)
+        seat = None if game is None else await self._games.facts(mailbox, game, now)
         asked = _Asked(part, mailbox, game, mail, now, seat)
-        if (render := self._of_kind.get(part.kind)) is not None:
-            return await render(asked)
-        if part.kind is AnswerKind.EVIDENCE and game is not None and seat is not None:
+        match part.kind:
+            case AnswerKind.WELCOME:
+                return await self._welcome(asked)
+            case AnswerKind.CONFIRMED:
+                return await self._confirmed(asked)
+            case AnswerKind.CODE:
+                return await self._code(asked)
+            case AnswerKind.CURRENT:
+                return await self._current(asked)
+            case AnswerKind.STOPPED:
+                return await self.stopped(mailbox, now)
+            case AnswerKind.STARTED:
+                return StartedFacts(mailbox.name, await self._rows(mailbox), now, mailbox.zone)
+            case AnswerKind.GAMES:
+                return await self._list_games(mailbox, now)
+            case AnswerKind.RULES:
+                name = DEFAULT if game is None else str(game.course.setup.ruleset.to_json()["name"])
+                return RulesFacts(name, page(name, mailbox.lang, width=_WIDTH, commands=False), seat)
+            case AnswerKind.SETTING:
+                name = part.text("name")
+                value = await self._commands(mailbox, now) if name == COMMANDS else part.text("value")
+                return SettingFacts(name, value, mailbox.zone)
+        if game is None or seat is None:
+            # A part about a game may answer a mail about none: the list has the games.
+            return await self._list_games(mailbox, now) if part.kind in _IN_GAME else _anywhere(asked)
+        if part.kind is AnswerKind.EVIDENCE:
             return EvidenceFacts(seat, await mails_of(self._store, game.lines, mailbox.name))
-        if (in_game := self._in_game.get(part.kind)) is not None:
-            if game is None or seat is None:
-                # What was asked for is about a game, and the mail about none: the list has the games.
-                return await self._list_games(asked)
-            return in_game(asked, game, seat)
-        return _anywhere(asked)
+        return _in_game(part, game, seat) if part.kind in _IN_GAME else _anywhere(asked)
 
     async def invitation(self, mailbox: Mailbox, game: SeatGame, now: str) -> OneLetter | None:
         """Returns the invitation to a game that the owner of a mailbox can still join; None if they cannot."""
         setup = game.course.setup
         if not game.position.invited or not game.signs:
             return None
-        player = await self._store.player(mailbox.name)
-        own_key = player is not None and await self._store.held_key(player.key) is None
         return InvitationFacts(
             mailbox.name,
             self._origin,
@@ -158,7 +140,7 @@ class AnswerFacts:
             ruleset=setup.ruleset,
             agreement=setup.agreement,
             known=mailbox.state != "invited",
-            held=not own_key,
+            held=not await self._games.has_own_key(mailbox.name),
             host_held=game.course.setup.held(0),
             expires=setup.agreement.expires,
             zone=mailbox.zone,
@@ -173,15 +155,10 @@ class AnswerFacts:
             name=mailbox.name,
             mailbox=mailbox.address,
             origin=self._origin,
-            commands=await self._commands(asked),
+            commands=await self._commands(mailbox, asked.now),
             salt=certificates[0].salt,
             seat=asked.seat,
         )
-
-    async def _setting(self, asked: _Asked) -> OneLetter | None:
-        name = asked.part.text("name")
-        value = await self._commands(asked) if name == COMMANDS else asked.part.text("value")
-        return SettingFacts(name, value, asked.mailbox.zone)
 
     async def _code(self, asked: _Asked) -> OneLetter | None:
         name, mail = asked.mailbox.name, asked.mail
@@ -198,19 +175,19 @@ class AnswerFacts:
             asked.mailbox.zone,
         )
 
-    async def _commands(self, asked: _Asked) -> str:
+    async def _commands(self, mailbox: Mailbox, now: str) -> str:
         """Returns the command address; empty if addresses have no token."""
         if not self._own.delimiter:
             return ""
-        issued = await self._tokens.issue(command_fields(asked.mailbox), asked.mailbox, asked.now)
+        issued = await self._tokens.issue(command_fields(mailbox), mailbox, now)
         return self._own.with_token(issued.text)
 
-    async def _list_games(self, asked: _Asked) -> OneLetter | None:
-        return GamesFacts(asked.mailbox.name, await self._rows(asked), asked.now, asked.mailbox.zone)
+    async def _list_games(self, mailbox: Mailbox, now: str) -> OneLetter:
+        return GamesFacts(mailbox.name, await self._rows(mailbox), now, mailbox.zone)
 
-    async def _rows(self, asked: _Asked) -> tuple[GameRow, ...]:
+    async def _rows(self, mailbox: Mailbox) -> tuple[GameRow, ...]:
         """Returns the running games of a player. The name of who does not play yet may be somebody else's."""
-        return await self._seats.rows(asked.mailbox.name) if asked.mailbox.plays else ()
+        return await self._games.rows(mailbox.name) if mailbox.plays else ()
 
     async def _confirmed(self, asked: _Asked) -> OneLetter | None:
         mailbox, what = asked.mailbox, ConfirmWhat(asked.part.text("what"))
@@ -219,31 +196,23 @@ class AnswerFacts:
             return facts
         certificates = await self._store.certificates(mailbox.held_key) if mailbox.held_key else ()
         salt = certificates[0].salt if certificates else ""
-        rows = await self._rows(asked)
-        return facts._replace(commands=await self._commands(asked), salt=salt, rows=rows, zone=mailbox.zone)
-
-    async def _started(self, asked: _Asked) -> OneLetter | None:
-        return StartedFacts(asked.mailbox.name, await self._rows(asked), asked.now, asked.mailbox.zone)
-
-    async def _stopped(self, asked: _Asked) -> OneLetter | None:
-        return await self.stopped(asked.mailbox, asked.now)
+        rows = await self._rows(mailbox)
+        return facts._replace(
+            commands=await self._commands(mailbox, asked.now), salt=salt, rows=rows, zone=mailbox.zone
+        )
 
     async def stopped(self, mailbox: Mailbox, now: str) -> StoppedFacts:
         """Returns what is said to the owner of a mailbox who wants no more letters."""
         seats = []
-        for each in await self._seats.running(mailbox.name) if mailbox.plays else ():
+        for each in await self._games.running(mailbox.name) if mailbox.plays else ():
             game = await self._games.read(each.game, mailbox.name)
-            seats.append(await self._seats.of(mailbox, game, now))
+            seats.append(await self._games.facts(mailbox, game, now))
         return StoppedFacts(mailbox.name, tuple(seats))
-
-    async def _rules(self, asked: _Asked) -> OneLetter | None:
-        name = DEFAULT if asked.game is None else str(asked.game.course.setup.ruleset.to_json()["name"])
-        return RulesFacts(name, page(name, asked.mailbox.lang, width=_WIDTH, commands=False), asked.seat)
 
     async def _current(self, asked: _Asked) -> OneLetter | None:
         game, seat = asked.game, asked.seat
         if game is None or seat is None:
-            return await self._list_games(asked)
+            return await self._list_games(asked.mailbox, asked.now)
         if game.position.invited:
             return await self.invitation(asked.mailbox, game, asked.now)
         return TurnFacts(seat) if game.owes_move else ShowFacts(seat)
@@ -274,8 +243,30 @@ def again_token(
 # --- in a game --------------------------------------------------------------------------------------------------------
 
 
-def _on_record(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:
-    seq = int(asked.part.values["seq"])
+def _in_game(part: AnswerPart, game: SeatGame, seat: SeatFacts) -> OneLetter | None:
+    match part.kind:
+        case AnswerKind.ON_RECORD:
+            return _on_record(int(part.values["seq"]), game, seat)
+        case AnswerKind.DECLINED:
+            line = next((each for each in reversed(game.lines) if each.entry.kind == entry_kinds.Lapse.KIND), None)
+            if line is not None and line.receipt is not None:
+                return OnRecordFacts(seat, line.entry.kind, line.receipt.receipt.at)
+        case AnswerKind.TURN_OVER:
+            return _turn_over(part.values.get("after"), game, seat)
+        case AnswerKind.CALLED_OFF:
+            return CalledOffFacts(seat)
+        case AnswerKind.GAVE:
+            return GaveFacts(seat, int(part.values["seconds"]))
+        case AnswerKind.SHOW:
+            return ShowFacts(seat)
+        case AnswerKind.MOVES:
+            return MovesFacts(seat)
+        case AnswerKind.LOG:
+            return LogFacts(seat, format_log(game.lines).encode())
+    return None
+
+
+def _on_record(seq: int, game: SeatGame, seat: SeatFacts) -> OneLetter:
     line, step = game.lines[seq], game.position.replay.steps[seq]
     assert line.receipt is not None  # the service has signed each line of its own log
     action = action_of(step) if isinstance(step.body, entry_kinds.Move) else ""
@@ -283,15 +274,7 @@ def _on_record(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | No
     return OnRecordFacts(seat, line.entry.kind, line.receipt.receipt.at, action, log)
 
 
-def _declined(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:  # noqa: ARG001
-    line = next((each for each in reversed(game.lines) if each.entry.kind == entry_kinds.Lapse.KIND), None)
-    if line is None or line.receipt is None:
-        return None
-    return OnRecordFacts(seat, line.entry.kind, line.receipt.receipt.at)
-
-
-def _turn_over(asked: _Asked, game: SeatGame, seat: SeatFacts) -> OneLetter | None:
-    after = asked.part.values.get("after")
+def _turn_over(after: int | None, game: SeatGame, seat: SeatFacts) -> OneLetter:
     entry = (None if after is None else answered_by(game.lines, int(after))) or game.lines[-1].entry
     step, names = game.position.replay.steps[entry.seq], game.course.setup.names
     if not isinstance(step.body, entry_kinds.Move) or entry.by not in names:

@@ -6,7 +6,6 @@ no effect that a second time would not have: its token is the same, and so is it
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -38,7 +37,7 @@ from hkoji_server.service.games.notice_rules import Notice, NoticeEvent, NotNow
 from hkoji_server.service.mail.answer_facts import AnswerFacts, again_token
 from hkoji_server.service.mail.cases import AnswerKind, counter_of, is_last, read_result
 from hkoji_server.service.mail.commands import COMMANDS, command_fields, stop_fields
-from hkoji_server.service.mail.seat_games import SeatFactsReader, SeatGame, SeatGames
+from hkoji_server.service.mail.seat_games import SeatGame, SeatGames
 from hkoji_server.service.mail.tokens import LetterPlan, LetterThreads, MailTokens, is_good, read_fields, thread_id
 from hkoji_server.service.players.held_players import (
     asked_fields,
@@ -52,8 +51,6 @@ from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, UNASKED_DAYS, IncomingMail, Mailbox
 from hkoji_server.store.notice_contract import Channel
-
-LetterOfEvent = Callable[[Mailbox, SeatGame], Awaitable[OneLetter | None]]
 
 _CARDLESS: Final = (NoticeEvent.INVITED, NoticeEvent.DECLINED)
 """The letters about games that show nothing of a hand."""
@@ -76,9 +73,9 @@ class _Drafted(NamedTuple):
     """Whether it is a letter about the turn too, so that another one would say nothing new."""
     mail: IncomingMail | None = None
     over: bool = False
+    """Whether the game is over."""
     version: str = ""
     """Tells letters about one entry apart that differ, because the opponent has done the same once more."""
-    """Whether the game is over."""
 
 
 class LetterFacts:
@@ -108,22 +105,10 @@ class LetterFacts:
         self._origin = origin
         self._per_day = per_day
         self._per_hour = per_hour
-        self._seats = SeatFactsReader(store)
         self._threads = LetterThreads(store, own)
-        self._answers = AnswerFacts(store, games, tokens, self._seats, own=own, origin=origin)
+        self._answers = AnswerFacts(store, games, tokens, own=own, origin=origin)
         self._shown: dict[str, str] = {}
         """For each mailbox the turn that an answer has shown: its letter may have been leased together with that."""
-        self._of_event: dict[NoticeEvent, LetterOfEvent] = {
-            NoticeEvent.TURN: self._turn,
-            NoticeEvent.REMIND1: self._first_reminder,
-            NoticeEvent.REMIND2: self._last_reminder,
-            NoticeEvent.OVER: self._over,
-            NoticeEvent.INVITED: self._invited,
-            NoticeEvent.JOINED: self._joined,
-            NoticeEvent.DECLINED: self._declined,
-            NoticeEvent.GIVEN: self._given,
-            NoticeEvent.ANNUL: self._annul,
-        }
 
     async def of(self, channel: Channel, notice: Notice) -> LetterPlan | None:
         """Returns what the letter for a notice says now, and its addresses; None if there is nothing to say.
@@ -203,15 +188,12 @@ class LetterFacts:
             return _Drafted(await self._answers.stopped(mailbox, now), _fields_without_game(mailbox))
         if not notice.game:
             return self._asked_by_operator(mailbox, now) if notice.event is NoticeEvent.INVITED else None
-        make = self._of_event.get(notice.event)
         game = await self._read(notice.game, mailbox.name)
-        if make is None or game is None:
+        facts = None if game is None else await self._of_event(notice.event, mailbox, game, now)
+        if game is None or facts is None:
             return None
-        facts = await make(mailbox, game)
-        if facts is not None and notice.event not in _CARDLESS and is_silent(mailbox, now):
+        if notice.event not in _CARDLESS and is_silent(mailbox, now):
             return await self._ask_after_silence(mailbox, game, now)
-        if facts is None:
-            return None
         version = _version_of(notice.event, game)
         return _Drafted(facts, _fields_of(mailbox, game), over=game.course.finished, version=version)
 
@@ -294,7 +276,7 @@ class LetterFacts:
 
     async def _ask_after_silence(self, mailbox: Mailbox, game: SeatGame | None, now: str, *said: OneLetter) -> _Drafted:
         """Asks the owner of a mailbox, from which nothing has come for long, if they are still there."""
-        seat = None if game is None else await self._seats.of(replace(mailbox, cards=False), game, now)
+        seat = None if game is None else await self._games.facts(replace(mailbox, cards=False), game, now)
         until = add_seconds(now, CONFIRM_SECONDS)
         asked = ConfirmFacts(ConfirmWhat.SILENCE, mailbox.name, self._origin, until, now, seat=seat, zone=mailbox.zone)
         facts = ManyFacts((*said, asked)) if said else asked
@@ -309,59 +291,50 @@ class LetterFacts:
         facts = InvitationFacts(mailbox.name, self._origin, now, expires=expires)
         return _Drafted(facts, TokenFields(Purpose.INVITE, mailbox.name), expires)
 
-    async def _turn(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
+    async def _of_event(self, event: NoticeEvent, mailbox: Mailbox, game: SeatGame, now: str) -> OneLetter | None:
+        """Returns what a letter says about an event in a game; None if that is no longer so."""
+        if event is NoticeEvent.INVITED:
+            return await self._answers.invitation(mailbox, game, now)
+        if event is NoticeEvent.DECLINED:
+            return _declined(game)
+        seat = await self._games.facts(mailbox, game, now)
         # The service itself sends the entropy of a seat whose only key it holds, so nobody is asked for that.
-        if not game.owes_move and not game.owes_own_seed:
-            return None
-        return TurnFacts(await self._seats.of(mailbox, game, await self._time.now()))
+        owes = game.owes_move or game.owes_own_seed
+        match event:
+            case NoticeEvent.TURN if owes:
+                return TurnFacts(seat)
+            case NoticeEvent.REMIND1 | NoticeEvent.REMIND2 if owes:
+                return ReminderFacts(seat, event is NoticeEvent.REMIND2)
+            case NoticeEvent.OVER if game.seat is not None:
+                return OverFacts(seat, format_log(game.lines).encode())
+            case NoticeEvent.JOINED:
+                return JoinedFacts(seat)
+            case NoticeEvent.GIVEN if (seconds := _given(game)) > 0:
+                return GivenFacts(seat, seconds)
+            case NoticeEvent.ANNUL:
+                return AnnulFacts(seat, by_mail=seat.signs and seat.held)
+        return None
 
-    async def _first_reminder(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        return await self._reminder(mailbox, game, last=False)
 
-    async def _last_reminder(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        return await self._reminder(mailbox, game, last=True)
+def _declined(game: SeatGame) -> OneLetter | None:
+    lapse = next((line.entry for line in reversed(game.lines) if line.entry.kind == Lapse.KIND), None)
+    if lapse is None:
+        return None
+    body = parse_body(lapse.kind, lapse.body)
+    assert isinstance(body, Lapse)
+    return DeclinedFacts(game.position.game, game.opponent, body.reason, body.why)
 
-    async def _reminder(self, mailbox: Mailbox, game: SeatGame, *, last: bool) -> OneLetter | None:
-        if not game.owes_move and not game.owes_own_seed:
-            return None
-        return ReminderFacts(await self._seats.of(mailbox, game, await self._time.now()), last)
 
-    async def _over(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        if game.seat is None:
-            return None
-        seat = await self._seats.of(mailbox, game, await self._time.now())
-        return OverFacts(seat, format_log(game.lines).encode())
-
-    async def _invited(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        return await self._answers.invitation(mailbox, game, await self._time.now())
-
-    async def _joined(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        return JoinedFacts(await self._seats.of(mailbox, game, await self._time.now()))
-
-    async def _declined(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:  # noqa: ARG002
-        lapse = next((line.entry for line in reversed(game.lines) if line.entry.kind == Lapse.KIND), None)
-        if lapse is None:
-            return None
-        body = parse_body(lapse.kind, lapse.body)
-        assert isinstance(body, Lapse)
-        return DeclinedFacts(game.position.game, game.opponent, body.reason, body.why)
-
-    async def _given(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        seconds = max((each.seconds or 0 for each in game.held.given), default=0)
-        if not seconds:
-            return None
-        return GivenFacts(await self._seats.of(mailbox, game, await self._time.now()), seconds)
-
-    async def _annul(self, mailbox: Mailbox, game: SeatGame) -> OneLetter | None:
-        seat = await self._seats.of(mailbox, game, await self._time.now())
-        return AnnulFacts(seat, by_mail=seat.signs and seat.held)
+def _given(game: SeatGame) -> int:
+    """Returns the largest gift of time for the entry that is due, in seconds."""
+    return max((each.seconds or 0 for each in game.held.given), default=0)
 
 
 def _version_of(event: NoticeEvent, game: SeatGame) -> str:
     """Returns what tells apart the letters of an event that the opponent can repeat at one entry."""
     match event:
         case NoticeEvent.GIVEN:
-            return str(max((each.seconds or 0 for each in game.held.given), default=0))
+            return str(_given(game))
         case NoticeEvent.ANNUL:
             return max((each.at for each in game.held.wishes), default="")
     return ""

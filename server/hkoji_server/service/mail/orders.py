@@ -255,8 +255,7 @@ class MailOrders:
             head = game.lines[int(reply.seq)].entry.head
         fields = read_fields(reply, head)
         issued = await self._tokens.make(fields)
-        player = await self._store.player(reply.name)
-        own_key = player is not None and await self._store.held_key(player.key) is None
+        own_key = await self._games.has_own_key(reply.name)
         good = is_good(reply, mailbox, mail.received, None if game is None else (game.course, game.place))
         return MailCase(mail, mailbox, header, reply, fields, issued.nonce, good, game, now, own_key, issued.text)
 

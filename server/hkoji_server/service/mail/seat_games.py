@@ -1,7 +1,7 @@
 """A game as one of its players knows it, for players whose client is the service itself.
 
 It is the same projection as over HTTP: the public log, the cards that the seat has been dealt, and the openings of the
-cards that it has put face down. Letters are made of it (`SeatFactsReader`). The mails file of a player has the mails
+cards that it has put face down. The mails file of a player has the mails
 that the log commits to (docs/spec/mails.md, "Mails files"); it is for that player and for the operator, for nobody
 else.
 """
@@ -33,6 +33,8 @@ from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.contract import GameSummary, Query, Store
 from hkoji_server.store.mail_values import Mailbox, MailEvidence
+
+_MOST_ROWS: Final = 50
 
 
 class SeatGame(NamedTuple):
@@ -123,18 +125,10 @@ class SeatGames:
         clock = read_clock(course, refereed.at)._replace(deadline=held.due(self._time.outages))
         return SeatGame(name, held, lines, seat, read_position(seen, seat, name), clock, place)
 
+    # --- what letters say of games ------------------------------------------------------------------------------------
 
-_MOST_ROWS: Final = 50
-
-
-class SeatFactsReader:
-    """Reads what letters say about games."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def of(self, mailbox: Mailbox, game: SeatGame, now: str) -> SeatFacts:
-        """Returns a game as the owner of a mailbox knows it."""
+    async def facts(self, mailbox: Mailbox, game: SeatGame, now: str) -> SeatFacts:
+        """Returns what letters say about a game, as the owner of a mailbox knows it."""
         seat, opponent, setup = game.seat, game.opponent, game.course.setup
         by_mail = opponent is not None and setup.is_by_mail(opponent)
         other = await self._store.mailbox_of(opponent, now) if opponent is not None and by_mail else None
@@ -149,11 +143,12 @@ class SeatFactsReader:
             silent=mailbox.paused,
             opponent_silent=None if other is None else other.paused,
             signs=game.signs and (held or (mailbox.orders and not game.owes_own_seed)),
-            own=not game.signs and await self._has_own_key(mailbox.name),
+            own=not game.signs and await self.has_own_key(mailbox.name),
             zone=mailbox.zone,
         )
 
-    async def _has_own_key(self, name: str) -> bool:
+    async def has_own_key(self, name: str) -> bool:
+        """Tells whether a player has registered a key of their own."""
         player = await self._store.player(name)
         return player is not None and await self._store.held_key(player.key) is None
 
