@@ -47,8 +47,6 @@ from hkoji_server.service.mail.rights import (
     ASKED_OF_OTHERS,
     LookUp,
     MailSender,
-    MailVerdict,
-    Treatment,
     ask_dns,
     asks_late,
     demanded_grade,
@@ -287,25 +285,24 @@ class MailOrders:
         if sender is MailSender.REGISTERED:  # only now is it known that its signature matters
             case = await ask_dns(case, self._look_up)
         verdict = self._verdict(case, sender)
-        if verdict.treatment is Treatment.ASKED_BACK:
-            assert verdict.why is not None
-            return await self._ask_back(case, read, verdict.why)
+        if isinstance(verdict, AskedWhy):
+            return await self._ask_back(case, read, verdict)
         if await is_replay(case, self._store):
             return MailOutcome()  # the first one has been answered, and its writer has not sent this one
         for each in read:
-            if (why_not := too_weak(each.kind, case, verdict.grade)) is not None:
+            if (why_not := too_weak(each.kind, case, verdict)) is not None:
                 return _refused(each, why_not)
         if not all(_counts(each.kind, case) for each in read):
             return await self._ask_back(case, read, AskedWhy.FINAL)
-        return await self._do(case, read, verdict.grade)
+        return await self._do(case, read, verdict)
 
-    def _verdict(self, case: MailCase, sender: MailSender) -> MailVerdict:
+    def _verdict(self, case: MailCase, sender: MailSender) -> MailGrade | AskedWhy:
         return judge_mail(
             sender,
             dkim=sender is MailSender.REGISTERED and has_dkim(case),
             had_dkim=case.mailbox.dkim_seen > 0,
             require=demanded_grade(case.game, self._require),
-            # Who has the token of a `yes` reads the mailbox, and enters nothing with it.
+            # A token of a `yes` is known only to a reader of the mailbox, and enters nothing.
             again=case.fields.purpose in (Purpose.AGAIN, Purpose.YES),
         )
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import OrderKind
@@ -32,7 +32,7 @@ from hkoji_server.store.mail_values import Mailbox
 
 
 class MailSender(StrEnum):
-    """Whose address is in the From field of a mail."""
+    """The address in the From field of a mail."""
 
     REGISTERED = "registered"
     """Exactly the mailbox for which the token was made, but for case."""
@@ -40,23 +40,6 @@ class MailSender(StrEnum):
     """One other address."""
     UNREADABLE = "unreadable"
     """Two From fields, several addresses, a group, or an address that is not ASCII."""
-
-
-class Treatment(StrEnum):
-    """What is done with the orders in a mail."""
-
-    DONE = "done"
-    ASKED_BACK = "asked_back"
-    NOTHING = "nothing"
-    """Nothing at all is done; one letter for each token says why."""
-
-
-class MailVerdict(NamedTuple):
-    """What is done with a mail. `grade` is only for `DONE`, and `why` only for `ASKED_BACK`."""
-
-    treatment: Treatment
-    grade: MailGrade = MailGrade.NONE
-    why: AskedWhy | None = None
 
 
 ASKED_OF_OTHERS: Final = 2
@@ -71,27 +54,23 @@ def sender_of(header: MailHeader, address: str) -> MailSender:
 
 
 def judge_mail(
-    sender: MailSender, *, dkim: bool | None, had_dkim: bool, require: MailGrade, again: bool
-) -> MailVerdict:
-    """Returns what is done with a mail to a token that is known.
+    sender: MailSender, *, dkim: bool, had_dkim: bool, require: MailGrade, again: bool
+) -> MailGrade | AskedWhy:
+    """Returns the grade with which a mail to a token that is known counts, or why it is asked back.
 
-    `dkim` says whether it has a valid DKIM signature that is aligned and bound to the token; None if nobody has looked.
-    `had_dkim` says whether a mail of this mailbox has had one. `require` is the least grade that the service takes.
-    `again` says whether the token is one that was sent to ask back: then a missing signature is not asked back once
-    more.
+    `dkim` says whether it has a valid DKIM signature that is aligned and bound to the token, `had_dkim` whether a mail
+    of this mailbox has had one. `require` is the least grade that the service takes. `again` says whether the token is
+    one that was sent to ask back: then a missing signature is not asked back once more.
     """
-    match sender:
-        case MailSender.UNREADABLE:
-            return MailVerdict(Treatment.NOTHING)
-        case MailSender.OTHER:
-            return MailVerdict(Treatment.ASKED_BACK, why=AskedWhy.SENDER)
+    if sender is not MailSender.REGISTERED:
+        return AskedWhy.SENDER
     if dkim:
-        return MailVerdict(Treatment.DONE, MailGrade.DKIM)
+        return MailGrade.DKIM
     if not again and had_dkim:
-        return MailVerdict(Treatment.ASKED_BACK, why=AskedWhy.SIGNATURE)
+        return AskedWhy.SIGNATURE
     if not again and require is MailGrade.DKIM:
-        return MailVerdict(Treatment.ASKED_BACK, why=AskedWhy.REQUIRED)
-    return MailVerdict(Treatment.DONE, MailGrade.TOKEN)
+        return AskedWhy.REQUIRED
+    return MailGrade.TOKEN
 
 
 LookUp = Callable[[Sequence[str]], Awaitable[DnsAnswers]]
@@ -147,7 +126,7 @@ def dkim_seen_after(mailbox: Mailbox, outcome: MailOutcome, purpose: Purpose) ->
 
 SIGNS_NO_MORE: Final = tell("the service can no longer sign for you in this game")
 _DELEGATED: Final = (OrderKind.MOVE, OrderKind.RESIGN)
-"""What the service signs for a player who has allowed it to."""
+"""The orders that the service signs for a player who has allowed it to."""
 _SIGNED: Final = (*_DELEGATED, OrderKind.CANCEL, OrderKind.CALL_OFF, OrderKind.GIVE)
 """The orders in a game that the service signs for a seat."""
 _OF_OWN_KEY: Final = (
@@ -159,7 +138,7 @@ _OF_OWN_KEY: Final = (
     OrderKind.REMATCH,
     OrderKind.NEW,
 )
-"""What a player with a key of their own does with that key."""
+"""The orders that a player with a key of their own does with that key."""
 _NEEDS_OWN_KEY: Final = tell("you have a key of your own: only that can sign this, with the program hkoji")
 _TURNED_OFF: Final = tell("you have turned orders by mail off")
 _NOT_ALLOWED: Final = tell(
