@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 from hkoji_server.service.games.keeper import Keeper
-from hkoji_server.service.games.loaded_games import Decision, LoadedGame, LoadedGames, append_of, summarise
+from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames, append_of, decide, summarise
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
@@ -92,10 +92,10 @@ class TwoProcesses:
         at = run(time.now())
         table.refereed, table.now = held.refereed, at
         submission = table.move(course.state.legal_actions()[0])
-        decision = Decision(held, submission, SERVER, at=at, outages=time.outages, key="")
-        run(self.store.append(decision))
-        self.held.keep(decision.after)
-        table.refereed = decision.after.refereed
+        append, after = decide(held, submission, SERVER, at=at, outages=time.outages, key="")
+        run(self.store.append(append))
+        self.held.keep(after)
+        table.refereed = after.refereed
         table.lines = list(run(self.store.lines(table.game)))
 
     def take_until(self, table: TimedTable, seat: int) -> None:

@@ -28,7 +28,7 @@ from hkoji.errors import (
 )
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Way
+from hkoji.game.clock import Outage, Way
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
 from hkoji.game.entry_kinds.key_changes import Delegate, Revoke, Revoked
@@ -45,7 +45,15 @@ from hkoji.log.statement import parse_revocation
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.games.invitations import PlayerChoices
-from hkoji_server.service.games.loaded_games import TRIES, Decision, LoadedGames, summarise, undecided, write_own
+from hkoji_server.service.games.loaded_games import (
+    TRIES,
+    LoadedGame,
+    LoadedGames,
+    decide,
+    summarise,
+    undecided,
+    write_own,
+)
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import AgreementLimits, OfferLimits, RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
@@ -69,10 +77,6 @@ class MailArrival(NamedTuple):
     received: str
 
 
-class _UncountedError(Exception):
-    """Only the database can tell whether the author of a submission has asked too often."""
-
-
 class _AuthorCount:
     """Counts a submission once for the player `name`, after the referee has accepted their signature."""
 
@@ -81,14 +85,11 @@ class _AuthorCount:
         self._name = name
         self._done = self._taken = False
 
-    def counted(self, decision: Decision) -> Append:
-        """Returns the decision, and counts it. Raises `TooManyError` and `_UncountedError`."""
-        append = decision()
+    def take(self) -> bool:
+        """Counts the submission. Returns False if only the database can tell whether it may. Raises `TooManyError`."""
         if not self._done:
             self._done = self._taken = self._limits.take_player(self._name)
-            if not self._done:
-                raise _UncountedError
-        return append
+        return self._done
 
     async def ask(self) -> None:
         """Counts the submission by asking the database. Raises `TooManyError`."""
@@ -198,18 +199,9 @@ class Games:
                 if refused is not None:
                     raise refused
                 now = await self._time.now()
-                decision = Decision(
-                    held,
-                    submission,
-                    self._signer,
-                    at=now if arrival is None else arrival.received,
-                    outages=self._time.outages,
-                    key=_key_text(held.refereed, submission),
-                    mail=None if arrival is None else arrival.number,
-                    invited=await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None,
-                )
-                await self._check_beside_log(held.refereed.course, entry, decision, current=current)
-                await self._append(decision, count)
+                at, mail = (now, None) if arrival is None else (arrival.received, arrival.number)
+                outages = self._time.outages
+                lines, after = await self._append(held, submission, at, outages, mail, count, current=current)
             except ConflictError:
                 held, current = await self._held.refresh(held), True
                 if held.refereed.course.head == before.refereed.course.head:
@@ -234,11 +226,11 @@ class Games:
                     raise
                 held, current = await self._held.refresh(held), True
             else:
-                self._held.keep(decision.after)
-                course = decision.after.refereed.course
+                self._held.keep(after)
+                course = after.refereed.course
                 if (seat := course.seed_seat) is not None and course.setup.held(seat):
                     self._seed_due(game)
-                return Submitted(decision.lines, fresh=True)
+                return Submitted(lines, fresh=True)
 
     async def recover(self, game: str, player: str, proof: str) -> Submitted:
         """Replaces a player's revoked key by their new one, if they owe the next entry. A second call changes nothing.
@@ -298,35 +290,78 @@ class Games:
             case _:
                 return Way.HTTP
 
-    async def _append(self, decision: Decision, count: _AuthorCount) -> None:
-        """Appends the decision, for which the store asks in its own thread. Raises `RevokedError` for a revoked key.
+    async def _append(
+        self,
+        held: LoadedGame,
+        submission: Submission,
+        at: str,
+        outages: tuple[Outage, ...],
+        mail: int | None,
+        count: _AuthorCount,
+        *,
+        current: bool,
+    ) -> tuple[tuple[Line, ...], LoadedGame]:
+        """Appends a submission. Returns the lines that it adds, and the game after them.
 
-        The store checks the key in the transaction of every move. After any other error the key is checked here, so
-        that the author of a refused entry learns first that the key is revoked. An entry that a revoked key has signed
-        does not count for its player.
+        The store checks the author's key in the transaction of every append. After any other error the key is checked
+        here, so that the author of a refused entry learns first that the key is revoked. An entry that a revoked key
+        has signed does not count for its player.
         """
+        key = _key_text(held.refereed, submission)
         try:
-            try:
-                await self._store.append(lambda: count.counted(decision))
-            except _UncountedError:
-                await self._verify_not_revoked(decision.key)
+            append, after = await self._decide(held, submission, at, outages, key, mail, current=current)
+            if not count.take():
+                await self._verify_not_revoked(key)
                 await count.ask()
-                await self._store.append(decision)
+            await self._store.append(append)
         except (StaleDecisionError, StorageError):
             raise
         except NotFoundError:  # an offer that was removed because nobody had opened it
-            self._held.forget(decision.game)
+            self._held.forget(submission.entry.game)
             raise
         except RevokedError:
             count.give_back()
             raise
         except HkojiError:
             try:
-                await self._verify_not_revoked(decision.key)
+                await self._verify_not_revoked(key)
             except RevokedError:
                 count.give_back()
                 raise
             raise
+        return append.lines, after
+
+    async def _decide(
+        self,
+        held: LoadedGame,
+        submission: Submission,
+        at: str,
+        outages: tuple[Outage, ...],
+        key: str,
+        mail: int | None,
+        *,
+        current: bool,
+    ) -> tuple[Append, LoadedGame]:
+        """Decides on a submission, and checks what no log shows: with whom players and the service have to do.
+
+        If `held` is `current`, a refusal is the answer, and an offer that must not be opened like this is removed.
+        """
+        course, entry = held.refereed.course, submission.entry
+        if entry.kind in NEWCOMER_KINDS:
+            await self._check_registered(course, entry, key)
+        invited = await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None
+        # Before the other checks: only an entry that is signed and in its place learns who has blocked whom.
+        decided = decide(held, submission, self._signer, at=at, outages=outages, key=key, mail=mail, invited=invited)
+        if entry.kind in NEWCOMER_KINDS:
+            try:
+                await self._check_choices(course, entry)
+            except (BlockedError, NotAcceptedError, IllegalError):
+                if current and entry.kind == entry_kinds.Open.KIND:
+                    await self._store.withdraw_offer(entry.game, entry.by)
+                raise
+        elif entry.kind == Delegate.KIND and self._held_players is not None:
+            await self._held_players.verify_delegation(Delegate.parse(entry.body), entry.by)
+        return decided
 
     async def _repeat(self, refereed: referee.RefereedGame, submission: Submission) -> Submitted:
         """Repeats the first answer if the log has `submission` at its place; else raises `ConflictError`.
@@ -352,26 +387,6 @@ class Games:
         """Raises `RevokedError` for a revoked key. An empty key is not checked."""
         if key:
             verify_not_revoked(await self._store.retired(key))
-
-    async def _check_beside_log(self, course: Course, entry: Entry, decision: Decision, *, current: bool) -> None:
-        """Checks what no log shows: whose a key is, and with whom players and the service have to do.
-
-        If `course` is `current`, a refusal is the answer, and an offer that must not be opened like this is removed.
-        """
-        if entry.kind in NEWCOMER_KINDS:
-            await self._check_registered(course, entry, decision.key)
-            # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
-            decision()
-            try:
-                await self._check_choices(course, entry)
-            except (BlockedError, NotAcceptedError, IllegalError):
-                if current and entry.kind == entry_kinds.Open.KIND:
-                    # A refused offer uses up no game of the day, so it must leave nothing behind either.
-                    await self._store.withdraw_offer(entry.game, entry.by)
-                raise
-        elif entry.kind == Delegate.KIND and self._held_players is not None:
-            decision()
-            await self._held_players.verify_delegation(Delegate.parse(entry.body), entry.by)
 
     async def _check_choices(self, course: Course, entry: Entry) -> None:
         """Checks that the invited player accepts this invitation, or that the host has not blocked this guest."""

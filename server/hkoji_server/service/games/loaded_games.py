@@ -4,9 +4,6 @@ A game is *held* here while it is kept in memory; that has nothing to do with he
 append is compared with: head, deadline, gifts of time. It may be behind: another process may have appended, or kept a
 gift. The store's compare-and-swap notices that, and the game is read again. So nothing here needs a lock, and any
 number of processes may hold the same game.
-
-Most of the cost of a move is verifying one signature and making another, and both release the interpreter lock. So the
-store asks for decisions in a thread of its own, while other threads read requests and write answers.
 """
 
 from __future__ import annotations
@@ -24,7 +21,6 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import GivenTime, Invite
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import decode_base64, encode
-from hkoji.log.line import Line
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
@@ -201,67 +197,26 @@ TRIES: Final = 8
 """How often something is decided anew before the service gives up."""
 
 
-class Decision:
-    """The decision at the time `at` on a submission for a game; `key` is the author's. `outages` are all known ones.
+def decide(
+    held: LoadedGame,
+    submission: Submission,
+    signer: Signer,
+    *,
+    at: str,
+    outages: tuple[Outage, ...],
+    key: str,
+    mail: int | None = None,
+    invited: Way | None = None,
+) -> tuple[Append, LoadedGame]:
+    """Returns the append for a submission at the time `at`, and the game after it. Raises what `referee.accept` raises.
 
-    `mail` is the number of the mail that has led to the submission. `invited` is the way that is open to the player
-    whom it invites, if it opens the game.
-
-    A call asks the referee, and returns what to append. A second call returns the result of the first.
+    `key` is the author's. `outages` are all known ones. `mail` is the number of the mail that has led to the
+    submission. `invited` is the way that is open to the player whom it invites, if it opens the game.
     """
-
-    def __init__(
-        self,
-        held: LoadedGame,
-        submission: Submission,
-        signer: Signer,
-        *,
-        at: str,
-        outages: tuple[Outage, ...],
-        key: str,
-        mail: int | None = None,
-        invited: Way | None = None,
-    ) -> None:
-        self._held = held
-        self._submission = submission
-        self._signer = signer
-        self._at = at
-        self._outages = outages
-        self._mail = mail
-        self._invited = invited
-        self.key = key
-        self.game = submission.entry.game
-        self._accepted: referee.Accepted | None = None
-        self._append: tuple[Append, LoadedGame] | None = None
-
-    def __call__(self) -> Append:
-        """Raises what `referee.accept` raises."""
-        if self._append is None:
-            held = self._held
-            self._accepted = referee.accept(
-                held.refereed,
-                self._submission,
-                signer=self._signer,
-                at=self._at,
-                gifts=held.gifts,
-                outages=held.counting(self._outages, self._at),
-            )
-            self._append = append_of(
-                held, self._accepted, self._outages, key=self.key, mail=self._mail, invited=self._invited
-            )
-        return self._append[0]
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        """The lines of the result."""
-        assert self._accepted is not None
-        return self._accepted.lines
-
-    @property
-    def after(self) -> LoadedGame:
-        """The game after the result has been appended."""
-        assert self._append is not None
-        return self._append[1]
+    accepted = referee.accept(
+        held.refereed, submission, signer=signer, at=at, gifts=held.gifts, outages=held.counting(outages, at)
+    )
+    return append_of(held, accepted, outages, key=key, mail=mail, invited=invited)
 
 
 def append_of(
@@ -277,7 +232,7 @@ def append_of(
     """Returns what the store appends to the game `before`, decided with these `outages`, and the game after that.
 
     `key` is the author's. `by` is the player who has caused entries of the service, who is not told of them. `mail` is
-    the number of the mail that has led to them. `invited` is as in `Decision`.
+    the number of the mail that has led to them. `invited` is as in `decide`.
     """
     course, after = before.refereed.course, accepted.refereed
     held = hold(after, None, before.statements)
