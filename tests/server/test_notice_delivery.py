@@ -12,9 +12,9 @@ import pytest
 from hkoji_server.process.metrics import Metrics
 from hkoji_server.service.games.keeper import Keeper
 from hkoji_server.service.games.loaded_games import LoadedGame
-from hkoji_server.service.games.notice_rules import OLDEST_NOTICE, TURN_WAIT, Gone, Later, Never
+from hkoji_server.service.games.notice_rules import OLDEST_NOTICE, TURN_WAIT
 from hkoji_server.service.notices import delivery as notice_delivery
-from hkoji_server.service.notices.couriers import MOST_OF_HOST, MOST_OF_PLAYER
+from hkoji_server.service.notices.couriers import MOST_OF_HOST, MOST_OF_PLAYER, Gone, Later, Never
 from hkoji_server.service.notices.delivery import LEASE, MOST_FAILURES, SEND_SECONDS
 from hkoji_server.store.notices import outbox_row, writing
 from hkoji_server.store.talk_contract import NewMessage

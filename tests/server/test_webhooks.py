@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hkoji_server.service.games.notice_rules import EVENTS, Gone, Later, Notice, NoticeEvent
+from hkoji_server.service.games.notice_rules import EVENTS, NoticeEvent
+from hkoji_server.service.notices.couriers import Gone, Later, Notice
 from hkoji_server.service.notices.guarded_post import GuardedPoster
 from hkoji_server.service.notices.webhook import LONGEST_WAIT, WebhookCourier, code_post, notice_post
 from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from hkoji_server.service.games.notice_rules import EVENTS, Notice
+from hkoji_server.service.games.notice_rules import EVENTS
+from hkoji_server.service.notices.couriers import Notice
 from hkoji_server.service.notices.delivery import NoticeDelivery
 from hkoji_server.store.contract import Store
 from hkoji_server.store.notice_contract import Channel

@@ -23,8 +23,9 @@ from hkoji.manual.catalogues import load_speaker
 from hkoji_server.log import log
 from hkoji_server.mail.receiving import Bounces, class_of
 from hkoji_server.mail_settings import SmtpServer, SmtpTls
-from hkoji_server.service.games.notice_rules import Never, Notice, NoticeEvent, NotNow
+from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.tokens import LetterPlan
+from hkoji_server.service.notices.couriers import Never, Notice, NotNow
 from hkoji_server.store.contract import Store
 from hkoji_server.store.notice_contract import Channel
 

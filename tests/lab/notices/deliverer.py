@@ -15,8 +15,8 @@ from unittest.mock import patch
 
 import structlog
 from hkoji_server.service.games.loaded_games import LoadedGames
-from hkoji_server.service.games.notice_rules import Notice
 from hkoji_server.service.notices import delivery as notice_delivery
+from hkoji_server.service.notices.couriers import Notice
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.location import parse_location

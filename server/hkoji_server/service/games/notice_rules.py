@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from hkoji.game.clock import Effect, add_seconds, format_time, parse_time
 from hkoji.game.course import Course, Stage
@@ -21,11 +21,11 @@ from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.mail_claim import MAIL, NO_MAIL
 from hkoji.referee import RefereedGame
 from hkoji_server.service.players.channel_settings import AHEAD, LONGEST_QUIET, ChannelSettings
-from hkoji_server.store.notice_contract import Channel, LeasedNotice, NewNotice
+from hkoji_server.store.notice_contract import LeasedNotice, NewNotice
 
 
 class NoticeEvent(StrEnum):
-    """What a player can be told of. The values are stored, and players choose among them for each channel."""
+    """The events that a player can be told of. The values are stored, and players choose among them for a channel."""
 
     TURN = "turn"
     """The player owes the next entry."""
@@ -71,88 +71,9 @@ _WITH_DEADLINE: Final = (
     NoticeEvent.ANNUL,
 )
 OF_MAIL: Final = (NoticeEvent.ANSWER, NoticeEvent.CONFIRM, NoticeEvent.STOPPED)
-"""What is only told by mail, to a mailbox that has asked for it or is asked; nobody chooses it."""
+"""Events that are told only by mail, to a mailbox that has asked for it or is asked; nobody chooses them."""
 EVENTS: Final = tuple(event.value for event in NoticeEvent if event not in OF_MAIL)
 """The names of the events that players choose among, in the order of lists."""
-
-
-class Notice(NamedTuple):
-    """What a courier tells a player: an event at entry `seq` of a game.
-
-    `head` is the hash of that entry; of a message, whose number `seq` is, and of `failing`, that of the last entry.
-    `opponent` is None while the game has none. `ruleset` is canonical text. `deadline` is until when the player can do
-    what they are told to do, or None. `url` is where the game is. `channels_off` are the ids of the player's channels
-    that were given up, for `failing`. What is about a mail or a mailbox has no head, opponent or ruleset.
-    """
-
-    id: str
-    """The same when it is sent again: game, seq, event and channel, with points between."""
-    event: NoticeEvent
-    player: str
-    game: str
-    seq: int
-    head: str
-    opponent: str | None
-    ruleset: str
-    deadline: str | None
-    url: str
-    channels_off: tuple[str, ...] = ()
-
-
-class Later(Exception):  # noqa: N818 # not an error, but an answer of the receiver
-    """The receiver asks to send the notices again in so many seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"again in {seconds:g} s")
-        self.seconds = seconds
-
-
-class NotNow(Later):
-    """The notices have to wait for so many seconds, and others to the same receiver need not."""
-
-
-class Never(Exception):  # noqa: N818
-    """The receiver will never take these notices; `reason` says why, for the operator."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class Gone(Never):
-    """The receiver wants nothing more at all: the channel is off."""
-
-
-class Courier(Protocol):
-    """Sends notices through channels of one kind."""
-
-    @property
-    def together(self) -> bool:
-        """Whether what waits for a digest time is one message. If it is not, each notice is sent by itself."""
-
-    @property
-    def lasting(self) -> bool:
-        """Whether a channel of this kind stays on, whatever happens to its notices."""
-
-    @property
-    def places(self) -> int:
-        """To how many channels a process sends at the same time."""
-
-    def host_of(self, target: str) -> str:
-        """Returns the host of a channel's target: those who are told at one host share places."""
-
-    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
-        """Sends notices to the target of a channel; several only if they go `together`.
-
-        When it returns, the receiver has all of them. It may be called again with the same notices. Raises `Later`,
-        `NotNow`, `Never`, `Gone`, or any other exception if they have to be sent again. It is cancelled after a minute.
-        """
-
-
-def notice_id(game: str, seq: int, event: str, channel: str) -> str:
-    """Returns the id of a notice."""
-    return f"{game}.{seq}.{event}.{channel}"
-
 
 TURN_WAIT: Final = 60
 """How many seconds a `turn` waits, so that a quick reply makes no notice."""

@@ -33,12 +33,13 @@ from hkoji.mail.letters.facts import (
     TurnFacts,
 )
 from hkoji.mail.tokens import Purpose, TokenFields
-from hkoji_server.service.games.notice_rules import Notice, NoticeEvent, NotNow
+from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.answer_facts import AnswerFacts, again_token
 from hkoji_server.service.mail.cases import AnswerKind, counter_of, is_last, read_result
 from hkoji_server.service.mail.commands import COMMANDS, command_fields, stop_fields
 from hkoji_server.service.mail.seat_games import SeatGame, SeatGames
 from hkoji_server.service.mail.tokens import LetterPlan, LetterThreads, MailTokens, is_good, read_fields, thread_id
+from hkoji_server.service.notices.couriers import Notice, NotNow
 from hkoji_server.service.players.held_players import (
     asked_fields,
     asked_until,

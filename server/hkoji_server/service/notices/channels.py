@@ -22,7 +22,8 @@ from hkoji.errors import (
 from hkoji.game.time_control import DAY
 from hkoji.log.canonical import JsonValue
 from hkoji.messages.text import tell
-from hkoji_server.service.games.notice_rules import EVENTS, Courier
+from hkoji_server.service.games.notice_rules import EVENTS
+from hkoji_server.service.notices.couriers import Courier
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import digest_of

@@ -1,4 +1,4 @@
-"""How notices travel: the places from which a process sends them, and the sentence that each says.
+"""Couriers, which send notices through one kind of channel: a notice, their answers, their places, its sentence.
 
 A receiver that is slow keeps its place until it has answered. So a player has few places, and so have all who are told
 at one host: they wait for each other, and nobody else waits for them.
@@ -8,10 +8,90 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
 
-from hkoji_server.service.games.notice_rules import Courier, Notice, NoticeEvent
-from hkoji_server.store.notice_contract import DueChannel
+from hkoji_server.service.games.notice_rules import NoticeEvent
+from hkoji_server.store.notice_contract import Channel, DueChannel
+
+
+class Notice(NamedTuple):
+    """A notice as a courier gets it: a player is told of an event at entry `seq` of a game.
+
+    `head` is the hash of that entry; of a message, whose number `seq` is, and of `failing`, that of the last entry.
+    `opponent` is None while the game has none. `ruleset` is canonical text. `deadline` is until when the player can do
+    what they are told to do, or None. `url` is where the game is. `channels_off` are the ids of the player's channels
+    that were given up, for `failing`. A notice about a mail or a mailbox has no head, opponent or ruleset.
+    """
+
+    id: str
+    """The same when it is sent again: game, seq, event and channel, with points between."""
+    event: NoticeEvent
+    player: str
+    game: str
+    seq: int
+    head: str
+    opponent: str | None
+    ruleset: str
+    deadline: str | None
+    url: str
+    channels_off: tuple[str, ...] = ()
+
+
+class Later(Exception):  # noqa: N818 # not an error, but an answer of the receiver
+    """The receiver asks to send the notices again in so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"again in {seconds:g} s")
+        self.seconds = seconds
+
+
+class NotNow(Later):
+    """The notices have to wait for so many seconds, and others to the same receiver need not."""
+
+
+class Never(Exception):  # noqa: N818
+    """The receiver will never take these notices; `reason` says why, for the operator."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Gone(Never):
+    """The receiver wants nothing more at all: the channel is off."""
+
+
+class Courier(Protocol):
+    """Sends notices through channels of one kind."""
+
+    @property
+    def together(self) -> bool:
+        """Whether what waits for a digest time is one message. If it is not, each notice is sent by itself."""
+
+    @property
+    def lasting(self) -> bool:
+        """Whether a channel of this kind stays on, whatever happens to its notices."""
+
+    @property
+    def places(self) -> int:
+        """To how many channels a process sends at the same time."""
+
+    def host_of(self, target: str) -> str:
+        """Returns the host of a channel's target: those who are told at one host share places."""
+
+    async def send(self, channel: Channel, notices: Sequence[Notice]) -> None:
+        """Sends notices to the target of a channel; several only if they go `together`.
+
+        When it returns, the receiver has all of them. It may be called again with the same notices. Raises `Later`,
+        `NotNow`, `Never`, `Gone`, or any other exception if they have to be sent again. It is cancelled after a minute.
+        """
+
+
+def notice_id(game: str, seq: int, event: str, channel: str) -> str:
+    """Returns the id of a notice."""
+    return f"{game}.{seq}.{event}.{channel}"
+
 
 MOST_OF_PLAYER: Final = 2
 """To how many channels of one player a process sends at the same time."""

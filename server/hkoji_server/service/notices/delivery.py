@@ -24,21 +24,8 @@ from hkoji.game.clock import add_seconds, parse_time
 from hkoji.log.canonical import encode
 from hkoji_server.log import log
 from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames
-from hkoji_server.service.games.notice_rules import (
-    OF_MAIL,
-    OLDEST_NOTICE,
-    Courier,
-    Gone,
-    Later,
-    Never,
-    Notice,
-    NoticeEvent,
-    NotNow,
-    ToldGame,
-    judge,
-    notice_id,
-)
-from hkoji_server.service.notices.couriers import SendingPlaces
+from hkoji_server.service.games.notice_rules import OF_MAIL, OLDEST_NOTICE, NoticeEvent, ToldGame, judge
+from hkoji_server.service.notices.couriers import Courier, Gone, Later, Never, Notice, NotNow, SendingPlaces, notice_id
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Hint, Store

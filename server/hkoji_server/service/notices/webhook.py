@@ -14,8 +14,7 @@ from hkoji.log import sshsig
 from hkoji.log.canonical import VERSION, JsonValue, encode, encode_base64
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
-from hkoji_server.service.games.notice_rules import Gone, Later, Notice
-from hkoji_server.service.notices.couriers import notice_text
+from hkoji_server.service.notices.couriers import Gone, Later, Notice, notice_text
 from hkoji_server.service.notices.guarded_post import GuardedPoster, PostAnswer, parse_webhook_url
 from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings
 from hkoji_server.service.players.limits import RateLimits
