@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -44,13 +45,21 @@ from hkoji_server.store.mail_values import SPENT_DAYS, MailDraft
 from hkoji_server.store.time_contract import StaleDecisionError
 
 KEEPER_PACE: Final = 20.0
-"""The seconds between two looks, on average."""
+"""The seconds between two looks for games whose time is over, on average."""
+SEED_PACE: Final = 5.0
+"""The seconds between two looks for seeds that are owed, on average."""
+TIDY_PACE: Final = 600.0
+"""The most seconds between two tidyings."""
 _SPREAD: Final = 0.25
 _MOST_OVERDUE: Final = 50
 """How many games are looked at together."""
+_MOST_DRAFTS: Final = 100
+"""How many drafts are looked at together."""
+_MOST_REMOVED: Final = 200
+"""How many offers are removed in one transaction, for which moves may have to wait."""
+_PAUSE: Final = 0.1
 _PUT_OFF: Final = 3600.0
 """For how many seconds this process leaves a game alone that it could not end."""
-
 _PUT_OFF_BRIEFLY: Final = 60.0
 """The same if the store has failed, perhaps only now."""
 
@@ -98,7 +107,7 @@ class Keeper:
         ended = 0
         while True:
             at = await self._time.now()
-            # What came in time and is not in the log yet has until then to get there.
+            # An entry that came in time and is not in the log yet has until then to get there.
             before = min(format_time(parse_time(at) - self._slack), await self._time.drained())
             before = await self._time.taken_until(way, before)
             elapsed = self._sources.elapsed()
@@ -185,13 +194,6 @@ async def keep_at_intervals(keeper: Keeper, *, pause: Callable[[float], Awaitabl
             log.warning("could not look for games whose time is over", reason=str(error))
 
 
-SEED_PACE: Final = 5.0
-"""The seconds between two looks, on average."""
-_SEED_SPREAD: Final = 0.25
-_MOST_DRAFTS: Final = 100
-"""How many drafts are looked at together."""
-
-
 class HeldSeeds:
     """Sends what held seats owe before the first card."""
 
@@ -260,7 +262,7 @@ async def send_seeds_at_intervals(seeds: HeldSeeds, due: asyncio.Queue[str]) -> 
     """Looks at intervals, and at once into the games that are `due`, until it is cancelled."""
     # Processes that were started together do not look together.
     chance, time = Random(), asyncio.get_running_loop().time  # noqa: S311 # no secret
-    until = time() + SEED_PACE * chance.uniform(1 - _SEED_SPREAD, 1 + _SEED_SPREAD)
+    until = time() + SEED_PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD)
     while True:
         game = None
         with suppress(TimeoutError):
@@ -269,22 +271,13 @@ async def send_seeds_at_intervals(seeds: HeldSeeds, due: asyncio.Queue[str]) -> 
             if game is not None:
                 await seeds.send(game)
             if time() >= until:
-                until = time() + SEED_PACE * chance.uniform(1 - _SEED_SPREAD, 1 + _SEED_SPREAD)
+                until = time() + SEED_PACE * chance.uniform(1 - _SPREAD, 1 + _SPREAD)
                 await seeds.look()
         except HkojiError as error:
             log.warning("could not look for seeds that held seats owe", reason=str(error))
 
 
-TIDY_PACE: Final = 600.0
-"""The seconds between two looks."""
-_MOST_REMOVED: Final = 200
-"""How many offers are removed in one transaction, for which moves may have to wait."""
-_PAUSE: Final = 0.1
-
-
-async def remove_in_steps(
-    store: Store, now: str, offered_before: str, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> Removed:
+async def remove_in_steps(store: Store, now: str, offered_before: str) -> Removed:
     """Removes offers made before a time that nobody has opened, and what has expired, and returns how many of each."""
     total = Removed()
     while True:
@@ -292,55 +285,35 @@ async def remove_in_steps(
         total = Removed(*map(sum, zip(total, removed, strict=True)))
         if removed.offers < _MOST_REMOVED:
             return total
-        await pause(_PAUSE)
+        await asyncio.sleep(_PAUSE)
 
 
-async def remove_old_talk(
-    store: Store, sources: ClockAndEntropy, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> int:
-    """Removes the messages of games that ended so long ago that nobody may read them. Returns of how many games."""
-    # A first message comes at the latest `WRITTEN` after the end.
-    ended, begun = sources.at(-KEPT), sources.at(WRITTEN - KEPT)
-    total = 0
-    while True:
-        removed = await store.remove_talk(ended, begun, _MOST_REMOVED)
-        total += removed
-        if removed < _MOST_REMOVED:
-            return total
-        await pause(_PAUSE)
-
-
-async def remove_old_mail(
-    store: Store, sources: ClockAndEntropy, keep_days: int, *, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> int:
-    """Removes what is over of play by mail. Mails are kept as evidence for `keep_days` after the end of their game.
-
-    Returns how many rows were removed.
-    """
-    spent, ended = sources.at(-SPENT_DAYS * DAY), sources.at(-keep_days * DAY)
-    total = 0
-    while True:
-        removed = await store.remove_old_mail(sources.at(), spent_before=spent, ended_before=ended, most=_MOST_REMOVED)
-        total += removed
-        if removed < _MOST_REMOVED:
-            return total
-        await pause(_PAUSE)
+async def _remove_all(remove: Callable[[], Awaitable[int]]) -> None:
+    while await remove() >= _MOST_REMOVED:
+        await asyncio.sleep(_PAUSE)
 
 
 async def tidy_at_intervals(
     store: Store, sources: ClockAndEntropy, offer_lifetime: int, mail_keep_days: int | None = None
 ) -> None:
-    """Tidies until it is cancelled. Without `mail_keep_days` nobody plays by mail."""
+    """Tidies until it is cancelled. Without `mail_keep_days` nobody plays by mail.
+
+    Mails are kept as evidence for `mail_keep_days` after the end of their game.
+    """
     # Processes that were started together do not look together.
-    chance = Random()  # noqa: S311 # no secret
+    chance, at = Random(), sources.at  # noqa: S311 # no secret
     while True:
         await asyncio.sleep(TIDY_PACE * chance.uniform(0.5, 1.0))
         try:
-            removed = await remove_in_steps(store, sources.at(), sources.at(-offer_lifetime))
-            await remove_old_talk(store, sources)
+            removed = await remove_in_steps(store, at(), at(-offer_lifetime))
+            # A first message comes at the latest `WRITTEN` after the end.
+            talk = partial(store.remove_talk, at(-KEPT), at(WRITTEN - KEPT), _MOST_REMOVED)
+            await _remove_all(talk)
             await store.remove_stray_notices()
             if mail_keep_days is not None:
-                await remove_old_mail(store, sources, mail_keep_days)
+                spent, ended = at(-SPENT_DAYS * DAY), at(-mail_keep_days * DAY)
+                mail = partial(store.remove_old_mail, at(), spent_before=spent, ended_before=ended, most=_MOST_REMOVED)
+                await _remove_all(mail)
         except HkojiError as error:
             log.warning("could not tidy", reason=str(error))
         else:
