@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 from hkoji_server.service.games import keeper
-from hkoji_server.service.players.held_players import HeldPlayers, MailLimits
+from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.mail_values import MOST_INVITED_A_DAY, RESERVED_SECONDS, ReplyToken
 from hkoji_server.store.sqlite.store import SqliteStore
@@ -441,7 +441,7 @@ def test_the_setting_says_how_long(tmp_path: Path) -> None:
 def test_two_mail_players_play_no_rated_game(service: Inside, alice: Player) -> None:
     gateway = read(invite(alice))
     other = read(invite(alice, "carol", "carol@example.org"))
-    with at_work(service, limits=MailLimits()) as (_, players):
+    with at_work(service) as (_, players):
         accept(service, "carol")
         held = entry_kinds.Open("0" * 64, other.key, entry_kinds.Invite("bob", gateway.key), gateway=other)
         clock = parse_time_control("2d", "", "+00:00")

@@ -11,7 +11,8 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from hkoji_server.service.games import loaded_games
-from hkoji_server.service.games.games import Games, Submitted
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.loaded_games import Submitted
 from hkoji_server.service.players.players import Players
 from hkoji_server.store.sqlite.store import SqliteStore
 

@@ -14,7 +14,8 @@ from unittest.mock import patch
 from hkoji_server.app import serve
 from hkoji_server.routes import plain
 from hkoji_server.routes.problems import problem
-from hkoji_server.service.games.games import Games, Submitted
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.loaded_games import Submitted
 from hkoji_server.store.sqlite import store
 
 from hkoji.errors import ConflictError

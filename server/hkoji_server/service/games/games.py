@@ -49,6 +49,7 @@ from hkoji_server.service.games.loaded_games import (
     TRIES,
     LoadedGame,
     LoadedGames,
+    Submitted,
     decide,
     summarise,
     undecided,
@@ -61,13 +62,6 @@ from hkoji_server.store.contract import Append, NewGame, Store
 from hkoji_server.store.player_contract import RetiredKey
 from hkoji_server.store.player_keys import verify_not_revoked
 from hkoji_server.store.time_contract import StaleDecisionError
-
-
-class Submitted(NamedTuple):
-    """The lines that a submission added to the log; `fresh` is False if it was accepted earlier."""
-
-    lines: tuple[Line, ...]
-    fresh: bool
 
 
 class MailArrival(NamedTuple):

@@ -16,20 +16,12 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Lapse, parse_body
 from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
 from hkoji.log.canonical import encode
-from hkoji.log.line import Line
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import shorten, tell
-from hkoji_server.service.games.loaded_games import TRIES, LoadedGames, undecided, write_own
+from hkoji_server.service.games.loaded_games import TRIES, LoadedGames, Submitted, undecided, write_own
 from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.time_contract import StaleDecisionError
-
-
-class Declined(NamedTuple):
-    """The lines that a decline has added to the log; `fresh` is False if the player had declined before."""
-
-    lines: tuple[Line, ...]
-    fresh: bool
 
 
 class InvitationAnswers:
@@ -41,7 +33,7 @@ class InvitationAnswers:
         self._time = time
         self._signer = signer
 
-    async def decline(self, game: str, player: str, why: str | None = None) -> Declined:
+    async def decline(self, game: str, player: str, why: str | None = None) -> Submitted:
         """Ends a game to which `player` is invited by name. A second call changes nothing, whatever its reason.
 
         Raises `IllegalError` for another reason than those of `WHY_DECLINED`, `NotFoundError`, `ForbiddenError` for
@@ -74,7 +66,7 @@ class InvitationAnswers:
                 await self._time.read_outages()
                 await self._held.refresh(held)
             else:
-                return Declined(accepted.lines, fresh=True)
+                return Submitted(accepted.lines, fresh=True)
         raise undecided()
 
     async def decline_all(self, host: str, player: str) -> None:
@@ -85,12 +77,12 @@ class InvitationAnswers:
             except (ConflictError, GameOverError):  # it has begun or ended meanwhile
                 continue
 
-    async def _declined_before(self, course: Course) -> Declined:
+    async def _declined_before(self, course: Course) -> Submitted:
         """Returns the lines of the decline that has ended a game. Raises `GameOverError` if none has."""
         lines = await self._store.lines(course.setup.game, course.seq - 2)
         body = parse_body(lines[0].entry.kind, lines[0].entry.body)
         if isinstance(body, Lapse) and body.reason == LapseReason.DECLINED:
-            return Declined(lines, fresh=False)
+            return Submitted(lines, fresh=False)
         raise GameOverError(course.setup.game)
 
 

@@ -21,6 +21,7 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import GivenTime, Invite
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import decode_base64, encode
+from hkoji.log.line import Line
 from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
@@ -195,6 +196,13 @@ class LoadedGames:
 
 TRIES: Final = 8
 """How often something is decided anew before the service gives up."""
+
+
+class Submitted(NamedTuple):
+    """The lines that a request has added to the log; `fresh` is False if they were added by an earlier one like it."""
+
+    lines: tuple[Line, ...]
+    fresh: bool
 
 
 def decide(

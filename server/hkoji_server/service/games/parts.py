@@ -10,7 +10,7 @@ from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import InvitationAnswers, PlayerChoices
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.games.statements import GameStatements
-from hkoji_server.service.players.held_players import HeldPlayers, MailLimits
+from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import AgreementLimits, OfferLimits, RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.settings import Settings, own_address
@@ -51,7 +51,7 @@ def make_game_parts(
         origin=origin,
         own=own_address(settings),
         registration=settings.registration,
-        limits=MailLimits(settings.mail_shortest_clock),
+        shortest_clock=settings.mail_shortest_clock,
     )
     seed_due = asyncio.Queue[str]()
     games = Games(

@@ -16,7 +16,7 @@ into a log.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from hkoji.errors import (
     ExistsError,
@@ -110,29 +110,11 @@ def can_confirm(about: str, mailbox: Mailbox) -> bool:
 UNCHANGED: Final = tell("nothing was changed")
 
 
-class MailLimits(NamedTuple):
-    """What a service allows in games with a mail player: `shortest_clock` is in seconds."""
-
-    shortest_clock: int = DAY
-
-    def verify(self, agreement: Agreement) -> None:
-        """Raises `IllegalError` for a clock that is too short for letters, which take hours."""
-        clock = agreement.clock
-        if clock is not None and clock.move + clock.bank < self.shortest_clock:
-            raise IllegalError(
-                tell(
-                    "a game with a player who plays by mail needs no clock, or at least {least} per turn and reserve "
-                    "together",
-                    least=format_duration(self.shortest_clock),
-                ),
-                hint=tell("nothing was changed; letters take hours: agree on more time"),
-            )
-
-
 class HeldPlayers:
     """Use cases about players whose key the service holds. `signer` is the service's key.
 
-    `own` is the service's mail address, None if it sends no mail.
+    `own` is the service's mail address, None if it sends no mail. `shortest_clock` is the least time for a turn, in
+    seconds, of a game with a mail player.
     """
 
     def __init__(
@@ -144,7 +126,7 @@ class HeldPlayers:
         origin: str,
         own: OwnAddress | None,
         registration: Registration = "open",
-        limits: MailLimits | None = None,
+        shortest_clock: int = DAY,
     ) -> None:
         self._store = store
         self._sources = sources
@@ -152,7 +134,7 @@ class HeldPlayers:
         self._origin = origin
         self._own = own
         self._registration = registration
-        self._limits = limits or MailLimits()
+        self._shortest_clock = shortest_clock
 
     # --- invitations ----------------------------------------------------------------------------------------------
 
@@ -289,7 +271,7 @@ class HeldPlayers:
         """
         held = await self.certificate(player) is not None
         if held or invites:
-            self._limits.verify(agreement)
+            self._verify_clock(agreement)
         if held and invites:
             _verify_unrated(agreement)
 
@@ -301,7 +283,7 @@ class HeldPlayers:
         else's, or has been used.
         """
         if body.gateway is not None:
-            self._limits.verify(agreement)
+            self._verify_clock(agreement)
         if not isinstance(body.invite, Invite):
             return
         name, key = body.invite
@@ -323,7 +305,7 @@ class HeldPlayers:
                 tell("{name} plays by mail, and is invited with the key that the service holds", name=name),
                 hint=tell("the game was not opened; use `hkoji new --invite {name}`", name=name),
             )
-        self._limits.verify(agreement)
+        self._verify_clock(agreement)
         if body.gateway is not None:
             _verify_unrated(agreement)
 
@@ -343,6 +325,19 @@ class HeldPlayers:
             raise IllegalError(
                 tell("the service does not hold that key for {name} any more", name=name),
                 hint=tell("nothing was changed; sign moves with your own key"),
+            )
+
+    def _verify_clock(self, agreement: Agreement) -> None:
+        """Raises `IllegalError` for a clock that is too short for letters, which take hours."""
+        clock = agreement.clock
+        if clock is not None and clock.move + clock.bank < self._shortest_clock:
+            raise IllegalError(
+                tell(
+                    "a game with a player who plays by mail needs no clock, or at least {least} per turn and reserve "
+                    "together",
+                    least=format_duration(self._shortest_clock),
+                ),
+                hint=tell("nothing was changed; letters take hours: agree on more time"),
             )
 
     async def _held_key_of(self, name: str) -> str | None:
