@@ -60,7 +60,7 @@ from hkoji_server.service.games.views import FinishedGames, GameViews, SignedHea
 from hkoji_server.service.games.waiting_hub import WaitingHub
 from hkoji_server.service.mail.commands import MailStops
 from hkoji_server.service.mail.mailboxes import OwnMailboxes
-from hkoji_server.service.notices.channels import ChannelKind, Channels
+from hkoji_server.service.notices.channels import Channels
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.notices.guarded_post import GuardedPoster
 from hkoji_server.service.notices.webhook import WebhookCourier
@@ -173,9 +173,7 @@ class Application:
             failed = _nothing if self._metrics is None else self._metrics.keeper_failed
             keeper = Keeper(store, held, time, sources, key, slack=settings.slack, failed=failed)
             poster = GuardedPoster(private=settings.webhook_private)
-            kinds: dict[str, ChannelKind] = {
-                "webhook": WebhookCourier(poster, key, sources, limits, origin=origin),
-            }
+            kinds = {"webhook": WebhookCourier(poster, key, sources, limits, origin=origin)}
             channels = Channels(store, sources, kinds, limits)
             own_mailboxes = OwnMailboxes(store, sources, parts.held_players, limits, own=own_address(settings))
             delivery = NoticeDelivery(store, held, time, sources, kinds, origin=origin, **_counted(self._metrics))

@@ -43,7 +43,7 @@ _ENTROPY_BYTES: Final = 32
 
 
 class Entered(NamedTuple):
-    """What is on record: entry `seq` of a game, or a statement about it (`seq` is None)."""
+    """An entry `seq` of a game that is on record, or a statement about it (`seq` is None)."""
 
     game: str
     seq: int | None
@@ -106,33 +106,26 @@ class MailEntries:
         await self._games.submit(game, submission, arrival=arrival)
         return Entered(game, submission.entry.seq, draft)
 
-    async def join(
-        self, case: MailCase, game: str, orders: tuple[MailOrder, ...], grade: MailGrade, *, welcome: bool = False
+    async def take_seat(
+        self, case: MailCase, game: str, draft: DraftText, invite: entry_kinds.Invite | None = None
     ) -> DraftText:
-        """Keeps the `join` of a player who is invited to a game, with fresh entropy, and returns the draft."""
+        """Keeps the `join` of a player who is invited to a game, with fresh entropy, and returns the draft.
+
+        With `invite` it is the `open` of a game that was offered to the player.
+        """
         held = await self._held.read(game)
         gateway = await self.gateway(case.mailbox.held_key)
         entropy = self._sources.entropy(_ENTROPY_BYTES).hex()
 
         def make(claim: MailClaim) -> EntryDraft:
-            body = entry_kinds.Join(entropy_commit(game, 1, entropy), gateway.key, None, gateway, claim)
+            body: entry_kinds.EntryBody
+            if invite is None:
+                body = entry_kinds.Join(entropy_commit(game, 1, entropy), gateway.key, None, gateway, claim)
+            else:
+                body = entry_kinds.Open(entropy_commit(game, 0, entropy), gateway.key, invite, gateway, claim)
             return self._draft(held, body, case)
 
-        return await self._keep_entry(case, held, make, DraftText(orders, grade, welcome=welcome), gateway, entropy)
-
-    async def open(
-        self, case: MailCase, game: str, invite: entry_kinds.Invite, orders: tuple[MailOrder, ...], grade: MailGrade
-    ) -> DraftText:
-        """Keeps the `open` of a game that was offered to the player, with fresh entropy, and returns the draft."""
-        held = await self._held.read(game)
-        gateway = await self.gateway(case.mailbox.held_key)
-        entropy = self._sources.entropy(_ENTROPY_BYTES).hex()
-
-        def make(claim: MailClaim) -> EntryDraft:
-            body = entry_kinds.Open(entropy_commit(game, 0, entropy), gateway.key, invite, gateway, claim)
-            return self._draft(held, body, case)
-
-        return await self._keep_entry(case, held, make, DraftText(orders, grade), gateway, entropy)
+        return await self._keep_entry(case, held, make, draft, gateway, entropy)
 
     async def gateway(self, key: str) -> Gateway:
         """Returns the newest certificate of a held key."""
@@ -267,8 +260,8 @@ class MailEntries:
     async def _verify_turn(self, case: MailCase, held: LoadedGame) -> None:
         """Checks that the turn still goes on for which the token of a mail was made, if it names one.
 
-        DNS may have been asked since the game was read. Whoever has a key of their own, and another mail process, may
-        have ended the turn meanwhile; what the mail orders could be done on a later one too. Raises `ConflictError`.
+        DNS may have been asked since the game was read. A player with a key of their own, or another mail process, may
+        have ended the turn meanwhile; the orders could be carried out on a later one too. Raises `ConflictError`.
         """
         seq, course = case.fields.seq, held.refereed.course
         if seq is not None and answered_by(await self._store.lines(case.fields.game, seq), seq) is not None:

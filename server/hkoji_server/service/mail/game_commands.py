@@ -125,9 +125,8 @@ class GameCommands:
         # The draft comes before the registration: it remembers whether the player was new.
         draft = await self._entries.kept(game, work.case.mail.digest)
         if draft is None:
-            draft = await self._entries.join(
-                work.case, game, work.orders, work.grade, welcome=mailbox.state == "invited"
-            )
+            made = DraftText(work.orders, work.grade, welcome=mailbox.state == "invited")
+            draft = await self._entries.take_seat(work.case, game, made)
         if draft.welcome:
             await self._register(work)
         entered = await self._entries.submit(work.case, game, draft)
@@ -140,7 +139,7 @@ class GameCommands:
 
     async def _decline(self, work: OrderWork) -> AnswerPart:
         if work.case.mail.game:
-            # A draft without an entry: whoever processes the mail again reads the same order, though the game is over.
+            # A draft without an entry: if the mail is processed again, the order is the same, though the game is over.
             await self._entries.keep(work.case.mail.game, work.case, DraftText(work.orders, work.grade))
             why = "later" if work.order.words else None
             await self._answers.decline(work.case.mail.game, work.case.mailbox.name, why)
@@ -189,7 +188,7 @@ class GameCommands:
         draft = await self._entries.kept(game, work.case.mail.digest)
         if draft is None:
             invite = entry_kinds.Invite(name, parse_public_key(kept.invited))
-            draft = await self._entries.open(work.case, game, invite, work.orders, work.grade)
+            draft = await self._entries.take_seat(work.case, game, DraftText(work.orders, work.grade), invite)
         entered = await self._entries.submit(work.case, game, draft)
         work.outcome.games = [game]
         work.outcome.forget_drafts = True
@@ -374,7 +373,7 @@ class RematchCommands:
                     raise
         if await self._host_of(game) == wanted.name:
             invite = entry_kinds.Invite(wanted.opponent, parse_public_key(await self._key_of(wanted)))
-            return await self._entries.open(work.case, game, invite, work.orders, work.grade)
+            return await self._entries.take_seat(work.case, game, DraftText(work.orders, work.grade), invite)
         course = await self._opened(game, wanted.opponent)
         if not has_terms(course, wanted.course, 1 - wanted.seat, wanted.series):
             raise NotDoneError(
@@ -384,7 +383,7 @@ class RematchCommands:
                     game=game[:8],
                 )
             )
-        return await self._entries.join(work.case, game, work.orders, work.grade)
+        return await self._entries.take_seat(work.case, game, DraftText(work.orders, work.grade))
 
     async def _host_of(self, game: str) -> str | None:
         """Returns the player who may open a game, or has opened it."""

@@ -7,7 +7,7 @@ with a code, and no other before the player has shown that they have read it. Ho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from hkoji.errors import (
     ForbiddenError,
@@ -23,7 +23,7 @@ from hkoji.game.time_control import DAY
 from hkoji.log.canonical import JsonValue
 from hkoji.messages.text import tell
 from hkoji_server.service.games.notice_rules import EVENTS
-from hkoji_server.service.notices.couriers import Courier
+from hkoji_server.service.notices.webhook import WebhookCourier
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import digest_of
@@ -39,31 +39,11 @@ _ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"
 _LETTERS: Final = 10
 
 
-class ChannelKind(Courier, Protocol):
-    """A courier, and what players need to make channels of its kind."""
-
-    @property
-    def formats(self) -> Sequence[str]:
-        """The formats among which a player can choose."""
-
-    def read_target(self, text: str) -> str:
-        """Returns an address in its one form. Raises `MalformedError`."""
-
-    def show_target(self, target: str) -> str:
-        """Returns an address as its owner is shown it, without what may be secret."""
-
-    async def send_code(self, channel: Channel, code: str) -> None:
-        """Sends the first notice, which shows the code to whoever reads it. Raises `NotDeliveredError`."""
-
-    async def send_test(self, channel: Channel) -> None:
-        """Sends a notice that says only that it arrives. Raises `NotDeliveredError`."""
-
-
 class Channels:
-    """Use cases about the channels of a player. `kinds` has what the service can send through, by name."""
+    """Use cases about the channels of a player. `kinds` has the couriers of the service by name."""
 
     def __init__(
-        self, store: Store, sources: ClockAndEntropy, kinds: Mapping[str, ChannelKind], limits: RateLimits
+        self, store: Store, sources: ClockAndEntropy, kinds: Mapping[str, WebhookCourier], limits: RateLimits
     ) -> None:
         self._store = store
         self._sources = sources
@@ -101,12 +81,6 @@ class Channels:
         except InvalidError as error:
             error.hint = error.hint or _UNCHANGED
             raise
-        if wished.format not in courier.formats:
-            raise MalformedError(
-                tell("settings of a channel"),
-                tell("format is none of {formats}", formats=", ".join(courier.formats)),
-                hint=_UNCHANGED,
-            )
         await self._make_way(player, kind, address)
         code = self._code()
         channel = Channel(

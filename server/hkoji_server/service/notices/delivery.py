@@ -302,37 +302,21 @@ class NoticeDelivery:
         return tuple(each.id for each in await self._store.channels(channel.player) if each.off is not None)
 
     def _notice(self, leased: LeasedNotice, player: str, told: ToldGame, head: str, off: tuple[str, ...]) -> Notice:
-        setup = told.course.setup
+        setup, notice = told.course.setup, self._notice_of_mail(leased, player)
         others = (*setup.names, setup.invited)
-        event = NoticeEvent(leased.event)
-        return Notice(
-            id=notice_id(*leased[:4]),
-            event=event,
-            player=player,
-            game=leased.game,
-            seq=leased.seq,
+        return notice._replace(
             head=head,
             opponent=next((name for name in others if name is not None and name != player), None),
             ruleset=encode(setup.ruleset.to_json()),
-            deadline=told.deadline if event.has_deadline else None,
+            deadline=told.deadline if notice.event.has_deadline else None,
             url=f"{self._origin}/v1/games/{leased.game}",
             channels_off=off,
         )
 
     def _notice_of_mail(self, leased: LeasedNotice, player: str) -> Notice:
-        """Returns what the courier gets for a notice that does not depend on a game. The courier judges it."""
-        return Notice(
-            id=notice_id(*leased[:4]),
-            event=NoticeEvent(leased.event),
-            player=player,
-            game=leased.game,
-            seq=leased.seq,
-            head="",
-            opponent=None,
-            ruleset="",
-            deadline=None,
-            url=self._origin,
-        )
+        """Returns a notice that does not depend on a game. The courier judges it."""
+        event = NoticeEvent(leased.event)
+        return Notice(notice_id(*leased[:4]), event, player, leased.game, leased.seq, "", None, "", None, self._origin)
 
     # --- what becomes of them -------------------------------------------------------------------------------------
 

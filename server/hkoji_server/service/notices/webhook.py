@@ -16,7 +16,7 @@ from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji_server.service.notices.couriers import Gone, Later, Notice, notice_text
 from hkoji_server.service.notices.guarded_post import GuardedPoster, PostAnswer, parse_webhook_url
-from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings
+from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.notice_contract import Channel
@@ -97,7 +97,6 @@ def signed_headers(post: WebhookPost, at: int, signer: Signer) -> dict[str, str]
 class WebhookCourier:
     """Posts notices to webhooks. `origin` is that of the service."""
 
-    formats: Final = FORMATS
     together: Final = False
     lasting: Final = False
     places: Final = 100
@@ -130,7 +129,7 @@ class WebhookCourier:
         """Returns the host of a webhook, with its port."""
         return parse_webhook_url(target, private=True).authority
 
-    # --- what the player asks for: see `ChannelKind` --------------------------------------------------------------
+    # --- what the player asks for ---------------------------------------------------------------------------------
 
     def read_target(self, text: str) -> str:
         """Returns the address of a webhook in its one form. Raises `MalformedError`."""
@@ -142,7 +141,7 @@ class WebhookCourier:
         return parse_webhook_url(target, private=True).shown
 
     async def send_code(self, channel: Channel, code: str) -> None:
-        """Sends the first post. Raises `NotDeliveredError`."""
+        """Sends the first post, which shows the code to its reader. Raises `NotDeliveredError`."""
         form = ChannelSettings.parse(channel.settings).format
         _verify(await self._post(channel, code_post(channel, code, self._origin, form)))
 
