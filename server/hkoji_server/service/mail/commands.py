@@ -26,7 +26,6 @@ from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.mail.tokens import Purpose, TokenFields, token_digest
 from hkoji.messages.text import tell
 from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, MailCase, MailOutcome, part, shown_line
-from hkoji_server.service.mail.entries import Entered
 from hkoji_server.service.mail.tokens import MailTokens, kept_token
 from hkoji_server.service.players.channel_settings import ChannelSettings, Quiet
 from hkoji_server.service.players.held_players import HeldPlayers, is_silent, what_of
@@ -72,9 +71,9 @@ def not_done(line: str, error: HkojiError) -> AnswerPart:
     return part(AnswerKind.NOT_DONE, line=shown_line(line), reason=error.message, read=True)
 
 
-def on_record(entered: Entered) -> AnswerPart:
-    """Returns what a letter says about an entry that is on record."""
-    return part(AnswerKind.ON_RECORD, seq=entered.seq)
+def on_record(seq: int) -> AnswerPart:
+    """Returns what a letter says about entry `seq`, which is on record."""
+    return part(AnswerKind.ON_RECORD, seq=seq)
 
 
 COMMANDS: Final = "commands"

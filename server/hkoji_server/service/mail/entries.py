@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from hkoji.errors import ConflictError, IllegalError, StorageError
 from hkoji.game import entry_kinds
@@ -42,14 +42,6 @@ from hkoji_server.store.mail_values import NO_GAME, IncomingMail, MailDraft, Mai
 _ENTROPY_BYTES: Final = 32
 
 
-class Entered(NamedTuple):
-    """An entry `seq` of a game that is on record, or a statement about it (`seq` is None)."""
-
-    game: str
-    seq: int | None
-    draft: DraftText
-
-
 class MailEntries:
     """Signs for held seats what mails order, and submits it."""
 
@@ -79,10 +71,11 @@ class MailEntries:
 
     # --- entries --------------------------------------------------------------------------------------------------
 
-    async def enter(self, case: MailCase, orders: tuple[MailOrder, ...], order: MailOrder, grade: MailGrade) -> Entered:
-        """Puts a `move`, `resign` or `cancel` of the player on record, once. Raises what `Games.submit` raises.
+    async def enter(self, case: MailCase, orders: tuple[MailOrder, ...], order: MailOrder, grade: MailGrade) -> int:
+        """Puts a `move`, `resign` or `cancel` of the player on record, once, and returns the number of its entry.
 
-        A `resign` or `cancel` is signed anew if the game has moved on before it was on record.
+        A `resign` or `cancel` is signed anew if the game has moved on before it was on record. Raises what
+        `Games.submit` raises.
         """
         game = case.mail.game
         for _ in range(TRIES):
@@ -98,13 +91,16 @@ class MailEntries:
                 await self._store.drop_draft(game, case.mail.digest, draft.text, draft.commit)
         raise undecided()
 
-    async def submit(self, case: MailCase, game: str, draft: DraftText) -> Entered:
-        """Submits the entry of a draft; one that is on record is on record. Raises what `Games.submit` raises."""
+    async def submit(self, case: MailCase, game: str, draft: DraftText) -> int:
+        """Submits the entry of a draft, also one that is on record already, and returns its number.
+
+        Raises what `Games.submit` raises.
+        """
         assert draft.entry is not None
         submission = read_submission(draft.entry)
         arrival = MailArrival(case.mail.number, case.mail.received)
         await self._games.submit(game, submission, arrival=arrival)
-        return Entered(game, submission.entry.seq, draft)
+        return submission.entry.seq
 
     async def take_seat(
         self, case: MailCase, game: str, draft: DraftText, invite: entry_kinds.Invite | None = None
@@ -176,10 +172,10 @@ class MailEntries:
 
     # --- statements -----------------------------------------------------------------------------------------------
 
-    async def call_off(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> Entered:
+    async def call_off(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> int | None:
         """Keeps the player's wish to call the game off, or ends the game if the other one wishes it too.
 
-        Raises what `GameStatements.annul` raises.
+        Returns the number of the entry that ends the game. Raises what `GameStatements.annul` raises.
         """
         game, name = case.mail.game, case.mailbox.name
 
@@ -190,10 +186,9 @@ class MailEntries:
         claim = MailClaim(draft.commit, draft.grade)
         arrival = MailArrival(case.mail.number, case.mail.received)
         stated = await self._statements.annul(game, draft.head, name, draft.sig, mail=claim, arrival=arrival)
-        seq = stated.lines[0].entry.seq if stated.lines else None
-        return Entered(game, seq, draft)
+        return stated.lines[0].entry.seq if stated.lines else None
 
-    async def give(self, case: MailCase, orders: tuple[MailOrder, ...], seconds: int, grade: MailGrade) -> Entered:
+    async def give(self, case: MailCase, orders: tuple[MailOrder, ...], seconds: int, grade: MailGrade) -> None:
         """Gives the opponent time for the entry that they owe. Raises what `GameStatements.give` raises."""
         game, name = case.mail.game, case.mailbox.name
 
@@ -209,7 +204,6 @@ class MailEntries:
             # The opponent may have used it before the mail was closed.
             if draft.sig not in gifts_in_log([line.entry for line in await self._store.lines(game)]):
                 raise
-        return Entered(game, None, draft)
 
     async def _state(
         self,

@@ -85,19 +85,16 @@ class GameCommands:
 
     async def _enter(self, work: OrderWork) -> AnswerPart:
         try:
-            entered = await self._entries.enter(work.case, work.orders, work.order, work.grade)
+            return on_record(await self._entries.enter(work.case, work.orders, work.order, work.grade))
         except ConflictError:  # the turn has ended while the mail was processed
             return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
-        return on_record(entered)
 
     async def _call_off(self, work: OrderWork) -> AnswerPart:
         try:
-            entered = await self._entries.call_off(work.case, work.orders, work.grade)
+            seq = await self._entries.call_off(work.case, work.orders, work.grade)
         except ConflictError:
             return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
-        if entered.seq is None:
-            return part(AnswerKind.CALLED_OFF)
-        return on_record(entered)
+        return part(AnswerKind.CALLED_OFF) if seq is None else on_record(seq)
 
     async def _give(self, work: OrderWork) -> AnswerPart:
         seconds = parse_duration(work.order.words[0])
@@ -129,9 +126,8 @@ class GameCommands:
             draft = await self._entries.take_seat(work.case, game, made)
         if draft.welcome:
             await self._register(work)
-        entered = await self._entries.submit(work.case, game, draft)
-        said = on_record(entered)
-        return part(AnswerKind.WELCOME, seq=entered.seq) if draft.welcome else said
+        seq = await self._entries.submit(work.case, game, draft)
+        return part(AnswerKind.WELCOME, seq=seq) if draft.welcome else on_record(seq)
 
     async def _register(self, work: OrderWork) -> None:
         await self._players.register(work.case.mailbox)
@@ -189,10 +185,10 @@ class GameCommands:
         if draft is None:
             invite = entry_kinds.Invite(name, parse_public_key(kept.invited))
             draft = await self._entries.take_seat(work.case, game, DraftText(work.orders, work.grade), invite)
-        entered = await self._entries.submit(work.case, game, draft)
+        seq = await self._entries.submit(work.case, game, draft)
         work.outcome.games = [game]
         work.outcome.forget_drafts = True
-        return on_record(entered)
+        return on_record(seq)
 
     async def _key_of(self, name: str, address: str, work: OrderWork) -> str:
         """Returns the key of whom a `new` invites. The address is for somebody who is new here."""
@@ -278,9 +274,9 @@ class RematchCommands:
         draft = await self._entries.kept(game, digest)
         if draft is None:
             draft = await self._draft(work, wanted, game)
-        entered = await self._entries.submit(work.case, game, draft)
+        seq = await self._entries.submit(work.case, game, draft)
         work.outcome.games = [game]
-        return on_record(entered)
+        return on_record(seq)
 
     async def _want(self, work: OrderWork) -> _MailRematch:
         game = work.case.game

@@ -32,7 +32,6 @@ from hkoji.mail.tokens import (
     is_resign_again,
     make_nonce,
     make_token,
-    place_of,
     token_digest,
 )
 from hkoji_server.service.players.held_players import can_confirm
@@ -41,8 +40,6 @@ from hkoji_server.store.mail_values import Mailbox, ReplyToken
 
 CODE_DIGITS: Final = 40
 """How many hex digits a code for a key of a player's own has, like one of the operator's."""
-_LATELY: Final = 8
-"""How many lines are read first to find the last entry of another kind."""
 
 
 def answered_by(lines: Sequence[Line], seq: int) -> Entry | None:
@@ -100,14 +97,6 @@ class MailTokens:
         issued = await self.make(fields)
         await self._store.add_reply(kept_token(issued, mailbox, now, expires))
         return issued
-
-    async def place(self, game: str, seq: int) -> TokenPlace:
-        """Returns the place for tokens of a turn in a game whose last entry has the number `seq`."""
-        for after in (max(-1, seq - _LATELY), -1):
-            found = place_of([line.entry for line in await self._store.lines(game, after) if line.entry.seq <= seq])
-            if found is not None:
-                return found
-        raise AssertionError("the first entry of a game is an offer")
 
 
 def kept_token(issued: IssuedToken, mailbox: Mailbox, now: str, expires: str | None) -> ReplyToken:
