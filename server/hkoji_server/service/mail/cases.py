@@ -212,6 +212,22 @@ class MailOutcome:
     code: KeyCode | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OrderWork:
+    """One command of a mail that counts, with the whole mail; `outcome` has what is written when the mail is closed."""
+
+    case: MailCase
+    orders: tuple[MailOrder, ...]
+    order: MailOrder
+    grade: MailGrade
+    outcome: MailOutcome
+
+    @property
+    def mailbox(self) -> Mailbox:
+        """The mailbox as the commands before this one have left it."""
+        return self.outcome.mailbox or self.case.mailbox
+
+
 class DraftText(NamedTuple):
     """What a draft keeps: the orders of the mail with its grade, and what they have led to so far.
 

@@ -13,7 +13,7 @@ first, and settings are written when the mail is closed. `MailOrders` reads and 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from hkoji.errors import ClockError, HkojiError, MalformedError, NotFoundError, StorageError
@@ -25,7 +25,7 @@ from hkoji.mail.commands import MailOrder, OrderKind
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.mail.tokens import Purpose, TokenFields, token_digest
 from hkoji.messages.text import tell
-from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, MailCase, MailOutcome, part, shown_line
+from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, MailCase, MailOutcome, OrderWork, part, shown_line
 from hkoji_server.service.mail.tokens import MailTokens, kept_token
 from hkoji_server.service.players.channel_settings import ChannelSettings, Quiet
 from hkoji_server.service.players.held_players import HeldPlayers, is_silent, what_of
@@ -34,23 +34,6 @@ from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Query, Store
 from hkoji_server.store.mail_values import NO_GAME, STOPPED_EVENT, KeyCode, Mailbox, MailboxMove
 from hkoji_server.store.time_contract import StaleDecisionError
-
-
-@dataclass(frozen=True, slots=True)
-class OrderWork:
-    """One command of a mail that counts, with the whole mail; `outcome` has what is written when the mail is closed."""
-
-    case: MailCase
-    orders: tuple[MailOrder, ...]
-    order: MailOrder
-    grade: MailGrade
-    outcome: MailOutcome
-
-    @property
-    def mailbox(self) -> Mailbox:
-        """The mailbox as the commands before this one have left it."""
-        return self.outcome.mailbox or self.case.mailbox
-
 
 Step = Callable[[OrderWork], Awaitable[AnswerPart]]
 """Does what one command of a mail says, and returns what the letter says about it.

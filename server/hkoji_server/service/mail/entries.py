@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 from hkoji.errors import ConflictError, IllegalError, StorageError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import SALT_BYTES, entropy_commit
-from hkoji.game.course import Course
 from hkoji.game.held_keys import Gateway, MailClaim, read_gateway, require_strong_gateway
-from hkoji.game.submission import EntryDraft, Submission, draft_entry, draft_move, read_submission
+from hkoji.game.submission import EntryDraft, draft_entry, draft_move, read_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode, encode_base64
 from hkoji.log.entry import Entry
@@ -24,15 +24,14 @@ from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul,
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.claimed_mails import claimed_mails
-from hkoji.mail.commands import MailOrder, OrderKind
+from hkoji.mail.commands import OrderKind
 from hkoji.mail.message import READER_VERSION
 from hkoji.mail.tokens import mail_commitment
 from hkoji.messages.text import tell
-from hkoji.rules.events import Seat
 from hkoji_server.service.games.games import Games, MailArrival
 from hkoji_server.service.games.loaded_games import TRIES, LoadedGame, LoadedGames, undecided
 from hkoji_server.service.games.statements import GameStatements
-from hkoji_server.service.mail.cases import DraftText, MailCase, read_draft
+from hkoji_server.service.mail.cases import DraftText, MailCase, OrderWork, read_draft
 from hkoji_server.service.mail.rights import SIGNS_NO_MORE, has_dkim
 from hkoji_server.service.mail.tokens import answered_by
 from hkoji_server.service.time.service_time import ClockAndEntropy
@@ -71,24 +70,22 @@ class MailEntries:
 
     # --- entries --------------------------------------------------------------------------------------------------
 
-    async def enter(self, case: MailCase, orders: tuple[MailOrder, ...], order: MailOrder, grade: MailGrade) -> int:
+    async def enter(self, work: OrderWork) -> int:
         """Puts a `move`, `resign` or `cancel` of the player on record, once, and returns the number of its entry.
 
         A `resign` or `cancel` is signed anew if the game has moved on before it was on record. Raises what
         `Games.submit` raises.
         """
-        game = case.mail.game
+        game, source = work.case.mail.game, work.case.mail.digest
         for _ in range(TRIES):
-            draft = await self.kept(game, case.mail.digest)
-            if draft is None:
-                draft = await self._sign(case, orders, order, grade)
+            draft = await self.kept(game, source) or await self._sign(work)
             try:
-                return await self.submit(case, game, draft)
+                return await self.submit(work.case, game, draft)
             except ConflictError:
-                if order.kind is OrderKind.MOVE:
+                if work.order.kind is OrderKind.MOVE:
                     raise
                 # Another process may have signed it anew already, and its draft has the proof of what it enters.
-                await self._store.drop_draft(game, case.mail.digest, draft.text, draft.commit)
+                await self._store.drop_draft(game, source, draft.text, draft.commit)
         raise undecided()
 
     async def submit(self, case: MailCase, game: str, draft: DraftText) -> int:
@@ -112,16 +109,13 @@ class MailEntries:
         held = await self._held.read(game)
         gateway = await self.gateway(case.mailbox.held_key)
         entropy = self._sources.entropy(_ENTROPY_BYTES).hex()
-
-        def make(claim: MailClaim) -> EntryDraft:
-            body: entry_kinds.EntryBody
-            if invite is None:
-                body = entry_kinds.Join(entropy_commit(game, 1, entropy), gateway.key, None, gateway, claim)
-            else:
-                body = entry_kinds.Open(entropy_commit(game, 0, entropy), gateway.key, invite, gateway, claim)
-            return self._draft(held, body, case)
-
-        return await self._keep_entry(case, held, make, draft, gateway, entropy)
+        claim, draft = await self._claim(case, held, draft, gateway)
+        body: entry_kinds.EntryBody
+        if invite is None:
+            body = entry_kinds.Join(entropy_commit(game, 1, entropy), gateway.key, None, gateway, claim)
+        else:
+            body = entry_kinds.Open(entropy_commit(game, 0, entropy), gateway.key, invite, gateway, claim)
+        return await self._keep_entry(case, self._draft(held, body, case), draft, gateway, entropy)
 
     async def gateway(self, key: str) -> Gateway:
         """Returns the newest certificate of a held key."""
@@ -130,116 +124,79 @@ class MailEntries:
             raise StorageError(tell("the certificate of a held key is missing"), hint=tell("nothing was changed"))
         return require_strong_gateway(read_gateway(json.loads(found[0].text)))
 
-    async def _sign(
-        self, case: MailCase, orders: tuple[MailOrder, ...], order: MailOrder, grade: MailGrade
-    ) -> DraftText:
-        held = await self._held.read(case.mail.game)
-        await self._verify_turn(case, held)
-        course = held.refereed.course
-        seat = course.setup.require_seat(case.mailbox.name)
-
-        def make(claim: MailClaim) -> EntryDraft:
-            at = case.mail.received
-            if order.kind is OrderKind.MOVE:
-                seen = held.refereed.at
-                entropy, by = self._sources.entropy, case.mailbox.name
-                return draft_move(course, order.action, entropy, by=by, at=at, seen=seen, mail=claim)
+    async def _sign(self, work: OrderWork) -> DraftText:
+        case, order = work.case, work.order
+        held, gateway = await self._turn(case)
+        claim, draft = await self._claim(case, held, DraftText(work.orders, work.grade), gateway)
+        if order.kind is OrderKind.MOVE:
+            by, at, entropy = case.mailbox.name, case.mail.received, self._sources.entropy
+            course, seen = held.refereed.course, held.refereed.at
+            entry = draft_move(course, order.action, entropy, by=by, at=at, seen=seen, mail=claim)
+        else:
             body = entry_kinds.Resign(claim) if order.kind is OrderKind.RESIGN else entry_kinds.Cancel(claim)
-            return self._draft(held, body, case)
-
-        return await self._keep_entry(case, held, make, DraftText(orders, grade), _gateway(course, seat), None)
+            entry = self._draft(held, body, case)
+        return await self._keep_entry(case, entry, draft, gateway, None)
 
     def _draft(self, held: LoadedGame, body: entry_kinds.EntryBody, case: MailCase) -> EntryDraft:
         by, at = case.mailbox.name, case.mail.received
         return draft_entry(held.refereed.course, body, by=by, at=at, seen=held.refereed.at)
 
     async def _keep_entry(
-        self,
-        case: MailCase,
-        held: LoadedGame,
-        make: Callable[[MailClaim], EntryDraft],
-        draft: DraftText,
-        gateway: Gateway,
-        entropy: str | None,
+        self, case: MailCase, entry: EntryDraft, draft: DraftText, gateway: Gateway, entropy: str | None
     ) -> DraftText:
-        course = held.refereed.course
-        draft = draft._replace(grade=await self._grade(case, draft.grade, held, gateway))
-        salt = self._sources.entropy(SALT_BYTES)
-        commit = self._commit(case, course.setup.game, course.head, salt)
-        submission: Submission = make(MailClaim(commit, draft.grade)).sign(await self.signer(gateway.key.text))
-        draft = draft._replace(entry=submission.to_json(), salt=salt.hex(), head=course.head, commit=commit)
-        return await self.keep(course.setup.game, case, draft, entropy)
+        submission = entry.sign(await self.signer(gateway.key.text))
+        return await self.keep(submission.entry.game, case, draft._replace(entry=submission.to_json()), entropy)
 
     # --- statements -----------------------------------------------------------------------------------------------
 
-    async def call_off(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> int | None:
+    async def call_off(self, work: OrderWork) -> int | None:
         """Keeps the player's wish to call the game off, or ends the game if the other one wishes it too.
 
         Returns the number of the entry that ends the game. Raises what `GameStatements.annul` raises.
         """
-        game, name = case.mail.game, case.mailbox.name
-
-        def make(head: str, claim: MailClaim) -> AnnulStatement:
-            return make_annul(game=game, head=head, name=name, mail=claim)
-
-        draft = await self._state(case, orders, grade, make, sshsig.ANNUL)
-        claim = MailClaim(draft.commit, draft.grade)
-        arrival = MailArrival(case.mail.number, case.mail.received)
-        stated = await self._statements.annul(game, draft.head, name, draft.sig, mail=claim, arrival=arrival)
+        mail, name = work.case.mail, work.case.mailbox.name
+        draft = await self._state(work, partial(make_annul, game=mail.game, name=name), sshsig.ANNUL)
+        claim, arrival = MailClaim(draft.commit, draft.grade), MailArrival(mail.number, mail.received)
+        stated = await self._statements.annul(mail.game, draft.head, name, draft.sig, mail=claim, arrival=arrival)
         return stated.lines[0].entry.seq if stated.lines else None
 
-    async def give(self, case: MailCase, orders: tuple[MailOrder, ...], seconds: int, grade: MailGrade) -> None:
+    async def give(self, work: OrderWork, seconds: int) -> None:
         """Gives the opponent time for the entry that they owe. Raises what `GameStatements.give` raises."""
-        game, name = case.mail.game, case.mailbox.name
-
-        def make(head: str, claim: MailClaim) -> GiftStatement:
-            return make_gift(game=game, head=head, name=name, seconds=seconds, mail=claim)
-
-        draft = await self._state(case, orders, grade, make, sshsig.GIVE)
-        claim = MailClaim(draft.commit, draft.grade)
-        arrival = MailArrival(case.mail.number, case.mail.received)
+        mail, name = work.case.mail, work.case.mailbox.name
+        draft = await self._state(work, partial(make_gift, game=mail.game, name=name, seconds=seconds), sshsig.GIVE)
+        claim, arrival = MailClaim(draft.commit, draft.grade), MailArrival(mail.number, mail.received)
         try:
-            await self._statements.give(game, draft.head, name, seconds, draft.sig, mail=claim, arrival=arrival)
+            await self._statements.give(mail.game, draft.head, name, seconds, draft.sig, mail=claim, arrival=arrival)
         except ConflictError:
             # The opponent may have used it before the mail was closed.
-            if draft.sig not in gifts_in_log([line.entry for line in await self._store.lines(game)]):
+            if draft.sig not in gifts_in_log([line.entry for line in await self._store.lines(mail.game)]):
                 raise
 
     async def _state(
-        self,
-        case: MailCase,
-        orders: tuple[MailOrder, ...],
-        grade: MailGrade,
-        make: Callable[[str, MailClaim], AnnulStatement | GiftStatement],
-        namespace: str,
+        self, work: OrderWork, make: Callable[..., AnnulStatement | GiftStatement], namespace: str
     ) -> DraftText:
         """Keeps a signed statement about the last entry, and returns the draft, or the one that is kept already."""
-        game = case.mail.game
-        draft = await self.kept(game, case.mail.digest)
-        if draft is not None:
-            return draft
-        held = await self._held.read(game)
-        await self._verify_turn(case, held)
-        course = held.refereed.course
-        gateway = _gateway(course, course.setup.require_seat(case.mailbox.name))
-        grade = await self._grade(case, grade, held, gateway)
-        salt = self._sources.entropy(SALT_BYTES)
-        claim = MailClaim(self._commit(case, game, course.head, salt), grade)
-        statement = make(course.head, claim)
+        case = work.case
+        kept = await self.kept(case.mail.game, case.mail.digest)
+        if kept is not None:
+            return kept
+        held, gateway = await self._turn(case)
+        claim, draft = await self._claim(case, held, DraftText(work.orders, work.grade), gateway)
+        statement = make(head=draft.head, mail=claim)
         sig = encode_base64((await self.signer(gateway.key.text)).sign(namespace, statement.message))
-        made = DraftText(orders, grade, None, statement.text, sig, salt.hex(), course.head, claim.commit or "")
-        return await self.keep(game, case, made)
+        return await self.keep(case.mail.game, case, draft._replace(statement=statement.text, sig=sig))
 
     # --- what has come to nothing ---------------------------------------------------------------------------------
 
     async def forget_refused(self, mail: IncomingMail, name: str) -> None:
         """Removes drafts and mails of a player that no log and no statement names, in the game of a closed mail.
 
-        What is refused, or outdone by a larger gift, can be ordered again and again, with a large mail each time.
+        An order that is refused, or a gift that is smaller than another, can come again and again, each time with a
+        large mail.
         """
         kept = [await self.kept(game, mail.digest) for game in (NO_GAME, mail.game)]
         for game in {mail.game, *(each.offered for each in kept if each is not None)} - {NO_GAME}:
-            # In this order: what becomes of a statement meanwhile is found in one place or the other.
+            # In this order: a statement that becomes an entry meanwhile is found in one place or the other.
             stated = [each.claim for each in await self._store.statements(game)]
             needed = {each.commit for each in claimed_mails(await self._store.lines(game))}
             needed |= {each.commit for each in stated if each is not None and each.commit is not None}
@@ -251,15 +208,33 @@ class MailEntries:
 
     # --- what both need -------------------------------------------------------------------------------------------
 
-    async def _verify_turn(self, case: MailCase, held: LoadedGame) -> None:
-        """Checks that the turn still goes on for which the token of a mail was made, if it names one.
+    async def _turn(self, case: MailCase) -> tuple[LoadedGame, Gateway]:
+        """Returns the game of a mail, and the certificate of the key that the service holds for its player.
 
-        DNS may have been asked since the game was read. A player with a key of their own, or another mail process, may
-        have ended the turn meanwhile; the orders could be carried out on a later one too. Raises `ConflictError`.
+        Raises `ConflictError` if the turn is over for which the token of the mail was made. DNS may have been asked
+        since the game was read. A player with a key of their own, or another mail process, may have ended the turn
+        meanwhile; the orders could be carried out on a later one too. Raises `IllegalError` if no key is held.
         """
+        held = await self._held.read(case.mail.game)
         seq, course = case.fields.seq, held.refereed.course
         if seq is not None and answered_by(await self._store.lines(case.fields.game, seq), seq) is not None:
             raise ConflictError(course.setup.game, seq=course.seq, head=course.head)
+        held_key = course.setup.held_key(course.setup.require_seat(case.mailbox.name))
+        if held_key is None:
+            raise IllegalError(SIGNS_NO_MORE, hint=tell("nothing was changed; play on with your own key"))
+        return held, held_key.gateway
+
+    async def _claim(
+        self, case: MailCase, held: LoadedGame, draft: DraftText, gateway: Gateway
+    ) -> tuple[MailClaim, DraftText]:
+        """Returns the claim of an entry or a statement after the last entry, and the draft with its opening."""
+        course, salt = held.refereed.course, self._sources.entropy(SALT_BYTES)
+        grade = await self._grade(case, draft.grade, held, gateway)
+        fields = case.fields._replace(game=course.setup.game, head=course.head)
+        raw, dns = case.mail.raw, case.dns
+        commit = mail_commitment(fields, case.nonce, reader=READER_VERSION, raw=raw, dns=dns, salt=salt)
+        draft = draft._replace(grade=grade, salt=salt.hex(), head=course.head, commit=commit)
+        return MailClaim(commit, grade), draft
 
     async def signer(self, key: str) -> PrivateKey:
         """Returns a held key."""
@@ -280,10 +255,6 @@ class MailEntries:
         found = await self._store.certificates(gateway.key.text)
         certified = any(each.text == text and each.mailbox == case.mailbox.address.lower() for each in found)
         return grade if certified and has_dkim(case, held.refereed.at) else MailGrade.TOKEN
-
-    def _commit(self, case: MailCase, game: str, head: str, salt: bytes) -> str:
-        fields = case.fields._replace(game=game, head=head)
-        return mail_commitment(fields, case.nonce, reader=READER_VERSION, raw=case.mail.raw, dns=case.dns, salt=salt)
 
     def _evidence(self, case: MailCase, game: str, draft: DraftText) -> MailEvidence:
         return MailEvidence(
@@ -308,14 +279,3 @@ def gifts_in_log(entries: Iterable[Entry]) -> set[str]:
         each.body.get("gift") for each in entries if each.kind in (entry_kinds.Credit.KIND, entry_kinds.Annul.KIND)
     )
     return {str(each["sig"]) for each in gifts if isinstance(each, dict)}
-
-
-def _gateway(course: Course, seat: Seat) -> Gateway:
-    """Returns the certificate of the key that the service holds for a seat.
-
-    Raises `IllegalError` if the player has only one of their own.
-    """
-    held_key = course.setup.held_key(seat)
-    if held_key is None:
-        raise IllegalError(SIGNS_NO_MORE, hint=tell("nothing was changed; play on with your own key"))
-    return held_key.gateway

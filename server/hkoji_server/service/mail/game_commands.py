@@ -30,8 +30,8 @@ from hkoji.rules.registry import RULESETS
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import InvitationAnswers
 from hkoji_server.service.games.loaded_games import LoadedGames
-from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, DraftText, part
-from hkoji_server.service.mail.commands import NotDoneError, OrderWork, Step, on_record
+from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, DraftText, OrderWork, part
+from hkoji_server.service.mail.commands import NotDoneError, Step, on_record
 from hkoji_server.service.mail.entries import MailEntries
 from hkoji_server.service.mail.tokens import MailTokens
 from hkoji_server.service.players.held_players import HeldPlayers
@@ -85,13 +85,13 @@ class GameCommands:
 
     async def _enter(self, work: OrderWork) -> AnswerPart:
         try:
-            return on_record(await self._entries.enter(work.case, work.orders, work.order, work.grade))
+            return on_record(await self._entries.enter(work))
         except ConflictError:  # the turn has ended while the mail was processed
             return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
 
     async def _call_off(self, work: OrderWork) -> AnswerPart:
         try:
-            seq = await self._entries.call_off(work.case, work.orders, work.grade)
+            seq = await self._entries.call_off(work)
         except ConflictError:
             return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
         return part(AnswerKind.CALLED_OFF) if seq is None else on_record(seq)
@@ -101,7 +101,7 @@ class GameCommands:
         if seconds > MAX_GIFT_SECONDS:
             raise NotDoneError(tell("you can give {most} at a time at most", most=format_duration(MAX_GIFT_SECONDS)))
         try:
-            await self._entries.give(work.case, work.orders, seconds, work.grade)
+            await self._entries.give(work, seconds)
         except ConflictError:
             return part(AnswerKind.TURN_OVER, after=work.case.fields.seq)
         return part(AnswerKind.GAVE, seconds=seconds)
