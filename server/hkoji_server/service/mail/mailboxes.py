@@ -25,20 +25,17 @@ from hkoji.errors import (
     MalformedError,
     TooManyChannelsError,
     TooManyError,
-    UnreadableMailError,
 )
 from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
 from hkoji.log.canonical import JsonValue, decode, is_name
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.commands import OrderFault, OrderKind
+from hkoji.mail.commands import OrderKind
 from hkoji.mail.dkim_rules import judge_dkim, key_names
 from hkoji.mail.fields import SplitMail
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.mail.mail_types import MailHeader
-from hkoji.mail.order_lines import order_lines
-from hkoji.mail.orders import read_orders
 from hkoji.messages.text import LANGUAGES, tell
-from hkoji_server.service.mail.rights import LookUp
+from hkoji_server.service.mail.rights import LookUp, only_order
 from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings
 from hkoji_server.service.players.held_players import UNCHANGED, HeldPlayers, confirmation, no_mail, verify_address
 from hkoji_server.service.players.limits import RateLimits
@@ -225,8 +222,8 @@ class SelfRegistration:
 
         At most one letter leads to another: one that asks for `yes`, or one that says that the name is taken.
         """
-        name, names = asked_name(mail), key_names(mail.raw)
-        if name is None or header.sender is None or not names or self._asking.locked() or not self._may_wait():
+        order, names = only_order(mail, OrderKind.REGISTER), key_names(mail.raw)
+        if order is None or header.sender is None or not names or self._asking.locked() or not self._may_wait():
             return False
         async with self._asking:
             began = self._elapsed()
@@ -236,7 +233,7 @@ class SelfRegistration:
                 self._waits -= self._elapsed() - began
         if not judge_dkim(mail.raw, answers, at=received, token=None).holds:
             return False
-        address = header.sender
+        name, address = order.words[0], header.sender
         try:
             if not is_name(name):
                 await self._players.refuse_name(name, address, _LANGUAGE)
@@ -254,14 +251,3 @@ class SelfRegistration:
         self._waits = min(_MOST_WAITED, self._waits + (now - self._since) * _SHARE)
         self._since = now
         return self._waits > 0
-
-
-def asked_name(mail: SplitMail) -> str | None:
-    """Returns the name that a mail asks for with its one command; None for any other mail."""
-    try:
-        orders = read_orders(order_lines(mail))
-    except UnreadableMailError:
-        return None
-    if isinstance(orders, OrderFault) or [each.kind for each in orders] != [OrderKind.REGISTER]:
-        return None
-    return orders[0].words[0]

@@ -24,7 +24,7 @@ from hkoji.mail.letters.facts import AskedWhy
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import read_orders
-from hkoji.mail.tokens import AFTER_END, Purpose, TokenFields, counts, is_for_any, may_order
+from hkoji.mail.tokens import AFTER_END, Purpose, TokenFields, is_for_any
 from hkoji.messages.text import Text, quoted, tell
 from hkoji_server.log import log
 from hkoji_server.service.mail.cases import (
@@ -45,6 +45,7 @@ from hkoji_server.service.mail.commands import MailCommands, stop_fields
 from hkoji_server.service.mail.entries import MailEntries
 from hkoji_server.service.mail.rights import (
     ASKED_OF_OTHERS,
+    ASKS,
     LookUp,
     MailSender,
     ask_dns,
@@ -52,8 +53,11 @@ from hkoji_server.service.mail.rights import (
     demanded_grade,
     dkim_seen_after,
     has_dkim,
+    is_allowed,
+    is_counted,
     is_replay,
     judge_mail,
+    only_order,
     refusal,
     sender_of,
     too_weak,
@@ -93,7 +97,8 @@ class CurrentLetters:
         kept = await self._store.reply(kept_token(issued, mailbox, now, None).digest)
         assert kept is not None  # it has just been issued
         said = json.loads(kept.answers)
-        line = _stop_in(mail)
+        stop = only_order(split_mail(mail.raw), OrderKind.STOP)
+        line = "" if stop is None else stop.line
         once = _STOP if line else _CURRENT
         if said.get(once) == now[:10] or (line and mailbox.state == "stopped"):
             return MailOutcome()
@@ -115,21 +120,10 @@ class CurrentLetters:
         return MailOutcome([said], games=[NO_GAME], replies=[*replies, kept_token(issued, mailbox, now, until)])
 
 
-def _stop_in(mail: IncomingMail) -> str:
-    """Returns the line that orders no more letters, if a mail orders nothing else."""
-    try:
-        read = read_orders(order_lines(split_mail(mail.raw)), None)
-    except UnreadableMailError:
-        return ""
-    return read[0].line if isinstance(read, tuple) and [each.kind for each in read] == [OrderKind.STOP] else ""
-
-
 _OTHERS: Final = "others"
 _ODD: Final = "odd"
 _PROGRAM: Final = "program"
 _OVER: Final = "over"
-_ASKS: Final = "asks"
-"""What a token was sent for that asks back."""
 
 
 class MailOrders:
@@ -229,7 +223,10 @@ class MailOrders:
             return MailOutcome([part(AnswerKind.UNREADABLE, reason=header.sender_fault or "")], counts={_ODD: today})
         if sender is MailSender.OTHER and said.get(_OTHERS, 0) >= ASKED_OF_OTHERS:
             return MailOutcome()
-        if mailbox.state in SHUT and not _unlocks(case):
+        # A mail that says that the lock was a mistake, and nothing else, is read where that is asked.
+        asked = mailbox.state == "locked" and case.fields.purpose is Purpose.YES
+        unlocks = asked and only_order(split_mail(mail.raw), OrderKind.YES) is not None
+        if mailbox.state in SHUT and not unlocks:
             return MailOutcome([part(AnswerKind.LOCKED)] if sender is MailSender.REGISTERED else SILENT)
         outcome = await self._obey(case, sender)
         if sender is MailSender.OTHER:
@@ -276,7 +273,7 @@ class MailOrders:
         over = case.game is not None and case.game.course.finished
         if over and not all(is_for_any(each.kind) or each.kind in AFTER_END for each in read):
             return self._over(case)
-        wrong = next((each for each in read if not _may_order(each, case)), None)
+        wrong = next((each for each in read if not is_allowed(each, case)), None)
         if wrong is not None:
             return _refused(wrong, wrong_letter(wrong.kind, case))
         for each in read:
@@ -292,7 +289,7 @@ class MailOrders:
         for each in read:
             if (why_not := too_weak(each.kind, case, verdict)) is not None:
                 return _refused(each, why_not)
-        if not all(_counts(each.kind, case) for each in read):
+        if not all(is_counted(each.kind, case) for each in read):
             return await self._ask_back(case, read, AskedWhy.FINAL)
         return await self._do(case, read, verdict)
 
@@ -329,7 +326,7 @@ class MailOrders:
             about=fields.about if fields.purpose is Purpose.YES else None,
         )
         kept = kept_token(issued, case.mailbox, case.now, expires)
-        return MailOutcome([said], replies=[replace(kept, answers=json.dumps({_ASKS: order.kind.value}))])
+        return MailOutcome([said], replies=[replace(kept, answers=json.dumps({ASKS: order.kind.value}))])
 
     def _over(self, case: MailCase) -> MailOutcome:
         """Says that a token is no longer good: once, or once a day while the player owes an entry."""
@@ -383,21 +380,8 @@ class MailOrders:
         return tuple(each.kind for each in parts)
 
 
-_OF_ASKED: Final = (OrderKind.YES, OrderKind.STOP, OrderKind.NOT_ME, OrderKind.HELP)
-"""What the owner of a mailbox can write that has not been confirmed."""
 _ANOTHER_ADDRESS: Final = tell("it came from another address than yours")
 _NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
-
-
-def _unlocks(case: MailCase) -> bool:
-    """Tells whether a mail says that the lock was a mistake, and nothing else, where that is asked."""
-    if case.mailbox.state != "locked" or case.fields.purpose is not Purpose.YES:
-        return False
-    try:
-        read = _read(case)
-    except UnreadableMailError:
-        return False
-    return not isinstance(read, OrderFault) and [each.kind for each in read] == [OrderKind.YES]
 
 
 def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
@@ -411,24 +395,6 @@ def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:
         return TokenFields(Purpose.AGAIN, name, case.mail.game, about=about)
     place = case.game.place
     return TokenFields(Purpose.AGAIN, name, case.mail.game, place.seq, place.head, about)
-
-
-def _counts(kind: OrderKind, case: MailCase) -> bool:
-    """Tells whether a command is done, and not asked for again.
-
-    Whoever was asked for something else again has not been asked whether to call the game off.
-    """
-    asked = json.loads(case.reply.answers).get(_ASKS)
-    return counts(kind, case.fields) and (kind is not OrderKind.CALL_OFF or asked == kind.value)
-
-
-def _may_order(order: MailOrder, case: MailCase) -> bool:
-    if case.mailbox.state == "asked":
-        # Who is asked may be nobody that plays here: they see nothing of the player whose name they are asked about.
-        return order.kind in _OF_ASKED
-    if order.kind is OrderKind.YES and is_silent(case.mailbox, case.mail.received):
-        return True
-    return may_order(order.kind, case.fields) or asks_late(order.kind, case)
 
 
 def _read(case: MailCase) -> tuple[MailOrder, ...] | OrderFault:

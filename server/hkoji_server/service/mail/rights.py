@@ -13,20 +13,26 @@ sign moves, in a game in which that key has signed a `delegate`, and nothing els
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
+from hkoji.errors import UnreadableMailError
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.commands import OrderKind
+from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
 from hkoji.mail.dkim_rules import DnsAnswers, decode_answers, encode_answers, judge_dkim, key_names, signed_id
+from hkoji.mail.fields import SplitMail
 from hkoji.mail.letters.facts import AskedWhy
 from hkoji.mail.mail_types import MailHeader
-from hkoji.mail.tokens import PURPOSES, Purpose
+from hkoji.mail.order_lines import order_lines
+from hkoji.mail.orders import read_orders
+from hkoji.mail.tokens import PURPOSES, Purpose, counts, may_order
 from hkoji.messages.text import Text, tell
 from hkoji_server.service.mail.cases import AnswerKind, MailCase, MailOutcome
 from hkoji_server.service.mail.seat_games import SeatGame
+from hkoji_server.service.players.held_players import is_silent
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox
 
@@ -42,6 +48,8 @@ class MailSender(StrEnum):
     """Two From fields, several addresses, a group, or an address that is not ASCII."""
 
 
+ASKS: Final = "asks"
+"""The count of a token that asks back: the kind of command that it was sent for."""
 ASKED_OF_OTHERS: Final = 2
 """How often a token asks back what came from another address than the registered one."""
 
@@ -139,6 +147,8 @@ _OF_OWN_KEY: Final = (
     OrderKind.NEW,
 )
 """The orders that a player with a key of their own does with that key."""
+_OF_ASKED: Final = (OrderKind.YES, OrderKind.STOP, OrderKind.NOT_ME, OrderKind.HELP)
+"""The commands from a mailbox that its owner has not confirmed."""
 _NEEDS_OWN_KEY: Final = tell("you have a key of your own: only that can sign this, with the program hkoji")
 _TURNED_OFF: Final = tell("you have turned orders by mail off")
 _NOT_ALLOWED: Final = tell(
@@ -205,3 +215,31 @@ def wrong_letter(kind: OrderKind, case: MailCase) -> Text:
     if kind is OrderKind.EVIDENCE and case.fields.purpose is Purpose.TURN:
         return _NOT_ON_TURN
     return _WRONG_LETTER
+
+
+def is_allowed(order: MailOrder, case: MailCase) -> bool:
+    """Tells whether a command may answer the letter that it answers."""
+    if case.mailbox.state == "asked":
+        # The person who is asked may not play here: they see nothing of the player whose name they are asked about.
+        return order.kind in _OF_ASKED
+    if order.kind is OrderKind.YES and is_silent(case.mailbox, case.mail.received):
+        return True
+    return may_order(order.kind, case.fields) or asks_late(order.kind, case)
+
+
+def is_counted(kind: OrderKind, case: MailCase) -> bool:
+    """Tells whether a command is done, and not asked for again.
+
+    A player who was asked for something else again has not been asked whether to call the game off.
+    """
+    asked = json.loads(case.reply.answers).get(ASKS)
+    return counts(kind, case.fields) and (kind is not OrderKind.CALL_OFF or asked == kind.value)
+
+
+def only_order(mail: SplitMail, kind: OrderKind) -> MailOrder | None:
+    """Returns the command of a mail that has one, of that kind, and nothing else; None for any other mail."""
+    try:
+        read = read_orders(order_lines(mail))
+    except UnreadableMailError:
+        return None
+    return read[0] if not isinstance(read, OrderFault) and [each.kind for each in read] == [kind] else None
