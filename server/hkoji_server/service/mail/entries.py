@@ -7,7 +7,6 @@ mail makes at most one entry, whatever is killed when.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
@@ -15,7 +14,7 @@ from typing import Final
 from hkoji.errors import ConflictError, IllegalError, StorageError
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import SALT_BYTES, entropy_commit
-from hkoji.game.held_keys import Gateway, MailClaim, read_gateway, require_strong_gateway
+from hkoji.game.held_keys import Gateway, MailClaim
 from hkoji.game.submission import EntryDraft, draft_entry, draft_move, read_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode, encode_base64
@@ -34,6 +33,7 @@ from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.mail.cases import DraftText, MailCase, OrderWork, read_draft
 from hkoji_server.service.mail.rights import SIGNS_NO_MORE, has_dkim
 from hkoji_server.service.mail.tokens import answered_by
+from hkoji_server.service.players.held_players import read_certificate
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import NO_GAME, IncomingMail, MailDraft, MailEvidence
@@ -122,7 +122,7 @@ class MailEntries:
         found = await self._store.certificates(key)
         if not found:
             raise StorageError(tell("the certificate of a held key is missing"), hint=tell("nothing was changed"))
-        return require_strong_gateway(read_gateway(json.loads(found[0].text)))
+        return read_certificate(found[0])
 
     async def _sign(self, work: OrderWork) -> DraftText:
         case, order = work.case, work.order

@@ -82,7 +82,7 @@ class _Drafted(NamedTuple):
 class LetterFacts:
     """Makes letters. `own` is the service's mail address, and `origin` its address for browsers.
 
-    `per_day` letters a day of one counter (`answer_counts.counter_of`) go to one mailbox, and `per_hour` an hour to
+    `per_day` letters a day of one counter (`cases.counter_of`) go to one mailbox, and `per_hour` an hour to
     all of them, but for those that are not counted.
     """
 

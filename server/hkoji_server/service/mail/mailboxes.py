@@ -26,18 +26,26 @@ from hkoji.errors import (
     TooManyChannelsError,
     TooManyError,
 )
-from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
-from hkoji.log.canonical import JsonValue, decode, is_name
+from hkoji.game.held_keys import Gateway
+from hkoji.log.canonical import JsonValue, is_name
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.commands import OrderKind
 from hkoji.mail.dkim_rules import judge_dkim, key_names
 from hkoji.mail.fields import SplitMail
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.mail.mail_types import MailHeader
-from hkoji.messages.text import LANGUAGES, tell
+from hkoji.messages.text import tell
 from hkoji_server.service.mail.rights import LookUp, only_order
 from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings
-from hkoji_server.service.players.held_players import UNCHANGED, HeldPlayers, confirmation, no_mail, verify_address
+from hkoji_server.service.players.held_players import (
+    UNCHANGED,
+    HeldPlayers,
+    confirmation,
+    no_mail,
+    read_certificate,
+    verify_address,
+    verify_language,
+)
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Store
@@ -90,8 +98,7 @@ class OwnMailboxes:
         kept = () if box is None else await self._store.certificates(box.held_key)
         if box is None or not kept:
             return None
-        gateway = require_strong_gateway(read_gateway(decode(kept[0].text, tell("certificate"))))
-        return KeptOwnMailbox(box, gateway, kept[0].salt)
+        return KeptOwnMailbox(box, read_certificate(kept[0]), kept[0].salt)
 
     async def wish(self, player: str, wished: WishedMailbox) -> str:
         """Makes the mailbox of a player, whose owner is asked by a letter, or changes it. Returns its channel.
@@ -103,11 +110,7 @@ class OwnMailboxes:
         if self._own is None:
             raise no_mail(operator=False)
         verify_address(wished.address, self._own)
-        if wished.lang not in LANGUAGES:
-            raise IllegalError(
-                tell("letters are not written in that language"),
-                hint=tell("nothing was changed; languages: {names}", names=", ".join(LANGUAGES)),
-            )
+        verify_language(wished.lang)
         settings = _read_settings(wished.settings)
         registered = await self._store.player(player)
         assert registered is not None  # who is logged in is registered

@@ -21,7 +21,6 @@ from typing import Final
 from hkoji.errors import (
     ExistsError,
     ForbiddenError,
-    HkojiError,
     IllegalError,
     MalformedError,
     NotFoundError,
@@ -42,7 +41,7 @@ from hkoji.log.statement import make_registration
 from hkoji.mail.addresses import OwnAddress, is_mailbox
 from hkoji.mail.letters.confirmation_facts import ConfirmWhat
 from hkoji.mail.tokens import Purpose, TokenFields, address_hash
-from hkoji.messages.text import LANGUAGES, Text, tell
+from hkoji.messages.text import LANGUAGES, tell
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Registration, Settings, own_address
@@ -155,11 +154,7 @@ class HeldPlayers:
             raise WrongValueError(tell("name"), name_fault(name), hint=UNCHANGED)
         if name == SERVER_NAME:
             raise ExistsError(tell("player"), SERVER_NAME, hint=tell("that name is reserved; choose another"))
-        if lang not in LANGUAGES:
-            raise IllegalError(
-                tell("letters are not written in that language"),
-                hint=tell("nothing was changed; languages: {names}", names=", ".join(LANGUAGES)),
-            )
+        verify_language(lang)
         verify_address(address, own)
         at = self._sources.at()
         held = self.make_key(name)
@@ -171,7 +166,7 @@ class HeldPlayers:
             by=by,
             at=at,
         )
-        return _read(await self._store.invite_mailbox(new))
+        return read_certificate(await self._store.invite_mailbox(new))
 
     def make_key(self, name: str) -> KeptHeldKey:
         """Returns a new held key for a player. It is not kept yet."""
@@ -251,7 +246,7 @@ class HeldPlayers:
         if retired is not None and retired.revoked:
             return None
         kept = await self._store.certificates(player.key)
-        return _read(kept[0]) if kept else None
+        return read_certificate(kept[0]) if kept else None
 
     async def revoke(self, name: str) -> bool:
         """Revokes the held key of a player, whose letters go on. Returns False if the service holds none of theirs."""
@@ -364,18 +359,28 @@ def verify_address(address: str, own: OwnAddress) -> None:
     Raises `MalformedError` and `IllegalError`.
     """
     if not is_mailbox(address):
-        raise _malformed(tell("it is not one address such as someone@mail.example, in plain letters"))
+        raise MalformedError(
+            tell("mail address"),
+            tell("it is not one address such as someone@mail.example, in plain letters"),
+            hint=UNCHANGED,
+        )
     local, _, host = address.lower().rpartition("@")
     tagged = own.delimiter != "" and local.startswith(f"{own.local.lower()}{own.delimiter}")
     if host == own.host.lower() and (local == own.local.lower() or tagged):
         raise IllegalError(tell("that is an address of the service itself"), hint=UNCHANGED)
 
 
-def _malformed(reason: Text) -> HkojiError:
-    return MalformedError(tell("mail address"), reason, hint=UNCHANGED)
+def verify_language(lang: str) -> None:
+    """Raises `IllegalError` for a language in which no letters are written."""
+    if lang not in LANGUAGES:
+        raise IllegalError(
+            tell("letters are not written in that language"),
+            hint=tell("nothing was changed; languages: {names}", names=", ".join(LANGUAGES)),
+        )
 
 
-def _read(kept: KeptCertificate) -> Gateway:
+def read_certificate(kept: KeptCertificate) -> Gateway:
+    """Returns the certificate that a row keeps."""
     return require_strong_gateway(read_gateway(decode(kept.text, tell("certificate"))))
 
 
