@@ -110,7 +110,10 @@ MOST_KNOWN: Final = 400
 
 
 class Choices(NamedTuple):
-    """Whose invitations a player accepts. `known` are the names that count as known beside those of past opponents."""
+    """The hosts from whom a player accepts invitations.
+
+    `known` are the names that count as known beside those of past opponents.
+    """
 
     invites: Invites = "everyone"
     known: tuple[str, ...] = ()

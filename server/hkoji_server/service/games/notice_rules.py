@@ -168,7 +168,7 @@ def _now(after: RefereedGame, event: NoticeEvent, player: str, wait: int = 0) ->
 
 
 class ToldGame(NamedTuple):
-    """What is public of a game when a notice about it is to be sent.
+    """The public facts of a game when a notice about it is to be sent.
 
     `later` are the kinds of the entries after the one that the notice is about. `wishes` are the players who wish to
     call the game off now.
@@ -181,7 +181,7 @@ class ToldGame(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What becomes of a notice: it is sent now (`at` is None), put off until `at`, or `dropped`.
+    """A decision on a notice: it is sent now (`at` is None), put off until `at`, or `dropped`.
 
     With `anew` it counts as due only then.
     """
@@ -209,7 +209,7 @@ def judge(leased: LeasedNotice, player: str, game: ToldGame, settings: ChannelSe
     else:
         wanted = max(now, _with_digest(event, leased.due, game, settings))
     at = settings.after_quiet(wanted)
-    # What was tried before keeps the time at which it was due, or it would be tried for ever.
+    # A notice that was tried before keeps the time at which it was due, or it would be tried for ever.
     return SEND if at <= now else Verdict(at=at, anew=leased.tries == 1)
 
 

@@ -1,4 +1,4 @@
-"""What players say about a game beside its log: gifts of time, and wishes to call it off; and what its clocks show.
+"""Statements of players about a game beside its log: gifts of time, and wishes to call it off; and its clocks.
 
 docs/spec/log.md, "Statements". A statement is about the last entry. It is kept in a transaction that compares the head,
 the deadline and the number of outages, as an append does. The second wish about the same entry ends the game instead.
@@ -37,7 +37,7 @@ StatementKind = Literal["give", "annul"]
 
 
 class Stated(NamedTuple):
-    """What has become of a statement: the game's deadline, and the lines that it has added to the log.
+    """The result of a statement: the game's deadline, and the lines that it has added to the log.
 
     `fresh` is False if it was accepted earlier.
     """
@@ -48,7 +48,7 @@ class Stated(NamedTuple):
 
 
 class ClockReport(NamedTuple):
-    """What the clocks of a game show. `pace` is of the running turn; None if no clock runs.
+    """The clocks of a game as anybody may see them. `pace` is of the running turn; None if no clock runs.
 
     `to_move` is the name of the player in `seat`, who owes the entry that is due.
 

@@ -223,7 +223,7 @@ class SignedHeads:
         seq, head = found
         elapsed = self._sources.elapsed()
         kept = self._kept.get(game)
-        # What was said a moment ago of the same head is true still.
+        # A signature from a moment ago of the same head is still true.
         if kept is not None and kept.head == head and elapsed - kept.at < VALID:
             return kept.signed
         statement = make_head(at=at, game=game, head=head, seq=seq)

@@ -1,4 +1,4 @@
-"""What the letter that answers a mail says: the result of the mail, with the game as it is when the letter is sent."""
+"""The parts of a letter that answers a mail: its result, with the game as it is when the letter is sent."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _LONGEST_LINE: Final = 200
 
 
 class AnswerKind(StrEnum):
-    """What a letter answers. The values are stored, and are labels of metrics."""
+    """The kinds of answers. The values are stored, and are labels of metrics."""
 
     SILENT = "silent"
     """No letter."""
@@ -62,7 +62,7 @@ class AnswerKind(StrEnum):
     STOPPED = "stopped"
     STARTED = "started"
     CONFIRMED = "confirmed"
-    """What a letter has asked is confirmed; `what` says which kind."""
+    """The owner has confirmed something that a letter has asked; `what` says which kind."""
     LOCKED = "locked"
     UNREADABLE = "unreadable"
     CODE = "code"
@@ -76,11 +76,11 @@ class AnswerKind(StrEnum):
 
 
 ENTERED: Final = (AnswerKind.ON_RECORD, AnswerKind.WELCOME)
-"""What is said of a mail that has led to an entry of a log."""
+"""The results of a mail that has led to an entry of a log."""
 
 
 class AnswerPart(NamedTuple):
-    """What one part of a letter says, and the values for it."""
+    """The kind of one part of a letter, and the values for it."""
 
     kind: AnswerKind
     values: Mapping[str, Any] = {}  # Any: JSON
@@ -189,13 +189,13 @@ class MailCase:
 
 @dataclass(slots=True)
 class MailOutcome:
-    """What becomes of a mail when it is closed: the parts of its answer, and what is changed with that.
+    """The result of a mail when it is closed: the parts of its answer, and the changes that are written with them.
 
     `games` are those to which the letters belong, by default that of the mail. `counts` are changes of what is counted
     for the token. `forget_drafts` says that the mail's draft without a game is no longer needed. `orders` are the
     commands that were understood, and `grade` that of a mail that was obeyed. `move` gives the player's mailbox another
-    address. `speaks` says that the owner has ended a long silence. `more` is said behind what the commands say. `code`
-    is one for a key of the player's own.
+    address. `speaks` says that the owner has ended a long silence. `more` has parts behind those of the commands.
+    `code` is one for a key of the player's own.
     """
 
     parts: Sequence[AnswerPart] = SILENT
@@ -229,7 +229,7 @@ class OrderWork:
 
 
 class DraftText(NamedTuple):
-    """What a draft keeps: the orders of the mail with its grade, and what they have led to so far.
+    """The contents of a draft: the orders of the mail with its grade, and what they have led to so far.
 
     `entry` is a submission, and `sig` and `statement` are a signed statement, as JSON has them. `salt` and `head` open
     the commitment to the mail, and `dns` are its DNS answers, in base64. `welcome` says that the player
@@ -294,8 +294,8 @@ _DAY: Final = "day"
 def is_needed(outcome: MailOutcome, mailbox: Mailbox) -> bool:
     """Tells whether an answer is sent however many there were before.
 
-    It is if the mail has changed something, or if the player cannot go on without the letter. What is on record is so
-    once for each token. An order that is asked back is sent to the letter that asks, and only a letter has a new
+    It is if the mail has changed something, or if the player cannot go on without the letter. An entry is put on
+    record once for each token. An order that is asked back is sent to the letter that asks, and only a letter has a new
     command address. But mails without the provider's signature may be of somebody else who knows the token, and without
     an end to what asks them back they would use up the letters of a day.
     """

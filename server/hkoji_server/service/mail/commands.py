@@ -38,8 +38,8 @@ from hkoji_server.store.time_contract import StaleDecisionError
 Step = Callable[[OrderWork], Awaitable[AnswerPart]]
 """Does what one command of a mail says, and returns what the letter says about it.
 
-It can be repeated: what is entered into a log has a draft first, and settings are written when the mail is closed. What
-cannot be done now is a `HkojiError`, and nothing was changed then.
+It can be repeated: an entry of a log has a draft first, and settings are written when the mail is closed. It raises a
+`HkojiError` if the command cannot be carried out now, and has changed nothing then.
 """
 
 
@@ -107,13 +107,13 @@ class MailCommands:
         }
 
     async def obey(self, case: MailCase, orders: tuple[MailOrder, ...], grade: MailGrade) -> MailOutcome:
-        """Does what a mail says, and returns what becomes of it. What it decides is done first.
+        """Carries out an accepted mail: first what changes a game, then requests for information. Returns its result.
 
-        If that cannot be done, nothing is. Raises `StorageError` and `ClockError`, and whatever else means that the
-        mail has to be processed again.
+        If a game cannot be changed so, nothing is done. Raises `StorageError`, `ClockError` or `StaleDecisionError` if
+        the mail has to be processed again.
         """
         for order in orders:
-            # What is decided comes first. So what could fail behind it is looked at before anything is done.
+            # Quiet hours come after a command that changes a game. So they are looked at before anything is done.
             try:
                 if order.kind is OrderKind.QUIET:
                     await self._wished_quiet(case, order)
@@ -131,8 +131,8 @@ class MailCommands:
             except (StorageError, ClockError, StaleDecisionError):
                 raise
             except HkojiError as error:
-                # What the game or the service refuses, the player can read. A closed mail is not one of these: its
-                # append has found that the mail was set aside, and then `close_incoming` changes nothing either.
+                # The player can read why the game or the service refuses a command. A closed mail is not one of
+                # these: its append has found that the mail was set aside, and then `close_incoming` changes nothing.
                 return MailOutcome([not_done(order.line, error)], mailbox=case.mailbox, forget_drafts=True)
         outcome.parts = [*(said[place] for place in sorted(said)), *outcome.more]
         return outcome

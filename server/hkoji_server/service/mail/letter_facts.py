@@ -1,4 +1,4 @@
-"""What a letter says, when it is sent: from the game, the mailbox, and what became of the mail that it answers.
+"""Letters when they are sent: made from the game, the mailbox, and the result of the mail that they answer.
 
 The outbox has references only. So a letter is as the game is now, and the service keeps no letter. Making a letter has
 no effect that a second time would not have: its token is the same, and so is its id.
@@ -65,7 +65,7 @@ _FULL: Final = 600.0
 
 
 class _Drafted(NamedTuple):
-    """What a letter says, to which token it is answered, and what it answers."""
+    """The facts of a letter, the token to which it is answered, and the mail that it answers."""
 
     facts: Facts
     fields: TokenFields

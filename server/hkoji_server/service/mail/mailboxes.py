@@ -55,7 +55,7 @@ from hkoji_server.store.player_contract import RetiredKey
 
 
 class WishedMailbox(NamedTuple):
-    """What a player wants: letters to an address in a language, and `orders` from there or not. `settings` is JSON.
+    """The wish of a player: letters to an address in a language, and `orders` from there or not. `settings` is JSON.
 
     With None for `orders` a new mailbox has none, and one that is in use is not changed.
     """

@@ -181,8 +181,8 @@ class MailOrders:
         if sender_of(header, mailbox.address) is MailSender.REGISTERED:
             changed = outcome.mailbox or mailbox
             heard = changed.heard
-            # Anybody can write in the name of somebody else, but has no token. Whose provider signs is heard by what is
-            # obeyed. After a long silence only `yes` counts.
+            # Anybody can write in the name of somebody else, but has no token. If the provider signs mails, only an
+            # obeyed mail counts as a sign of life. After a long silence only `yes` counts.
             known = reply is not None and (outcome.grade is not None or not mailbox.dkim_seen)
             if known and (outcome.speaks or not is_silent(mailbox, mail.received)):
                 heard = max(heard or "", mail.received)

@@ -180,7 +180,7 @@ async def mails_of(store: Store, lines: Sequence[Line], name: str) -> bytes:
     behind = {claim.commit: claim.gateway for claim in claimed_mails(lines)}
     found = []
     for gateway in certificates:
-        # What is behind no entry, like a wish that was not shared, is proved with the newest certificate.
+        # A mail behind no entry, like a wish that was not shared, is proved with the newest certificate.
         mails = [each for each in kept if behind.get(each.commit, certificates[-1]) == gateway]
         mailbox = await _mailbox(store, gateway, name)
         if mails and mailbox is not None:

@@ -137,13 +137,13 @@ def is_good(reply: ReplyToken, mailbox: Mailbox, now: str, game: tuple[Course, T
         case Purpose.TURN:
             return not course.finished and fields.seq == place.seq
         case Purpose.AGAIN:
-            # What was asked again of a game that is over is a rematch.
+            # An order that was asked back in a game that is over is a rematch.
             return fields.seq == place.seq or (is_resign_again(fields) and not course.finished)
     return True
 
 
 _LETTERS: Final = "letters"
-"""What marks the row of a game's letters among the rows of tokens."""
+"""Marks the row of a game's letters among the rows of tokens."""
 _REMEMBERED: Final = 20
 """How many letters of a game to a mailbox are remembered."""
 

@@ -4,8 +4,8 @@ A service that posts wherever players say could be used to reach machines behind
 the name of a receiver is resolved once, every address of it must be one of the public internet, and exactly these
 addresses are connected to: a name that resolves to another address later changes nothing. The certificate must be that
 of the name. No redirect is followed and no proxy is used. A post takes at most `LONGEST` seconds in all, and at most
-`MOST_BYTES` of the answer are read. Whatever fails on the way to an answer, the error is the same. So it tells nobody
-what is behind the firewall.
+`MOST_BYTES` of the answer are read. The error is the same for every post without an answer. So it tells nobody what
+is behind the firewall.
 
 Larger HTTP clients resolve names themselves, so h11, which parses the answer, is fed here by a connection of asyncio.
 """

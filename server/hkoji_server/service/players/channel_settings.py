@@ -1,4 +1,4 @@
-"""What a player sets for a channel: quiet hours, digest times, and the format of what is sent.
+"""The settings of a channel: quiet hours, digest times, and the format of its notices.
 
 The form is strict, as canonical text in `channel.settings`:
 

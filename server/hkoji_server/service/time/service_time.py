@@ -210,8 +210,8 @@ class ServiceTime:
     async def taken_until(self, way: Way, before: str) -> str:
         """Returns the last time, at most `before`, up to which entries that came that way were taken for certain.
 
-        An outage of that way that is recorded after the call begins later. What was never taken gives the empty text,
-        which sorts before all times. Raises as `now` does.
+        An outage of that way that is recorded after the call begins later. If nothing was ever taken, it returns the
+        empty text, which sorts before all times. Raises as `now` does.
         """
         if way is not self.way:
             noted = await self._store.last_beat(way)
@@ -244,8 +244,8 @@ class ServiceTime:
     async def drained(self) -> str:
         """Returns a time t such that nothing that is written after the call has a T before t - 120 seconds.
 
-        60 of them are the age that a decision may have, and 60 the difference between two clocks. What has arrived and
-        is not decided yet will have an early T. It asks the store at most once a second; an earlier answer still
+        60 of them are the age that a decision may have, and 60 the difference between two clocks. An arrival that is
+        not decided yet will have an early T. It asks the store at most once a second; an earlier answer still
         holds. Raises `ClockError`, `StorageError`.
         """
         await self.now()
