@@ -14,10 +14,12 @@ from hkoji_server.routes.answer_json import view_bytes, view_with
 from hkoji_server.routes.games import JSON_LINES
 from hkoji_server.routes.plain import tagged_answer
 from hkoji_server.service.games.games import Games
-from hkoji_server.service.games.invitations import InvitationAnswers, PlayerChoices
 from hkoji_server.service.games.loaded_games import LoadedGames, summarise
+from hkoji_server.service.games.parts import make_game_parts
 from hkoji_server.service.games.views import GameViews
+from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Append, NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
 
@@ -68,11 +70,11 @@ async def _measure(folder: Path) -> None:
         await _keep(store, table)
     for _ in range(_ROUNDS):
         for length, table in tables.items():
-            sources, held = ClockAndEntropy(), LoadedGames(store, 10)
-            views = GameViews(store, held, table.server, cached=10)
+            settings, sources, limits = Settings(data=folder, cached_games=10), ClockAndEntropy(), RateLimits()
             clock = ServiceTime(store, sources, outage_after=180)
-            choices = PlayerChoices(store, InvitationAnswers(store, held, clock, table.server))
-            games = Games(store, held, clock, sources, table.server, choices)
+            parts = make_game_parts(store, settings, clock, sources, table.server, origin="", limits=limits)
+            held, games = parts.held, parts.games
+            views = GameViews(store, held, table.server, cached=10)
             game, names, last = table.game, table.names, table.course.seq - 1
             timings = {
                 "whole log": await _time(_log(views, game, -1)),

@@ -138,23 +138,20 @@ def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
         yield tell("log, seed and openings do not make a game: {reason}", reason=str(error))
         return
     expected = summarise(refereed, created=stored.summary.created)
-    for name in GameSummary._fields:
-        if name != "deadline" and getattr(expected, name) != getattr(stored.summary, name):
-            yield tell("the summary's {field} does not agree with the log", field=name)
+    summary, course, first = stored.summary, refereed.course, lines[0].receipt
+    wrong = [
+        name for name in GameSummary._fields if name != "deadline" and getattr(expected, name) != getattr(summary, name)
+    ]
     if not _is_deadline(stored, refereed):
-        yield tell("the summary's {field} does not agree with the log", field="deadline")
-    course = refereed.course
-    if (
-        course.actor is not None
-        and stored.summary.deadline is not None
-        and stored.way is not course.setup.way(course.actor)
-    ):
-        yield tell("the summary's {field} does not agree with the log", field="way")
+        wrong.append("deadline")
+    if course.actor is not None and summary.deadline is not None and stored.way is not course.setup.way(course.actor):
+        wrong.append("way")
     if summary_values(expected)["ended"] != stored.ended:
-        yield tell("the summary's {field} does not agree with the log", field="ended")
-    first = lines[0].receipt
-    if first is None or stored.summary.created != first.receipt.at:
-        yield tell("the summary's {field} does not agree with the log", field="created")
+        wrong.append("ended")
+    if first is None or summary.created != first.receipt.at:
+        wrong.append("created")
+    for name in wrong:
+        yield tell("the summary's {field} does not agree with the log", field=name)
 
 
 def _is_deadline(stored: StoredGame, refereed: referee.RefereedGame) -> bool:

@@ -108,19 +108,19 @@ class Games:
         sources: ClockAndEntropy,
         signer: Signer,
         choices: PlayerChoices,
+        held_players: HeldPlayers,
         *,
-        limits: RateLimits | None = None,
-        agreements: AgreementLimits | None = None,
-        offers: OfferLimits | None = None,
-        held_players: HeldPlayers | None = None,
-        seed_due: Callable[[str], None] = lambda _: None,
+        limits: RateLimits,
+        agreements: AgreementLimits,
+        offers: OfferLimits,
+        seed_due: Callable[[str], None],
     ) -> None:
         """`seed_due` is called with each game in which a held seat owes its `seed` after what this process appends."""
         self._held_players = held_players
         self._seed_due = seed_due
-        self._limits = limits or RateLimits()
-        self._agreements = agreements or AgreementLimits()
-        self._offers = offers or OfferLimits()
+        self._limits = limits
+        self._agreements = agreements
+        self._offers = offers
         self._choices = choices
         self._store = store
         self._held = held
@@ -133,8 +133,7 @@ class Games:
 
         Raises `IllegalError` if the game could not be opened with it, `TooManyGamesError`, and `ClockError`.
         """
-        if self._held_players is not None:
-            await self._held_players.verify_offer(agreement, host, invites=True)
+        await self._held_players.verify_offer(agreement, host, invites=True)
         at = await self._time.time_of_record()
         self._agreements.verify(agreement, at)
         if (quota := self._offers.quota(at)) is not None:
@@ -146,8 +145,7 @@ class Games:
         Raises `IllegalError` for an agreement beyond the limits, `TooManyGamesError`, `ClockError`, and `StorageError`
         also if there is a game with that id.
         """
-        if self._held_players is not None:
-            await self._held_players.verify_offer(agreement, player)
+        await self._held_players.verify_offer(agreement, player)
         for _ in range(TRIES):
             at = await self._time.time_of_record()
             self._agreements.verify(agreement, at)
@@ -353,7 +351,7 @@ class Games:
                 if current and entry.kind == entry_kinds.Open.KIND:
                     await self._store.withdraw_offer(entry.game, entry.by)
                 raise
-        elif entry.kind == Delegate.KIND and self._held_players is not None:
+        elif entry.kind == Delegate.KIND:
             await self._held_players.verify_delegation(Delegate.parse(entry.body), entry.by)
         return decided
 
@@ -387,8 +385,7 @@ class Games:
         body = parse_body(entry.kind, entry.body)
         host = course.setup.names[0]
         if isinstance(body, entry_kinds.Open):
-            if self._held_players is not None:
-                await self._held_players.verify_opening(course.setup.agreement, body, entry.by)
+            await self._held_players.verify_opening(course.setup.agreement, body, entry.by)
             if isinstance(body.invite, entry_kinds.Invite):
                 await self._choices.verify_may_invite(entry.by, body.invite.name)
         elif host is not None:

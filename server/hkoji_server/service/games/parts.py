@@ -61,10 +61,10 @@ def make_game_parts(
         sources,
         key,
         choices,
+        held_players,
         limits=limits,
         agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
         offers=OfferLimits(settings.daily_offers, settings.daily_offers_of_new),
-        held_players=held_players,
         seed_due=seed_due.put_nowait,
     )
     statements = GameStatements(store, held, time, key, limits)

@@ -73,14 +73,12 @@ class ClockReport(NamedTuple):
 class GameStatements:
     """Use cases about statements. `signer` is the service's key."""
 
-    def __init__(
-        self, store: Store, held: LoadedGames, time: ServiceTime, signer: Signer, limits: RateLimits | None = None
-    ) -> None:
+    def __init__(self, store: Store, held: LoadedGames, time: ServiceTime, signer: Signer, limits: RateLimits) -> None:
         self._store = store
         self._held = held
         self._time = time
         self._signer = signer
-        self._limits = limits or RateLimits()
+        self._limits = limits
 
     async def give(
         self,
