@@ -53,17 +53,17 @@ def test_an_order_that_is_refused_leaves_nothing(table: MailTable, order: str) -
 
 
 def test_what_is_about_to_be_entered_is_kept_although_another_process_tidies_up(table: MailTable) -> None:
-    entries, give = table.world.parts.orders._entries, GameStatements.give
+    entries, state = table.world.parts.orders._entries, GameStatements.state
     table.send("give 1d")
     first = table.world.incoming()
 
-    async def slow(*given: Any, **named: Any) -> Stated:  # Any: as `give` takes them
+    async def slow(*given: Any, **named: Any) -> Stated:  # Any: as `state` takes them
         # The draft of this gift is kept, and the process that has closed the mail before was slow.
         await entries.forget_refused(first, "bob")
-        return await give(*given, **named)
+        return await state(*given, **named)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(GameStatements, "give", slow)
+        patched.setattr(GameStatements, "state", slow)
         assert table.send("give 2d") == "gave"
     table.move()
     assert any(line.entry.kind == "credit" for line in table.alice.lines(table.game))

@@ -15,7 +15,7 @@ from hkoji.errors import ClockError, GameOverError, NotYourTurnError, StorageErr
 from hkoji.game.agreement import read_agreement
 from hkoji.game.submission import parse_submission
 from hkoji.log import sshsig
-from hkoji.log.game_statements import SignedHead
+from hkoji.log.game_statements import AnnulStatement, GiftStatement, SignedHead, make_annul, make_gift
 from hkoji.log.line import format_signed, format_stored, line_to_json
 from hkoji.log.private_key import Signer
 from hkoji.log.statement import make_origin
@@ -266,11 +266,13 @@ def make_clocks_router(
     )
     async def state(game: models.GameId, request: models.StatementRequest) -> Response:
         """Keeps a signed statement about the last entry. The second wish to call a game off ends it."""
+        statement: GiftStatement | AnnulStatement
         if request.kind == "give":
             assert request.seconds is not None
-            stated = await statements.give(game, request.head, request.name, request.seconds, request.sig)
+            statement = make_gift(game=game, head=request.head, name=request.name, seconds=request.seconds)
         else:
-            stated = await statements.annul(game, request.head, request.name, request.sig)
+            statement = make_annul(game=game, head=request.head, name=request.name)
+        stated = await statements.state(statement, request.sig)
         return Response(answer_json.stated_bytes(stated), 201 if stated.fresh else 200, media_type="application/json")
 
     @router.delete("/games/{game}/statements/annul", **answering(None, 204, 400, 401, 403, 404, 409))

@@ -14,10 +14,10 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.clock import Outage, Pace, outages_between
 from hkoji.game.course import Course
-from hkoji.game.held_keys import MailClaim, verify_statement_mail
+from hkoji.game.held_keys import verify_statement_mail
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode, encode_base64
-from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
+from hkoji.log.game_statements import AnnulStatement, GiftStatement
 from hkoji.log.line import Line
 from hkoji.log.private_key import Signer
 from hkoji.log.public_key import PublicKey
@@ -32,8 +32,6 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SHUT
 from hkoji_server.store.player_keys import verify_not_revoked
 from hkoji_server.store.time_contract import KeptStatement, StaleDecisionError
-
-StatementKind = Literal["give", "annul"]
 
 
 class Stated(NamedTuple):
@@ -80,44 +78,6 @@ class GameStatements:
         self._signer = signer
         self._limits = limits
 
-    async def give(
-        self,
-        game: str,
-        head: str,
-        name: str,
-        seconds: int,
-        sig: str,
-        *,
-        mail: MailClaim | None = None,
-        arrival: MailArrival | None = None,
-    ) -> Stated:
-        """Keeps a gift of time of player `name` for the opponent's entry that is due; `sig` is base64.
-
-        For a player whose key the service holds, `mail` is what the statement says of their mail, and `arrival` that
-        mail.
-        Raises `MalformedError`, `NotFoundError`, `ConflictError` for another head, and so for another game,
-        `ForbiddenError`, `SignatureError`, `RevokedError`, `GameOverError`, `IllegalError` where no time can be given,
-        `TimeOverError`, `ClockError`.
-        """
-        statement = make_gift(game=game, head=head, name=name, seconds=seconds, mail=mail)
-        return await self._state("give", statement, sig, arrival)
-
-    async def annul(
-        self,
-        game: str,
-        head: str,
-        name: str,
-        sig: str,
-        *,
-        mail: MailClaim | None = None,
-        arrival: MailArrival | None = None,
-    ) -> Stated:
-        """Keeps the wish of player `name` to call the game off, or ends the game if the other one wishes it too.
-
-        Takes and raises what `give` does; `IllegalError` before a guest has joined.
-        """
-        return await self._state("annul", make_annul(game=game, head=head, name=name, mail=mail), sig, arrival)
-
     async def withdraw(self, game: str, player: str) -> None:
         """Forgets a player's wish to call a game off. Its signature stays valid until the head moves.
 
@@ -157,7 +117,7 @@ class GameStatements:
         )
 
     async def _silent(self, course: Course) -> dict[str, str]:
-        """Returns who of a game that goes on does not get the letters that they answer, and since when."""
+        """Returns the players of a game that goes on who do not get the letters that they answer, and since when."""
         found, setup = {}, course.setup
         for name in () if course.finished else (*setup.names, setup.invited):
             by_mail = name is not None and setup.is_by_mail(name)
@@ -170,14 +130,18 @@ class GameStatements:
 
     # --- one statement --------------------------------------------------------------------------------------------
 
-    async def _state(
-        self,
-        kind: StatementKind,
-        statement: GiftStatement | AnnulStatement,
-        sig: str,
-        arrival: MailArrival | None = None,
+    async def state(
+        self, statement: GiftStatement | AnnulStatement, sig: str, arrival: MailArrival | None = None
     ) -> Stated:
+        """Keeps a gift of time for the opponent's entry that is due, or the wish to call the game off.
+
+        If both players wish it, the game ends. `sig` is base64. `arrival` is the mail of a player whose key the service
+        holds. Raises `MalformedError`, `NotFoundError`, `ConflictError` for another head, and so for another game,
+        `ForbiddenError`, `SignatureError`, `RevokedError`, `GameOverError`, `IllegalError` where no time can be given
+        or before a guest has joined, `TimeOverError`, `ClockError`.
+        """
         blob, game, name = decode_base64(sig, "signature"), statement.game, statement.name
+        gives = isinstance(statement, GiftStatement)
         counted = False
         for _ in range(TRIES):
             held = await self._held.read(game)
@@ -187,12 +151,12 @@ class GameStatements:
                 # As with an entry, the place comes before the signature. So a statement for another game, whose head
                 # is none of this one, is in the wrong place, and not falsely signed.
                 await self._verify_not_revoked(course, name)
-                earlier = await self._called_off(held, kind, statement.head)
+                earlier = await self._called_off(held, statement)
             seat = course.setup.require_seat(name)
             key = course.setup.keys[seat]
             assert key is not None
             verify_statement_mail(name, statement.mail, held=course.setup.held(seat))
-            sshsig.verify(blob, key, sshsig.GIVE if kind == "give" else sshsig.ANNUL, statement.message, name)
+            sshsig.verify(blob, key, sshsig.GIVE if gives else sshsig.ANNUL, statement.message, name)
             verify_not_revoked(await self._store.retired(key.text))
             if not counted and arrival is None:
                 await self._limits.admit_player(name)
@@ -203,14 +167,14 @@ class GameStatements:
                 raise GameOverError(game)
             now = await self._time.now()
             at = now if arrival is None else arrival.received
+            kind: Literal["give", "annul"] = "give" if gives else "annul"
             seconds = statement.seconds if isinstance(statement, GiftStatement) else None
             mail = None if statement.mail is None else encode(statement.mail.to_json())
             new = KeptStatement(game, course.head, kind, name, seconds, encode_base64(blob), at, mail)
             number = None if arrival is None else arrival.number
             try:
-                if kind == "give":
-                    return await self._give(held, new, seat, key, number)
-                return await self._annul(held, new, seat, key, number)
+                keep = self._give if gives else self._annul
+                return await keep(held, new, seat, key, number)
             except (ConflictError, StaleDecisionError):
                 await self._time.read_outages()
         raise undecided()
@@ -296,13 +260,13 @@ class GameStatements:
         if due is not None and max(at, held.refereed.at) > due:
             raise TimeOverError(held.refereed.course.setup.game, due)
 
-    async def _called_off(self, held: LoadedGame, kind: StatementKind, head: str) -> Stated:
+    async def _called_off(self, held: LoadedGame, statement: GiftStatement | AnnulStatement) -> Stated:
         """Returns the answer to a wish that has ended the game before. Raises `ConflictError` if it has not."""
         course = held.refereed.course
         game = course.setup.game
-        if kind == "annul" and course.finished:
+        if isinstance(statement, AnnulStatement) and course.finished:
             lines = await self._store.lines(game, course.seq - 2)
-            if lines and lines[0].entry.prev == head and lines[0].entry.kind == entry_kinds.Annul.KIND:
+            if lines and lines[0].entry.prev == statement.head and lines[0].entry.kind == entry_kinds.Annul.KIND:
                 return Stated(None, lines, fresh=False)
         raise ConflictError(game, seq=course.seq, head=course.head)
 

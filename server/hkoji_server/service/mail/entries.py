@@ -19,7 +19,7 @@ from hkoji.game.submission import EntryDraft, draft_entry, draft_move, read_subm
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode, encode_base64
 from hkoji.log.entry import Entry
-from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift
+from hkoji.log.game_statements import AnnulStatement, GiftStatement, make_annul, make_gift, parse_annul, parse_gift
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.claimed_mails import claimed_mails
@@ -152,21 +152,21 @@ class MailEntries:
     async def call_off(self, work: OrderWork) -> int | None:
         """Keeps the player's wish to call the game off, or ends the game if the other one wishes it too.
 
-        Returns the number of the entry that ends the game. Raises what `GameStatements.annul` raises.
+        Returns the number of the entry that ends the game. Raises what `GameStatements.state` raises.
         """
         mail, name = work.case.mail, work.case.mailbox.name
         draft = await self._state(work, partial(make_annul, game=mail.game, name=name), sshsig.ANNUL)
-        claim, arrival = MailClaim(draft.commit, draft.grade), MailArrival(mail.number, mail.received)
-        stated = await self._statements.annul(mail.game, draft.head, name, draft.sig, mail=claim, arrival=arrival)
+        arrival = MailArrival(mail.number, mail.received)
+        stated = await self._statements.state(parse_annul(draft.statement), draft.sig, arrival)
         return stated.lines[0].entry.seq if stated.lines else None
 
     async def give(self, work: OrderWork, seconds: int) -> None:
-        """Gives the opponent time for the entry that they owe. Raises what `GameStatements.give` raises."""
+        """Gives the opponent time for the entry that they owe. Raises what `GameStatements.state` raises."""
         mail, name = work.case.mail, work.case.mailbox.name
         draft = await self._state(work, partial(make_gift, game=mail.game, name=name, seconds=seconds), sshsig.GIVE)
-        claim, arrival = MailClaim(draft.commit, draft.grade), MailArrival(mail.number, mail.received)
+        arrival = MailArrival(mail.number, mail.received)
         try:
-            await self._statements.give(mail.game, draft.head, name, seconds, draft.sig, mail=claim, arrival=arrival)
+            await self._statements.state(parse_gift(draft.statement), draft.sig, arrival)
         except ConflictError:
             # The opponent may have used it before the mail was closed.
             if draft.sig not in gifts_in_log([line.entry for line in await self._store.lines(mail.game)]):
