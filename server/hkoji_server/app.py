@@ -209,7 +209,7 @@ class Application:
                 ),
                 make_channels_router(players, channels, own_mailboxes),
                 make_clocks_router(players, parts.statements, store, sources, slack=settings.slack),
-                make_choices_router(players, parts.choices, parts.answers, store),
+                make_choices_router(players, parts.invitations, store),
                 make_finished_router(FinishedGames(store, time), sources, slack=settings.slack),
                 make_talk_router(players, Talk(store, held, sources)),
                 make_events_router(players, hub, store, sources),

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hkoji_server.service.games.invitations import PlayerChoices
+from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.store.contract import Append
 from hkoji_server.store.player_contract import Player as RegisteredPlayer
 from hkoji_server.store.sqlite.store import SqliteStore
@@ -448,7 +448,7 @@ def test_a_game_that_is_opened_in_the_moment_of_the_recovery_is_refused(table: M
     carol = Player(world.service, "carol").register()
     invite, verify = (
         entry_kinds.Invite("bob", parse_public_key(world.box("bob").held_key)),
-        PlayerChoices.verify_may_invite,
+        Invitations.verify_may_invite,
     )
     new = RegisteredPlayer("bob", OWN.public.text, "2026-11-20T12:00:00Z", "text", "sig")
 
@@ -460,7 +460,7 @@ def test_a_game_that_is_opened_in_the_moment_of_the_recovery_is_refused(table: M
 
     before = world.games_of("carol")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(PlayerChoices, "verify_may_invite", meanwhile)
+        patched.setattr(Invitations, "verify_may_invite", meanwhile)
         with pytest.raises(AssertionError, match="does not hold that key for bob any more"):
             carol.new(None, invite)
     assert world.run(world.store.player("bob")) == new

@@ -16,7 +16,7 @@ from hkoji.game.agreement import read_agreement
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.problems import answering
 from hkoji_server.service.games.games import Games
-from hkoji_server.service.games.invitations import Choices, InvitationAnswers, PlayerChoices
+from hkoji_server.service.games.invitations import Choices, Invitations
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.players import PlayerKeys, Players
 from hkoji_server.store import contract, player_contract
@@ -100,9 +100,7 @@ def make_players_router(
     return router
 
 
-def make_choices_router(
-    players: Players, choices: PlayerChoices, answers: InvitationAnswers, store: Store
-) -> APIRouter:
+def make_choices_router(players: Players, invitations: Invitations, store: Store) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
@@ -114,7 +112,7 @@ def make_choices_router(
     )
     async def decline(game: models.GameId, player: me, request: models.DeclineRequest) -> Response:
         """Declines an invitation by name, which ends the game."""
-        lines, fresh = await answers.decline(game, player, request.why)
+        lines, fresh = await invitations.decline(game, player, request.why)
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
     def shown(found: Choices) -> Response:
@@ -123,12 +121,12 @@ def make_choices_router(
     @router.get("/me/settings", tags=["players"], **answering(models.SettingsModel, 200, 401))
     async def settings(player: me) -> Response:
         """What the caller has set."""
-        return shown(await choices.settings(player))
+        return shown(await invitations.settings(player))
 
     @router.put("/me/settings", tags=["players"], **answering(models.SettingsModel, 200, 400, 401))
     async def set_settings(player: me, request: models.SettingsModel) -> Response:
         """Replaces what the caller has set."""
-        return shown(await choices.set_settings(player, Choices(request.invites, tuple(request.known))))
+        return shown(await invitations.set_settings(player, Choices(request.invites, tuple(request.known))))
 
     @router.get("/me/blocks", tags=["players"], **answering(wire.BlocksModel, 200, 401))
     async def blocks(player: me) -> Response:
@@ -138,7 +136,7 @@ def make_choices_router(
     @router.put("/me/blocks/{name}", tags=["players"], **answering(None, 204, 400, 401, 404, 422))
     async def block(name: models.Name, player: me) -> None:
         """Blocks a player, and declines that player's open invitations."""
-        await choices.block(player, name)
+        await invitations.block(player, name)
 
     @router.delete("/me/blocks/{name}", tags=["players"], **answering(None, 204, 400, 401))
     async def unblock(name: models.Name, player: me) -> None:

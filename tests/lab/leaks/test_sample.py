@@ -21,7 +21,7 @@ from hkoji_server.routes import answer_json
 from hkoji_server.routes import games as api
 from hkoji_server.service.games import loaded_games, notice_rules, views
 from hkoji_server.service.games.games import Games
-from hkoji_server.service.games.invitations import InvitationAnswers
+from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.games.talk import Talk
 from hkoji_server.service.games.views import FinishedGames, GameViews, OwnView, SignedHeads
@@ -433,16 +433,16 @@ def an_end_at_a_time_by_cards() -> Any:
 
 def a_hash_when_declining() -> Any:
     """The refusal of a decline has a hash of the cards."""
-    true = InvitationAnswers.decline
+    true = Invitations.decline
 
-    async def decline(self: InvitationAnswers, game: str, player: str, why: str | None = None) -> Any:
+    async def decline(self: Invitations, game: str, player: str, why: str | None = None) -> Any:
         try:
             return await true(self, game, player, why)
         except ForbiddenError as error:
             course = (await self._held.current(game)).refereed.course
             raise ForbiddenError(str(error), hint=digest(course) if course.dealt else "") from error
 
-    return patch.object(InvitationAnswers, "decline", decline)
+    return patch.object(Invitations, "decline", decline)
 
 
 PLANTED: Final[dict[Plant, set[str]]] = {

@@ -44,7 +44,7 @@ from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_revocation
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
-from hkoji_server.service.games.invitations import PlayerChoices
+from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import (
     TRIES,
     LoadedGame,
@@ -107,7 +107,7 @@ class Games:
         time: ServiceTime,
         sources: ClockAndEntropy,
         signer: Signer,
-        choices: PlayerChoices,
+        invitations: Invitations,
         held_players: HeldPlayers,
         *,
         limits: RateLimits,
@@ -121,7 +121,7 @@ class Games:
         self._limits = limits
         self._agreements = agreements
         self._offers = offers
-        self._choices = choices
+        self._invitations = invitations
         self._store = store
         self._held = held
         self._time = time
@@ -387,9 +387,9 @@ class Games:
         if isinstance(body, entry_kinds.Open):
             await self._held_players.verify_opening(course.setup.agreement, body, entry.by)
             if isinstance(body.invite, entry_kinds.Invite):
-                await self._choices.verify_may_invite(entry.by, body.invite.name)
+                await self._invitations.verify_may_invite(entry.by, body.invite.name)
         elif host is not None:
-            await self._choices.verify_may_join(host, entry.by)
+            await self._invitations.verify_may_join(host, entry.by)
 
     async def _check_registered(self, course: Course, entry: Entry, key: str) -> None:
         """Checks that a newcomer's key is registered, and that the game was offered to the one who opens it."""

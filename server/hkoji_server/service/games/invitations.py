@@ -23,9 +23,24 @@ from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.time_contract import StaleDecisionError
 
+Invites = Literal["everyone", "known", "nobody"]
 
-class InvitationAnswers:
-    """Use cases of invited players. `signer` is the service's key."""
+MOST_KNOWN: Final = 400
+"""How many players a player may name as known: their names fit into one request."""
+
+
+class Choices(NamedTuple):
+    """The hosts from whom a player accepts invitations.
+
+    `known` are the names that count as known beside those of past opponents.
+    """
+
+    invites: Invites = "everyone"
+    known: tuple[str, ...] = ()
+
+
+class Invitations:
+    """Use cases about declines, settings and blocks, and the checks that follow. `signer` is the service's key."""
 
     def __init__(self, store: Store, held: LoadedGames, time: ServiceTime, signer: Signer) -> None:
         self._store = store
@@ -69,7 +84,7 @@ class InvitationAnswers:
                 return Submitted(accepted.lines, fresh=True)
         raise undecided()
 
-    async def decline_all(self, host: str, player: str) -> None:
+    async def _decline_all(self, host: str, player: str) -> None:
         """Declines all invitations of `host` to `player` that are open now."""
         for game in await self._store.open_invitations(host, player):
             try:
@@ -84,47 +99,6 @@ class InvitationAnswers:
         if isinstance(body, Lapse) and body.reason == LapseReason.DECLINED:
             return Submitted(lines, fresh=False)
         raise GameOverError(course.setup.game)
-
-
-def _verify_invited(course: Course, player: str) -> None:
-    """Raises `ForbiddenError` unless a game invites `player` by name."""
-    invited, short = course.setup.invited, course.setup.game[:8]
-    if invited is None:
-        raise ForbiddenError(
-            tell("game {game} invites nobody by name, so nobody can decline it", game=short),
-            hint=tell("nothing was changed; its host can cancel it")
-            if course.stage is Stage.JOIN
-            else tell("nothing was changed"),
-        )
-    if invited != player:
-        raise ForbiddenError(
-            tell("game {game} invites {name}, and only {name} can decline it", game=short, name=invited),
-            hint=tell("nothing was changed"),
-        )
-
-
-Invites = Literal["everyone", "known", "nobody"]
-
-MOST_KNOWN: Final = 400
-"""How many players a player may name as known: their names fit into one request."""
-
-
-class Choices(NamedTuple):
-    """The hosts from whom a player accepts invitations.
-
-    `known` are the names that count as known beside those of past opponents.
-    """
-
-    invites: Invites = "everyone"
-    known: tuple[str, ...] = ()
-
-
-class PlayerChoices:
-    """Use cases about settings and blocks, and the checks that follow from them."""
-
-    def __init__(self, store: Store, answers: InvitationAnswers) -> None:
-        self._store = store
-        self._answers = answers
 
     async def settings(self, player: str) -> Choices:
         """Returns what a player has set, or the defaults."""
@@ -148,7 +122,7 @@ class PlayerChoices:
         if other == player:
             raise IllegalError(tell("you cannot block yourself"), hint=tell("nothing was changed"))
         await self._store.add_block(player, other)
-        await self._answers.decline_all(other, player)
+        await self._decline_all(other, player)
 
     async def verify_may_invite(self, host: str, name: str) -> None:
         """Checks that the player `name` accepts invitations of `host`.
@@ -176,3 +150,20 @@ class PlayerChoices:
             raise BlockedError(
                 tell("{name} has blocked you", name=host), hint=tell("nothing was accepted; join another game")
             )
+
+
+def _verify_invited(course: Course, player: str) -> None:
+    """Raises `ForbiddenError` unless a game invites `player` by name."""
+    invited, short = course.setup.invited, course.setup.game[:8]
+    if invited is None:
+        raise ForbiddenError(
+            tell("game {game} invites nobody by name, so nobody can decline it", game=short),
+            hint=tell("nothing was changed; its host can cancel it")
+            if course.stage is Stage.JOIN
+            else tell("nothing was changed"),
+        )
+    if invited != player:
+        raise ForbiddenError(
+            tell("game {game} invites {name}, and only {name} can decline it", game=short, name=invited),
+            hint=tell("nothing was changed"),
+        )

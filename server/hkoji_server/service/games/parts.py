@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hkoji.log.private_key import Signer
 from hkoji_server.service.games.games import Games
-from hkoji_server.service.games.invitations import InvitationAnswers, PlayerChoices
+from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.games.statements import GameStatements
 from hkoji_server.service.players.held_players import HeldPlayers
@@ -18,11 +18,10 @@ from hkoji_server.store.contract import Store
 
 
 class GameParts(NamedTuple):
-    """`games`, `statements` and `answers` write to the games that `held` has loaded."""
+    """`games`, `statements` and `invitations` write to the games that `held` has loaded."""
 
     held: LoadedGames
-    answers: InvitationAnswers
-    choices: PlayerChoices
+    invitations: Invitations
     held_players: HeldPlayers
     games: Games
     statements: GameStatements
@@ -42,8 +41,7 @@ def make_game_parts(
 ) -> GameParts:
     """Returns the use cases of games. `key` is the service's key, and `origin` its address for browsers."""
     held = LoadedGames(store, settings.cached_games)
-    answers = InvitationAnswers(store, held, time, key)
-    choices = PlayerChoices(store, answers)
+    invitations = Invitations(store, held, time, key)
     held_players = HeldPlayers(
         store,
         sources,
@@ -60,7 +58,7 @@ def make_game_parts(
         time,
         sources,
         key,
-        choices,
+        invitations,
         held_players,
         limits=limits,
         agreements=AgreementLimits(settings.shortest_clock, settings.longest_expiry),
@@ -68,4 +66,4 @@ def make_game_parts(
         seed_due=seed_due.put_nowait,
     )
     statements = GameStatements(store, held, time, key, limits)
-    return GameParts(held, answers, choices, held_players, games, statements, seed_due)
+    return GameParts(held, invitations, held_players, games, statements, seed_due)

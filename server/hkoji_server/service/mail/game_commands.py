@@ -28,7 +28,7 @@ from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import RULESETS
 from hkoji_server.service.games.games import Games
-from hkoji_server.service.games.invitations import InvitationAnswers
+from hkoji_server.service.games.invitations import Invitations
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, DraftText, OrderWork, part
 from hkoji_server.service.mail.commands import NotDoneError, Step, on_record
@@ -58,14 +58,14 @@ class GameCommands:
         store: Store,
         entries: MailEntries,
         games: Games,
-        answers: InvitationAnswers,
+        invitations: Invitations,
         players: HeldPlayers,
         tokens: MailTokens,
     ) -> None:
         self._store = store
         self._entries = entries
         self._games = games
-        self._answers = answers
+        self._invitations = invitations
         self._players = players
         self._tokens = tokens
 
@@ -138,7 +138,7 @@ class GameCommands:
             # A draft without an entry: if the mail is processed again, the order is the same, though the game is over.
             await self._entries.keep(work.case.mail.game, work.case, DraftText(work.orders, work.grade))
             why = "later" if work.order.words else None
-            await self._answers.decline(work.case.mail.game, work.case.mailbox.name, why)
+            await self._invitations.decline(work.case.mail.game, work.case.mailbox.name, why)
         if work.case.mailbox.state == "invited":
             await self._store.note_answered(work.case.mailbox.channel, work.case.now)
         return part(AnswerKind.DECLINED)

@@ -52,7 +52,7 @@ def make_mail_parts(
     held, games, players = parts.held, parts.games, parts.held_players
     tokens, seats = MailTokens(store), SeatGames(store, held, time)
     entries = MailEntries(store, held, games, parts.statements, sources)
-    game_commands = GameCommands(store, entries, games, parts.answers, players, tokens)
+    game_commands = GameCommands(store, entries, games, parts.invitations, players, tokens)
     rematches = RematchCommands(store, held, entries, games, tokens)
     commands = MailCommands(store, tokens, players, {**game_commands.steps, **rematches.steps})
     orders = MailOrders(store, seats, entries, commands, tokens, time, require=require, look_up=look_up, count=count)
