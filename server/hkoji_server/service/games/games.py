@@ -28,7 +28,7 @@ from hkoji.errors import (
 )
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
-from hkoji.game.clock import Outage, Way
+from hkoji.game.clock import Way
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import NEWCOMER_KINDS, parse_body
 from hkoji.game.entry_kinds.key_changes import Delegate, Revoke, Revoked
@@ -58,7 +58,7 @@ from hkoji_server.service.games.loaded_games import (
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import AgreementLimits, OfferLimits, RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
-from hkoji_server.store.contract import Append, NewGame, Store
+from hkoji_server.store.contract import NewGame, Store
 from hkoji_server.store.player_contract import RetiredKey
 from hkoji_server.store.player_keys import verify_not_revoked
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -173,8 +173,8 @@ class Games:
     ) -> Submitted:
         """Accepts a submission, or repeats the answer to one; with `refused` it only repeats answers.
 
-        What came by mail has come at its `arrival`. Raises what `referee.accept` raises, `NotFoundError`, `ClockError`,
-        and `ConflictError` with the head when the game has moved on.
+        A submission by mail has come at its `arrival`. Raises what `referee.accept` raises, `NotFoundError`,
+        `ClockError`, and `ConflictError` with the head when the game has moved on.
         """
         entry = submission.entry
         if entry.game != game:
@@ -190,10 +190,7 @@ class Games:
                     return await self._repeat(held.refereed, submission)
                 if refused is not None:
                     raise refused
-                now = await self._time.now()
-                at, mail = (now, None) if arrival is None else (arrival.received, arrival.number)
-                outages = self._time.outages
-                lines, after = await self._append(held, submission, at, outages, mail, count, current=current)
+                lines, after = await self._append(held, submission, arrival, count, current=current)
             except ConflictError:
                 held, current = await self._held.refresh(held), True
                 if held.refereed.course.head == before.refereed.course.head:
@@ -286,9 +283,7 @@ class Games:
         self,
         held: LoadedGame,
         submission: Submission,
-        at: str,
-        outages: tuple[Outage, ...],
-        mail: int | None,
+        arrival: MailArrival | None,
         count: _AuthorCount,
         *,
         current: bool,
@@ -299,9 +294,19 @@ class Games:
         here, so that the author of a refused entry learns first that the key is revoked. An entry that a revoked key
         has signed does not count for its player.
         """
-        key = _key_text(held.refereed, submission)
+        course, entry = held.refereed.course, submission.entry
+        now = await self._time.now()
+        at, mail = (now, None) if arrival is None else (arrival.received, arrival.number)
+        outages, key = self._time.outages, _key_text(held.refereed, submission)
         try:
-            append, after = await self._decide(held, submission, at, outages, key, mail, current=current)
+            if entry.kind in NEWCOMER_KINDS:
+                await self._check_registered(course, entry, key)
+            invited = await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None
+            append, after = decide(
+                held, submission, self._signer, at=at, outages=outages, key=key, mail=mail, invited=invited
+            )
+            # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
+            await self._check_beside_log(course, entry, current=current)
             if not count.take():
                 await self._verify_not_revoked(key)
                 await count.ask()
@@ -309,7 +314,7 @@ class Games:
         except (StaleDecisionError, StorageError):
             raise
         except NotFoundError:  # an offer that was removed because nobody had opened it
-            self._held.forget(submission.entry.game)
+            self._held.forget(entry.game)
             raise
         except RevokedError:
             count.give_back()
@@ -323,27 +328,11 @@ class Games:
             raise
         return append.lines, after
 
-    async def _decide(
-        self,
-        held: LoadedGame,
-        submission: Submission,
-        at: str,
-        outages: tuple[Outage, ...],
-        key: str,
-        mail: int | None,
-        *,
-        current: bool,
-    ) -> tuple[Append, LoadedGame]:
-        """Decides on a submission, and checks what no log shows: with whom players and the service have to do.
+    async def _check_beside_log(self, course: Course, entry: Entry, *, current: bool) -> None:
+        """Checks what no log shows: with whom players and the service have to do.
 
-        If `held` is `current`, a refusal is the answer, and an offer that must not be opened like this is removed.
+        If `course` is `current`, a refusal is the answer, and an offer that must not be opened like this is removed.
         """
-        course, entry = held.refereed.course, submission.entry
-        if entry.kind in NEWCOMER_KINDS:
-            await self._check_registered(course, entry, key)
-        invited = await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None
-        # Before the other checks: only an entry that is signed and in its place learns who has blocked whom.
-        decided = decide(held, submission, self._signer, at=at, outages=outages, key=key, mail=mail, invited=invited)
         if entry.kind in NEWCOMER_KINDS:
             try:
                 await self._check_choices(course, entry)
@@ -353,7 +342,6 @@ class Games:
                 raise
         elif entry.kind == Delegate.KIND:
             await self._held_players.verify_delegation(Delegate.parse(entry.body), entry.by)
-        return decided
 
     async def _repeat(self, refereed: referee.RefereedGame, submission: Submission) -> Submitted:
         """Repeats the first answer if the log has `submission` at its place; else raises `ConflictError`.
