@@ -139,10 +139,6 @@ class Append:
     mail: int | None = None
 
 
-Decide = Callable[[], Append]
-"""Returns what to append, or raises. It may take long, and another call returns the same."""
-
-
 @dataclass(frozen=True, slots=True)
 class Secrets:
     """The parts of a game that the service keeps secret until the log reveals them."""
@@ -277,15 +273,12 @@ class Store(TimeStore, PlayerStore, ChoiceStore, NoticeStore, TalkStore, MailSto
     async def add_game(self, new: NewGame) -> None:
         """Adds a new game, or changes nothing and raises `StaleDecisionError`, or `TooManyGamesError` by its quota."""
 
-    async def append(self, append: Append | Decide) -> None:
+    async def append(self, append: Append) -> None:
         """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
         `TooManyGamesError`, or `NotFoundError` for a game that is not there, or `ClosedMailError`.
 
         Raises `StaleDecisionError` if the head is the same, and the deadline is not, there are more outages, or the
         decision is too old. An append that ends the game forgets the statements about it.
-
-        A function that decides what to append runs in a thread of the store, while nothing is locked. Its errors are
-        raised here.
         """
 
     async def head(self, game: str) -> tuple[int, str] | None:

@@ -20,7 +20,7 @@ from hkoji.game.clock import Way
 from hkoji.game.course import OVER
 from hkoji.messages.text import tell
 from hkoji_server.store import offers, outages, player_keys
-from hkoji_server.store.contract import Append, Decide, Hint, NewGame, OnHint, hint_of
+from hkoji_server.store.contract import Append, Hint, NewGame, OnHint, hint_of
 from hkoji_server.store.incoming import is_new
 from hkoji_server.store.mail_values import ClosedMailError
 from hkoji_server.store.migrate import migrate
@@ -255,12 +255,8 @@ class SqliteStore(SqlStore):
 
         await self._transaction(work)
 
-    async def append(self, append: Append | Decide) -> None:
-        # The decision is made in the writer's thread too, before the transaction begins: see `writer`.
-        hint = await self._writer.run_prepared(
-            lambda: write_of(append if isinstance(append, Append) else append(), self._clock)
-        )
-        self._hints.publish(hint)
+    async def append(self, append: Append) -> None:
+        self._hints.publish(await self._writer.run(write_of(append, self._clock)))
 
     # --- beats ----------------------------------------------------------------------------------------------------
 
