@@ -3,7 +3,7 @@
 The steps are durable, and can be repeated from the row of the mail on: a draft before anything is submitted, then
 `Games.submit`, which knows what it has, then one transaction that closes the row and writes the answer. So an order is
 decided once, whatever is killed when. The player of a mail that answers no letter gets the letters again that wait for
-an answer (`CurrentLetters`).
+an answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hkoji.mail.letters.facts import AskedWhy
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import read_orders
-from hkoji.mail.tokens import AFTER_END, Purpose, TokenFields, is_for_any
+from hkoji.mail.tokens import AFTER_END, Purpose, TokenFields, is_for_any, token_digest
 from hkoji.messages.text import Text, quoted, tell
 from hkoji_server.log import log
 from hkoji_server.service.mail.cases import (
@@ -73,53 +73,6 @@ from hkoji_server.store.time_contract import StaleDecisionError
 
 _CURRENT: Final = "current"
 _STOP: Final = "stop"
-
-
-class CurrentLetters:
-    """Decides what a player gets who writes to the bare address."""
-
-    def __init__(self, store: Store, tokens: MailTokens) -> None:
-        self._store = store
-        self._tokens = tokens
-
-    async def outcome(self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, now: str) -> MailOutcome:
-        """Sends a player the letters that they have to answer now, once a day.
-
-        Anybody can write in the name of somebody else. So whoever was only invited gets nothing: they have not agreed
-        to any letter, or have said that they want none. And `stop` is asked back: where addresses have no token, mail
-        programs that unsubscribe send it so.
-        """
-        player = mailbox.state in ("active", "stopped")
-        if not player or sender_of(header, mailbox.address) is not MailSender.REGISTERED:
-            return MailOutcome()
-        # The token by which letters are stopped stands for the mailbox: there is one, and it is never spent.
-        issued = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
-        kept = await self._store.reply(kept_token(issued, mailbox, now, None).digest)
-        assert kept is not None  # it has just been issued
-        said = json.loads(kept.answers)
-        stop = only_order(split_mail(mail.raw), OrderKind.STOP)
-        line = "" if stop is None else stop.line
-        once = _STOP if line else _CURRENT
-        if said.get(once) == now[:10] or (line and mailbox.state == "stopped"):
-            return MailOutcome()
-        replies = [replace(kept, answers=json.dumps({**said, once: now[:10]}, sort_keys=True))]
-        if line:
-            return await self._ask_back(mail, mailbox, line, now, replies)
-        waiting = await self._store.games(Query(player=mailbox.name, waiting=True, own=True))
-        if not waiting:
-            return MailOutcome([part(AnswerKind.GAMES)], games=[NO_GAME], replies=replies)
-        return MailOutcome([part(AnswerKind.CURRENT)], games=[each.game for each in waiting], replies=replies)
-
-    async def _ask_back(
-        self, mail: IncomingMail, mailbox: Mailbox, line: str, now: str, replies: list[ReplyToken]
-    ) -> MailOutcome:
-        until = add_seconds(mail.received, AGAIN_SECONDS)
-        issued = await self._tokens.make(TokenFields(Purpose.AGAIN, mailbox.name, about=mail.digest))
-        why = AskedWhy.NO_LETTER.value
-        said = part(AnswerKind.ASKED_BACK, order=shown_line(line), why=why, sender="", until=until)
-        return MailOutcome([said], games=[NO_GAME], replies=[*replies, kept_token(issued, mailbox, now, until)])
-
-
 _OTHERS: Final = "others"
 _ODD: Final = "odd"
 _PROGRAM: Final = "program"
@@ -152,7 +105,6 @@ class MailOrders:
         self._tokens = tokens
         self._time = time
         self._require = require
-        self._current = CurrentLetters(store, tokens)
         self._look_up = look_up
         self._count = count
 
@@ -175,7 +127,7 @@ class MailOrders:
         except UnreadableMailError as error:
             header = replace(header_there(mail.raw), sender_fault=_reason(error))
         if reply is None:
-            outcome = await self._current.outcome(mail, mailbox, header, now)
+            outcome = await self._again(mail, mailbox, header, now)
         else:
             outcome = await self._answer(mail, mailbox, header, reply, now)
         if sender_of(header, mailbox.address) is MailSender.REGISTERED:
@@ -337,6 +289,45 @@ class MailOrders:
         if case.game is None:
             return MailOutcome([part(AnswerKind.NOT_DONE, line="", reason=_NO_LONGER)], counts={_OVER: today})
         return MailOutcome([part(AnswerKind.TURN_OVER, after=case.fields.seq)], counts={_OVER: today})
+
+    # --- to the bare address --------------------------------------------------------------------------------------
+
+    async def _again(self, mail: IncomingMail, mailbox: Mailbox, header: MailHeader, now: str) -> MailOutcome:
+        """Sends a player the letters that they have to answer now, once a day.
+
+        Anybody can write in the name of somebody else. So a person who was only invited gets nothing: they have not
+        agreed to any letter, or have said that they want none. And `stop` is asked back: where addresses have no token, mail
+        programs that unsubscribe send it so.
+        """
+        player = mailbox.state in ("active", "stopped")
+        if not player or sender_of(header, mailbox.address) is not MailSender.REGISTERED:
+            return MailOutcome()
+        # The token by which letters are stopped stands for the mailbox: there is one, and it is never spent.
+        issued = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
+        kept = await self._store.reply(token_digest(issued.text))
+        assert kept is not None  # it has just been issued
+        said = json.loads(kept.answers)
+        stop = only_order(split_mail(mail.raw), OrderKind.STOP)
+        line = "" if stop is None else stop.line
+        once = _STOP if line else _CURRENT
+        if said.get(once) == now[:10] or (line and mailbox.state == "stopped"):
+            return MailOutcome()
+        replies = [replace(kept, answers=json.dumps({**said, once: now[:10]}, sort_keys=True))]
+        if line:
+            return await self._ask_to_stop(mail, mailbox, line, now, replies)
+        waiting = await self._store.games(Query(player=mailbox.name, waiting=True, own=True))
+        if not waiting:
+            return MailOutcome([part(AnswerKind.GAMES)], games=[NO_GAME], replies=replies)
+        return MailOutcome([part(AnswerKind.CURRENT)], games=[each.game for each in waiting], replies=replies)
+
+    async def _ask_to_stop(
+        self, mail: IncomingMail, mailbox: Mailbox, line: str, now: str, replies: list[ReplyToken]
+    ) -> MailOutcome:
+        until = add_seconds(mail.received, AGAIN_SECONDS)
+        issued = await self._tokens.make(TokenFields(Purpose.AGAIN, mailbox.name, about=mail.digest))
+        why = AskedWhy.NO_LETTER.value
+        said = part(AnswerKind.ASKED_BACK, order=shown_line(line), why=why, sender="", until=until)
+        return MailOutcome([said], games=[NO_GAME], replies=[*replies, kept_token(issued, mailbox, now, until)])
 
     # --- the end --------------------------------------------------------------------------------------------------
 
