@@ -180,7 +180,7 @@ class GameCommands:
             else:
                 kept = await self._entries.keep(NO_GAME, work.case, made._replace(invited=key))
         game = kept.offered
-        await self._offer(game, game_type(), agreement, host)
+        await _offer(self._store, self._games, game, game_type(), agreement, host)
         draft = await self._entries.kept(game, work.case.mail.digest)
         if draft is None:
             invite = entry_kinds.Invite(name, parse_public_key(kept.invited))
@@ -197,15 +197,16 @@ class GameCommands:
             return player.key
         return (await self._players.invite(name, address, work.mailbox.lang, work.case.mailbox.name)).key.text
 
-    async def _offer(self, game: str, ruleset: Ruleset, agreement: Agreement, host: str) -> None:
-        """Offers a game to the player, unless that was done already."""
-        if await self._store.head(game) is not None:
-            return
-        try:
-            await self._games.offer(ruleset, agreement, host, game_id=game)
-        except HkojiError:
-            if await self._store.head(game) is None:
-                raise
+
+async def _offer(store: Store, games: Games, game: str, ruleset: Ruleset, agreement: Agreement, host: str) -> None:
+    """Offers a game to a player, unless that was done already."""
+    if await store.head(game) is not None:
+        return
+    try:
+        await games.offer(ruleset, agreement, host, game_id=game)
+    except HkojiError:
+        if await store.head(game) is None:
+            raise
 
 
 async def verify_host(store: Store, mailbox: Mailbox) -> None:
@@ -357,17 +358,12 @@ class RematchCommands:
 
     async def _draft(self, work: OrderWork, wanted: _MailRematch, game: str) -> DraftText:
         """Keeps the entry that opens the rematch, or that joins the opponent's."""
-        if await self._host_of(game) is None:
-            agreement = rematch_agreement(wanted.course, wanted.series)._replace(
-                expires=add_seconds(work.case.mail.received, INVITATION_SECONDS)
-            )
-            ruleset = rematch_ruleset_of(wanted.course, wanted.seat)
-            try:
-                await self._games.offer(ruleset, agreement, wanted.name, game_id=game)
-            except HkojiError:
-                if await self._host_of(game) is None:
-                    raise
-        if await self._host_of(game) == wanted.name:
+        expires = add_seconds(work.case.mail.received, INVITATION_SECONDS)
+        agreement = rematch_agreement(wanted.course, wanted.series)._replace(expires=expires)
+        ruleset = rematch_ruleset_of(wanted.course, wanted.seat)
+        await _offer(self._store, self._games, game, ruleset, agreement, wanted.name)
+        history = await self._store.history(game, -1)
+        if history is not None and history.secrets.offered_to == wanted.name:
             invite = entry_kinds.Invite(wanted.opponent, parse_public_key(await self._key_of(wanted)))
             return await self._entries.take_seat(work.case, game, DraftText(work.orders, work.grade), invite)
         course = await self._opened(game, wanted.opponent)
@@ -380,11 +376,6 @@ class RematchCommands:
                 )
             )
         return await self._entries.take_seat(work.case, game, DraftText(work.orders, work.grade))
-
-    async def _host_of(self, game: str) -> str | None:
-        """Returns the player who may open a game, or has opened it."""
-        history = await self._store.history(game, -1)
-        return None if history is None else history.secrets.offered_to
 
     async def _opened(self, game: str, opponent: str) -> Course:
         """Returns the opponent's rematch, which they may just be opening.
