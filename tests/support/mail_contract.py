@@ -10,7 +10,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.tokens import LetterIds, LetterThreads
+from hkoji_server.service.notices.couriers import Notice
 from hkoji_server.store.contract import Append, NewGame, Store
 from hkoji_server.store.mail_values import (
     EVENTS_OF,
@@ -439,6 +441,9 @@ class MailContract:
         box = with_mailbox(store)
         own = OwnAddress("play@hkoji.example")
 
+        def turn(letter: int) -> Notice:
+            return Notice("", NoticeEvent.TURN, box.name, "ab" * 16, letter, "", None, "", None, "")
+
         with opened() as other:
 
             async def render(letter: int) -> set[LetterIds]:
@@ -448,7 +453,7 @@ class MailContract:
                 return set(
                     await asyncio.gather(
                         *(
-                            each.ids(box, "ab" * 16, "turn", letter, made, f"2026-12-0{number}T00:00:00Z", answers=None)
+                            each.ids(box, turn(letter), made, f"2026-12-0{number}T00:00:00Z", answers=None)
                             for number, (each, made) in enumerate(zip(threads, tokens, strict=True), 1)
                         )
                     )
@@ -464,7 +469,7 @@ class MailContract:
         # Each letter stands behind another one, the first behind none. Rendered again, it is the same.
         assert {each.in_reply_to for each in ids} <= {None, *(each.message_id for each in ids)}
         assert len({each.in_reply_to for each in ids}) == 4
-        again = run(LetterThreads(store, own).ids(box, "ab" * 16, "turn", 1, "b" * 26, FIRST, answers="<x@y>"))
+        again = run(LetterThreads(store, own).ids(box, turn(1), "b" * 26, FIRST, answers="<x@y>"))
         assert again == ids[0]
 
     # --- mails that have come -------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ class LetterFacts:
         drafted = await self._draft(mailbox, notice, now)
         if drafted is None:
             return None
-        versions = await self._threads.versions(mailbox, notice.game, notice.event.value, notice.seq)
+        versions = await self._threads.versions(mailbox, notice)
         again = drafted.version in versions
         if not again and (len(versions) >= MOST_VERSIONS or not await self._admit(mailbox, notice, drafted, now)):
             return None
@@ -133,16 +133,7 @@ class LetterFacts:
             await self._store.spend_replies(channel.id, notice.game, now, until=add_seconds(now, AFTER_END_SECONDS))
         stop = await self._tokens.issue(stop_fields(mailbox), mailbox, now)
         answers = None if drafted.mail is None else drafted.mail.message_id or None
-        ids = await self._threads.ids(
-            mailbox,
-            notice.game,
-            notice.event.value,
-            notice.seq,
-            issued.text,
-            now,
-            answers=answers,
-            version=drafted.version,
-        )
+        ids = await self._threads.ids(mailbox, notice, issued.text, now, answers=answers, version=drafted.version)
         # A letter that was sent before may have been read when it was not the reader's turn, and is not shown twice.
         if drafted.shows_turn and not again:
             self._shown[channel.id] = _turn_of(drafted.fields)

@@ -34,6 +34,7 @@ from hkoji.mail.tokens import (
     make_token,
     token_digest,
 )
+from hkoji_server.service.notices.couriers import Notice
 from hkoji_server.service.players.held_players import can_confirm
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox, ReplyToken
@@ -168,32 +169,27 @@ class LetterThreads:
         self._store = store
         self._own = own
 
-    async def versions(self, mailbox: Mailbox, game: str, event: str, seq: int) -> tuple[str, ...]:
-        """Returns the versions in which the letter of an outbox row has been rendered before."""
-        row = await self._store.reply(_digest(mailbox, game))
-        return () if row is None else _versions(json.loads(row.answers).get("sent", {}), f"{event}.{seq}")
+    async def versions(self, mailbox: Mailbox, notice: Notice) -> tuple[str, ...]:
+        """Returns the versions in which the letter of a notice has been rendered before."""
+        row = await self._store.reply(_digest(mailbox, notice.game))
+        return () if row is None else _versions(json.loads(row.answers).get("sent", {}), _place(notice))
 
     async def ids(
-        self,
-        mailbox: Mailbox,
-        game: str,
-        event: str,
-        seq: int,
-        token: str,
-        now: str,
-        *,
-        answers: str | None,
-        version: str = "",
+        self, mailbox: Mailbox, notice: Notice, token: str, now: str, *, answers: str | None, version: str = ""
     ) -> LetterIds:
-        """Returns the ids of a version of the letter of an outbox row, always the same.
+        """Returns the ids of a version of the letter of a notice, always the same.
 
         `answers` is the id of the mail that it answers. A letter that answers no mail stands behind our last letter.
         """
-        place = f"{event}.{seq}"
+        place, event, seq = _place(notice), notice.event.value, notice.seq
         key = f"{place}.{version}" if version else place
-        await self._store.add_reply(_kept(mailbox, game, now, {}))
+        digest = _digest(mailbox, notice.game)
+        letters = ReplyToken(
+            digest, mailbox.channel, mailbox.name, notice.game, "", Purpose.GAME.value, about=_LETTERS, made=now
+        )
+        await self._store.add_reply(letters)
         while True:
-            row = await self._store.reply(_digest(mailbox, game))
+            row = await self._store.reply(digest)
             if row is None:  # the mailbox has been erased
                 return LetterIds(self._own.message_id(event, seq, token), now, answers or None)
             kept: dict[str, Any] = json.loads(row.answers)  # Any: JSON
@@ -205,9 +201,10 @@ class LetterThreads:
             # The text of another version is another one, so its id is.
             message_id = self._own.message_id(event if number == 1 else f"{event}-{number}", seq, token)
             sent = dict([*sent.items(), (key, [message_id, now, before])][-_REMEMBERED:])
-            new = _kept(mailbox, game, now, {"sent": sent, "last": message_id})
+            # JSON keeps the order of the letters, so the keys are not sorted.
+            new = replace(row, answers=json.dumps({"sent": sent, "last": message_id}))
             # Another process may render the same letter, or another one of this game. The first one counts.
-            if await self._store.change_reply(replace(row, answers=new.answers), row.answers):
+            if await self._store.change_reply(new, row.answers):
                 return LetterIds(message_id, now, before or None)
 
 
@@ -219,19 +216,8 @@ def _digest(mailbox: Mailbox, game: str) -> str:
     return token_digest(f"{_LETTERS} {mailbox.channel} {game}")
 
 
-def _kept(mailbox: Mailbox, game: str, now: str, value: dict[str, Any]) -> ReplyToken:  # Any: JSON
-    made = ReplyToken(
-        digest=_digest(mailbox, game),
-        channel=mailbox.channel,
-        name=mailbox.name,
-        game=game,
-        seq="",
-        purpose=Purpose.GAME.value,
-        about=_LETTERS,
-        made=now,
-    )
-    # JSON keeps the order of the letters, so the keys are not sorted.
-    return replace(made, answers=json.dumps(value))
+def _place(notice: Notice) -> str:
+    return f"{notice.event.value}.{notice.seq}"
 
 
 class LetterPlan(NamedTuple):
