@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
@@ -42,7 +43,7 @@ from hkoji_server.routes.games import (
     make_games_router,
     make_talk_router,
 )
-from hkoji_server.routes.middleware import AddressLimit, BodyLimit, RequestFrame, RouteMetrics, Turns
+from hkoji_server.routes.middleware import AddressLimit, BodyLimit, RequestFrame, Turns
 from hkoji_server.routes.pages import make_front_router, make_invitation_router, make_stop_router
 from hkoji_server.routes.plain import PlainRoutes
 from hkoji_server.routes.players import make_choices_router, make_mail_invitations_router, make_players_router
@@ -252,11 +253,15 @@ class Application:
         app: ASGIApp = BodyLimit(self.plain, settings.max_body)
         if settings.limit_address:
             app = AddressLimit(app, limits)
-        if self._metrics is not None:
-            app = RouteMetrics(app, self._metrics.request, lambda: self.api.openapi()["paths"])
-        logged = settings.log_level in ("debug", "info")
-        secure = (settings.origin or "").startswith("https:")
-        app = RequestFrame(app, self._sources.at, secure=secure, logged=logged)
+        documented = (each.path for each in self.api.routes if isinstance(each, APIRoute) and each.include_in_schema)
+        app = RequestFrame(
+            app,
+            self._sources.at,
+            secure=(settings.origin or "").startswith("https:"),
+            logged=settings.log_level in ("debug", "info"),
+            observe=None if self._metrics is None else self._metrics.request,
+            paths=(*self.plain.paths, *documented),
+        )
         app = Turns(app)
         if settings.trusted_proxy:
             app = ProxyHeadersMiddleware(app, list(settings.proxies))  # type: ignore[arg-type,assignment] # uvicorn has its own names for ASGI's types

@@ -5,7 +5,8 @@ its place in the code. Only the project's own exceptions, which contain no secre
 others may quote secret values.
 
 structlog loads Rich, and so takes as long to load as the interpreter and the command line together. A process that a
-mail server starts for one mail mostly writes no line, so structlog is loaded for the first one."""
+mail server starts for one mail mostly writes no line, so structlog is loaded for the first one.
+"""
 
 from __future__ import annotations
 

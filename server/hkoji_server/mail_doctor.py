@@ -1,7 +1,8 @@
 """Checks how a service plays by mail: its processes, its mail server, its records in DNS, and whether mail comes in.
 
 It sends two mails to the service itself, and waits for them. Nothing else is changed. The judgements come first: they
-are pure functions, which know neither network nor store."""
+are pure functions, which know neither network nor store.
+"""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ The outbox has references only. So no letter is stale, and none is kept anywhere
 the same Message-ID, by which mail programs show it once.
 
 Submission follows RFC 5321 and RFC 6409. smtplib waits for each answer, so each letter has a thread for as long as it
-takes. What the server says is never logged: it may quote addresses, and the address of a bounce has a token."""
+takes. What the server says is never logged: it may quote addresses, and the address of a bounce has a token.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ address was forged. What is left is kept as one row before the sender is told th
 Reports about letters that did not arrive never change a clock. If a bounce stopped the clock, a player short of time
 could make their mailbox bounce. So a mailbox that does not take letters only has its letters paused, both players see
 since when, and the other one can give time or call the game off. Reminders are tried all the same, and any mail from
-the player ends the pause."""
+the player ends the pause.
+"""
 
 from __future__ import annotations
 

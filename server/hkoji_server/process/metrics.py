@@ -3,7 +3,8 @@
 They show how much is played, and when. No label holds a name, an address, a game, a word of a mail or anything else
 that players choose. With several workers, each writes to files in a folder that the supervisor reads (the library's
 multiprocess mode). Counters and times are sums over all workers, dead ones included; memory and connections are given
-for each living worker."""
+for each living worker.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ could say when a process that it has forked ends, but it may end before. If a wo
 supervisor tries again after a pause. Neither ends the other workers.
 
 uvicorn has a supervisor too. But it does not wait until the workers are ready, restarts a failing worker without a
-pause, leaves its workers running when it is killed, and lets them share their connections unevenly."""
+pause, leaves its workers running when it is killed, and lets them share their connections unevenly.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from hkoji import wire
 from hkoji.errors import MalformedError
 from hkoji.messages.text import tell
-from hkoji_server.routes.players import NO_STORE, logged_in
+from hkoji_server.routes.plain import NO_STORE, logged_in
 from hkoji_server.routes.problems import answering
 from hkoji_server.service.games.notice_rules import EVENTS
 from hkoji_server.service.mail.mailboxes import OwnMailboxes, WishedMailbox

@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from hkoji.errors import HkojiError, MalformedError
 from hkoji.messages.text import tell
 from hkoji_server.routes import models
-from hkoji_server.routes.players import client_address, logged_in
+from hkoji_server.routes.plain import client_address, logged_in
 from hkoji_server.routes.problems import problem, problem_responses
 from hkoji_server.service.games.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
 from hkoji_server.service.games.waiting_hub import News, Waiter, WaitingHub

@@ -1,6 +1,7 @@
 """The lists of games: all games and the caller's as plain endpoints, and finished games in the order of their end.
 
-docs/spec/http.md, "Games" and "Finished games"."""
+docs/spec/http.md, "Games" and "Finished games".
+"""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -13,8 +14,7 @@ from hkoji import wire
 from hkoji.errors import InvalidError
 from hkoji.messages.text import tell
 from hkoji_server.routes import answer_json, models
-from hkoji_server.routes.plain import LOGIN, Parameter, PlainEndpoint, read_header, read_login, read_query
-from hkoji_server.routes.players import NO_STORE
+from hkoji_server.routes.plain import LOGIN, NO_STORE, Parameter, PlainEndpoint, read_header, read_login, read_query
 from hkoji_server.routes.problems import answering
 from hkoji_server.service.games.views import FinishedGames
 from hkoji_server.service.players.players import Players

@@ -1,7 +1,8 @@
 """The endpoints of a game: its offer, view, log and entries, its clocks, statements and signed heads, its talk.
 
 docs/spec/http.md, "Games" and "Talk". View, log, entries and signed head are plain endpoints, because nearly all
-requests ask for them. Answers are built as JSON directly. The models document them, and tests check that both agree."""
+requests ask for them. Answers are built as JSON directly. The models document them, and tests check that both agree.
+"""
 
 import inspect
 from typing import Annotated, ClassVar, Final
@@ -23,8 +24,17 @@ from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.event_streams import LongPoll
 from hkoji_server.routes.pages import game_page, wants_page
-from hkoji_server.routes.plain import GAME, LOGIN, Parameter, PlainEndpoint, read_login, read_query, tagged_answer
-from hkoji_server.routes.players import NO_STORE, logged_in
+from hkoji_server.routes.plain import (
+    GAME,
+    LOGIN,
+    NO_STORE,
+    Parameter,
+    PlainEndpoint,
+    logged_in,
+    read_login,
+    read_query,
+    tagged_answer,
+)
 from hkoji_server.routes.problems import answering, problem, problem_responses, reference
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.statements import GameStatements

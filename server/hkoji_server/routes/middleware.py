@@ -1,7 +1,8 @@
 """The middleware that each request passes: limits, metrics by route, and the frame with number, headers and log line.
 
 The log line has method, path, status, milliseconds and number. It has no query, header, body, name, code of a link or
-token of a letter. The route of a metric is a template of the API, never a path: paths contain names and games."""
+token of a letter. The route of a metric is a template of the API, never a path: paths contain names and games.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from hkoji.errors import TooLargeError, TooManyError
 from hkoji_server.log import CLIENT_LEFT, REFUSED, log
 from hkoji_server.routes.games import ONLY_REPEATS
 from hkoji_server.routes.pages import INVITATION_PATH, STOP_PREFIX
-from hkoji_server.routes.players import client_address
+from hkoji_server.routes.plain import client_address
 from hkoji_server.routes.problems import answer, problem
 from hkoji_server.service.players.limits import RateLimits, counted_name
 
@@ -39,17 +40,36 @@ _LINKS: Final = INVITATION_PATH.partition("{")[0]
 _UNSTORED: Final = (b"cache-control", b"no-store")
 
 
+Observe = Callable[[str, str, int, float], None]
+"""Called for each request with method, route, status and seconds."""
+OTHER: Final = "other"
+"""The route of an address that the API does not have."""
+
+
 class RequestFrame:
-    """ASGI middleware around everything except `ProxyHeadersMiddleware`.
+    """ASGI middleware around everything except `Turns` and `ProxyHeadersMiddleware`.
 
     `time` returns the time of an answer, in the form of the log. `secure` means that players use https; the answers
-    then instruct browsers to use nothing else. `logged` means that each request has a line in the log.
+    then instruct browsers to use nothing else. `logged` means that each request has a line in the log. `observe` counts
+    requests by the templates `paths`.
     """
 
-    def __init__(self, app: ASGIApp, time: Callable[[], str], *, secure: bool, logged: bool) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        time: Callable[[], str],
+        *,
+        secure: bool,
+        logged: bool,
+        observe: Observe | None,
+        paths: Iterable[str],
+    ) -> None:
         self._app = app
         self._time = time
         self._logged = logged
+        self._observe = observe
+        ordered = () if observe is None else sorted(paths, key=lambda path: ("{" in path, path))
+        self._templates = [(re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))), path) for path in ordered]
         self._headers = (*_HEADERS, _HTTPS_ONLY) if secure else _HEADERS
         # Request numbers must differ but need not be secret, so the system is not asked for randomness each time. They
         # do not come from the service's own randomness, because tests replace it. A client can neither choose them nor
@@ -82,27 +102,26 @@ class RequestFrame:
 
         try:
             await self._app(scope, receive, complete)
-            status = status or without_answer(scope)
+            # Without an answer, the body did not come whole.
+            status = status or scope.get("state", {}).get(REFUSED, CLIENT_LEFT)
         except Exception:
             if not status:
                 text = "the service failed; nothing acknowledged is lost"
                 await answer(500, "internal", text, "try again later", {})(scope, receive, send)
             raise  # the HTTP server logs it
         finally:
+            method, path, seconds = scope["method"], scope["path"], perf_counter() - began
+            status = status or 500
+            if self._observe is not None:
+                route = next((template for pattern, template in self._templates if pattern.fullmatch(path)), OTHER)
+                self._observe(method, route, status, seconds)
             if self._logged:
-                took = round((perf_counter() - began) * 1000, 1)
-                log.info("request", method=scope["method"], path=_logged(scope["path"]), status=status or 500, ms=took)
-
-
-def without_answer(scope: Scope) -> int:
-    """Returns the status of a request that the application has not answered, because its body did not come whole."""
-    status: int = scope.get("state", {}).get(REFUSED, CLIENT_LEFT)
-    return status
+                log.info("request", method=method, path=_logged(path), status=status, ms=round(seconds * 1000, 1))
 
 
 def _logged(path: str) -> str:
-    # A program that has escaped the # of a link sends its code as a part of the path.
-    # Whoever has the address that stops letters can stop them.
+    # A program that has escaped the # of a link sends its code as a part of the path. Anybody can stop letters who has
+    # the address for it.
     return next((f"{each}..." for each in (_LINKS, STOP_PREFIX) if path.startswith(each)), path)
 
 
@@ -251,51 +270,3 @@ class Turns:
                 del self._queues[name]
         if self._left:
             asyncio.get_running_loop().call_soon(self._pass)
-
-
-Observe = Callable[[str, str, int, float], None]
-"""Called for each request with method, route, status and seconds."""
-
-OTHER: Final = "other"
-
-
-class RouteMetrics:
-    """ASGI middleware: calls `observe` for every request. `paths` are the API's templates."""
-
-    def __init__(self, app: ASGIApp, observe: Observe, paths: Callable[[], Iterable[str]]) -> None:
-        self._app = app
-        self._observe = observe
-        self._paths = paths
-        self._templates: list[tuple[re.Pattern[str], str]] = []
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        started = perf_counter()
-        status = 0
-
-        async def noted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noted)
-            status = status or without_answer(scope)
-        finally:
-            self._observe(scope["method"], self._route(scope), status or 500, perf_counter() - started)
-
-    def _route(self, scope: Scope) -> str:
-        if not self._templates:
-            self._templates = _templates(self._paths())
-        path = scope["path"]
-        return next((template for pattern, template in self._templates if pattern.fullmatch(path)), OTHER)
-
-
-def _templates(paths: Iterable[str]) -> list[tuple[re.Pattern[str], str]]:
-    """Returns the API's paths as patterns, those without parameters first."""
-    ordered = sorted(paths, key=lambda path: ("{" in path, path))
-    return [(re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))), path) for path in ordered]

@@ -8,7 +8,8 @@ anything about games there. Nothing reads what follows the `#` in its address: t
 
 Programs that scan mails follow links, so the page that stops letters changes nothing by being read. Mail programs post
 to the same address when their user unsubscribes (RFC 8058). Page and answer are the same for every address, so that
-nobody learns anything by guessing one."""
+nobody learns anything by guessing one.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from hkoji_server.routes import models
-from hkoji_server.routes.players import NO_STORE
+from hkoji_server.routes.plain import NO_STORE
 from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.mail.commands import MailStops
 from hkoji_server.settings import Registration

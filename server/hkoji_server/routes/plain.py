@@ -1,7 +1,7 @@
-"""Plain ASGI endpoints, for the addresses of nearly all requests, and the router in front of them.
+"""Plain ASGI endpoints, for the addresses of nearly all requests, the router in front of them, and reading of requests.
 
-Through FastAPI's router and dependencies a view takes several times the processor time. A test compares
-them with what FastAPI makes of what they declare for the API's page.
+Through FastAPI's router and dependencies a view takes several times the processor time. A test compares the endpoints
+with what FastAPI makes of what they declare for the API's page.
 """
 
 from __future__ import annotations
@@ -9,25 +9,27 @@ from __future__ import annotations
 import inspect
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Final, Generic, TypeVar
 from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.security.utils import get_authorization_scheme_param
 from pydantic import TypeAdapter, ValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hkoji.errors import HkojiError
 from hkoji_server.routes import models
-from hkoji_server.routes.players import BEARER
 from hkoji_server.routes.problems import http_problem, problem, validation_problem
 from hkoji_server.service.players.players import Players
 
 T = TypeVar("T")
+
+NO_STORE: Final = {"Cache-Control": "no-store"}
+BEARER: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
 
 _TAG: Final = r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")'
 _TAGS: Final = re.compile(rf"[ \t,]*(?:{_TAG}[ \t]*(?:,[ \t,]*|$))+")
@@ -159,6 +161,15 @@ def _is_known(scope: Scope, tag: str) -> bool:
     return known == "*" or (_TAGS.fullmatch(known) is not None and tag in _EACH_TAG.findall(known))
 
 
+def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
+    """Returns the dependency that gives the name of the player who is logged in."""
+
+    async def authenticate(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> str:
+        return await players.authenticate(credentials.credentials if credentials else None)
+
+    return authenticate
+
+
 async def read_login(players: Players, scope: Scope) -> str:
     """Returns the name of the player who is logged in. Raises `LoginError`.
 
@@ -166,6 +177,12 @@ async def read_login(players: Players, scope: Scope) -> str:
     """
     scheme, token = get_authorization_scheme_param(read_header(scope, b"authorization"))
     return await players.authenticate(token if scheme.lower() == "bearer" else None)
+
+
+def client_address(scope: Scope) -> str | None:
+    """Returns the address of the client; behind a trusted proxy, the one that the proxy names."""
+    client = scope.get("client")
+    return client[0] if client else None
 
 
 def read_query(scope: Scope) -> dict[str, str]:

@@ -1,54 +1,34 @@
 """The endpoints of players: registration, keys, logins, what they choose, and invitations to play by mail.
 
-docs/spec/http.md, also "Choices of players" and "Invitations by mail"."""
+docs/spec/http.md, also "Choices of players" and "Invitations by mail".
+"""
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPAuthorizationCredentials
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.types import Scope
 
 from hkoji import wire
 from hkoji.game.agreement import read_agreement
 from hkoji_server.routes import answer_json, models
+from hkoji_server.routes.plain import BEARER, NO_STORE, client_address, logged_in
 from hkoji_server.routes.problems import answering
 from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.invitations import Choices, Invitations
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.players import PlayerKeys, Players
-from hkoji_server.store import contract, player_contract
 from hkoji_server.store.contract import Store
-
-NO_STORE: Final = {"Cache-Control": "no-store"}
-BEARER: Final = HTTPBearer(auto_error=False, description="A token of POST /v1/login")
+from hkoji_server.store.player_contract import Player
 
 
-def client_address(scope: Scope) -> str | None:
-    """Returns the address of the client; behind a trusted proxy, the one that the proxy names."""
-    client = scope.get("client")
-    return client[0] if client else None
-
-
-def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
-    """Returns the dependency that gives the name of the player who is logged in."""
-
-    async def authenticate(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> str:
-        return await players.authenticate(credentials.credentials if credentials else None)
-
-    return authenticate
-
-
-def make_players_router(
-    players: Players, keys: PlayerKeys, store: contract.Store, held_players: HeldPlayers
-) -> APIRouter:
+def make_players_router(players: Players, keys: PlayerKeys, store: Store, held_players: HeldPlayers) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
     me = Annotated[str, Depends(logged_in(players))]
 
-    async def answer(player: player_contract.Player, status: int = 200) -> Response:
+    async def answer(player: Player, status: int = 200) -> Response:
         held = await held_players.certificate(player.name)
         return JSONResponse(answer_json.player_json(player, await store.retired_of(player.name), held), status)
 
