@@ -169,33 +169,6 @@ def test_waiting(players: tuple[HomeShell, HomeShell]) -> None:
     assert json.loads(out)["actor"] == 1
 
 
-def test_signing_now_and_sending_later_from_elsewhere(
-    players: tuple[HomeShell, HomeShell], tmp_path: Path, service: Service
-) -> None:
-    host, guest = players
-    game = open_and_join(host, guest)
-    seen = host.json("show", game)
-    signed = host.run("sign", game, seen["legal"][0]).stdout
-    assert set(json.loads(signed)) == {"entry", "sig", "opening"}
-    assert host.json("show", game)["seq"] == seen["seq"]
-    file = tmp_path / "entry.json"
-    file.write_text(signed)
-    elsewhere = HomeShell(tmp_path / "elsewhere")
-    sent = elsewhere.json("submit", str(file), "--server", service.url)
-    assert sent["seq"] == seen["seq"] + 1
-    assert elsewhere.json("submit", str(file), "--server", service.url) == sent
-    assert json.loads(elsewhere.run("submit", "-", "--server", service.url, "--json", stdin=signed).stdout) == sent
-    after = host.json("show", game)
-    assert after["seq"] == sent["seq"]
-    assert after["state"]["secrets"][0] == seen["legal"][0][1:]
-    assert "not your turn" in host.fails(9, "sign", game, "1A")
-    guest.json("show", game)
-    twice = guest.run("sign", game, guest.json("show", game)["legal"][0])
-    assert "keep it to yourself" in twice.stderr
-    again = guest.run("sign", game, guest.json("show", game)["legal"][1])
-    assert "either of them may become" in again.stderr
-
-
 def test_batch_answers_every_line(players: tuple[HomeShell, HomeShell]) -> None:
     host, guest = players
     game = open_and_join(host, guest)

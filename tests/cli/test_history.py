@@ -5,20 +5,13 @@ docs/cli.md, "Rematches and series". Two players in one process; two real proces
 
 from __future__ import annotations
 
-import json
-import os
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hkoji.cli.output import Exit
-from hkoji.client import Client, Home
-from hkoji.client.identity import create
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.forked import ForkedProcess
-from tests.support.service import serving
 from tests.support.timed_players import TimedPlayer, TimedWorld, alice, bob, timed_player, world
 
 __all__ = ["alice", "bob", "world"]
@@ -263,34 +256,3 @@ def test_options_that_make_no_sense_are_refused(alice: TimedPlayer, words: tuple
 
 
 # --- two processes ----------------------------------------------------------------------------------------------------
-
-
-def test_two_processes_that_ask_at_once_make_one_game(tmp_path: Path) -> None:
-    with serving(tmp_path / "data", forked=True) as service:
-        clients = {name: Client(Home(tmp_path / name)) for name in ("alice", "bob")}
-        for name, client in clients.items():
-            create(client.home, name, None, os.urandom(32))
-            client.register(service.url)
-        game = clients["alice"].new(Hanamikoji()).game
-        with clients["bob"].game(game) as held:
-            held.join()
-            held.resign()
-        started = [
-            ForkedProcess(
-                ["rematch", game, "--json"],
-                stdout=tmp_path / f"{name}.out",
-                env={**os.environ, "HKOJI_HOME": str(client.home.path)},
-            )
-            for name, client in clients.items()
-        ]
-        assert [process.wait(300) for process in started] == [0, 0]
-        told = [json.loads((tmp_path / f"{name}.out").read_text()) for name in clients]
-        made = [each for each in clients["bob"].games() if each["agreement"]["rematch"] == game]
-        statuses = Counter(each["status"] for each in made)
-        assert statuses["playing"] == 1
-        assert set(statuses) <= {"playing", "cancelled"}
-        (going,) = (each for each in made if each["status"] == "playing")
-        assert going["game"] in {each["game"] for each in told}
-        assert going["ruleset"]["first"] == ("guest" if going["host"] == "alice" else "host")
-        for client in clients.values():
-            client.close()

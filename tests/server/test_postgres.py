@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -233,31 +232,6 @@ def test_errors_hold_no_secrets(postgres: str) -> None:
 
 
 # --- races between processes --------------------------------------------------------------------------------------
-
-
-def test_of_many_appends_by_several_processes_one_wins(postgres: str) -> None:
-    with postgres_at(postgres) as one, postgres_at(postgres) as two, with_game(one) as table:
-
-        async def race(seq: int) -> list[BaseException | None]:
-            append = append_of(table, seq, (table.lines[seq + 1],))
-            openings = [(Opening(seq + 1, 0, "A", f"{number:064x}"),) for number in range(8)]
-            stores = itertools.cycle((one, two))
-            tries = [next(stores).append(replace(append, openings=each)) for each in openings]
-            return await asyncio.gather(*tries, return_exceptions=True)
-
-        for seq in range(5):
-            results = run(race(seq))
-            losers = [result for result in results if result is not None]
-            assert len(losers) == 7
-            assert all(isinstance(each, ConflictError) for each in losers)
-            head = (seq + 1, table.lines[seq + 1].entry.head)
-            assert {(each.seq, each.head) for each in losers if isinstance(each, ConflictError)} == {head}
-            history = run(two.history(table.game))
-            assert history is not None
-            assert history.lines == tuple(table.lines[: seq + 2])
-            winner = results.index(None)
-            assert history.secrets.openings[-1].salt == f"{winner:064x}"
-            assert len(history.secrets.openings) == seq + 1
 
 
 async def _revoked_early(store: Store, key: str, slow: Any) -> bool:  # Any: psycopg has no types here

@@ -14,7 +14,6 @@ from hkoji import referee
 from hkoji.errors import IllegalError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.commitments import entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.game.time_control import TimeControl
 from hkoji.log.entry import make_entry
@@ -129,28 +128,6 @@ def test_the_seeds_are_on_the_clock_too(service: Inside, players: tuple[Player, 
     service.clock.pass_by(HOUR + 1)
     refused(guest.send(seed), 409, "time-over")
     assert log_of(host, game) == before
-
-
-def test_a_guest_who_comes_after_the_expiry_does_not_join(service: Inside, players: tuple[Player, Player]) -> None:
-    host, guest = players
-    game = host.new(agreement=Agreement(expires="2026-11-20T13:00:00Z"))
-    body = entry_kinds.Join(entropy_commit(game, 1, guest.entropy), guest.key.public)
-    joining, before = guest.entry(game, guest.head(game), body), log_of(host, game)
-    service.clock.pass_by(HOUR + 1)
-    refused(guest.send(joining), 409, "time-over")
-    assert log_of(host, game) == before
-    service.clock.pass_by(120)  # slack
-    let_keepers_look(service)
-    assert kinds(host, game)[-2:] == ["lapse", "end"]
-    lapse, end = (line.entry.body for line in host.lines(game)[-2:])
-    assert lapse == {"reason": "expired"}
-    assert end["result"] == {"reason": "cancel", "winner": None}
-    answer = guest.send(joining)
-    refused(answer, 409, "time-over")
-    assert answer.json["deadline"] == "2026-11-20T13:00:00Z"
-    verify(host, game)
-    shown = summary_of(host, game)
-    assert (shown["status"], shown["deadline"], shown["overdue"]) == ("cancelled", None, False)
 
 
 def test_resigning_is_always_allowed(service: Inside, players: tuple[Player, Player]) -> None:
