@@ -30,12 +30,31 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_new_key, make_recovery, make_revocation, proof_message
 from hkoji.log.talk import NOTHING_SEEN, hash_of, make_talk
 from hkoji.rules.events import Seat
-from tests.lab.leaks.stories import VIEWERS
+from tests.lab.leaks.stories import STEPS_OF_TIME, STEPS_OF_WORDS, VIEWERS
 from tests.lab.leaks.telling import Message, Person, Telling, chosen, log_in
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Request
 
 
-async def change_key(telling: Telling, kind: str, number: int) -> tuple[Seat, Answer]:
+async def begin(telling: Telling) -> Telling:
+    """Begins a telling; host, guest and stranger settle how they want to be told."""
+    await telling.begin()
+    await _settle(telling)
+    return telling
+
+
+async def take_step(telling: Telling, step: str) -> tuple[Seat, Answer | None]:
+    """Does one step of the story. Returns the seat that did it and the answer. The game must accept the step."""
+    kind, _, detail = step.partition(" ")
+    if kind in ("rekey", "lost"):
+        return await _change_key(telling, kind, int(detail))
+    if kind in STEPS_OF_TIME:
+        return await _pass_through(telling, kind, int(detail or 0))
+    if kind in STEPS_OF_WORDS:
+        return await _speak(telling, kind, int(detail or 0))
+    return await telling.step(step)
+
+
+async def _change_key(telling: Telling, kind: str, number: int) -> tuple[Seat, Answer]:
     """Changes the key of the seat of decision `number` before it: `rekey` or `lost`.
 
     Returns the seat and the game's answer.
@@ -103,7 +122,7 @@ _LATE: Final = 60
 _SLACK: Final = 120
 
 
-async def pass_through(telling: Telling, kind: str, number: int) -> tuple[Seat, Answer | None]:
+async def _pass_through(telling: Telling, kind: str, number: int) -> tuple[Seat, Answer | None]:
     """Does one step. `number` is that of the decision before which it comes. Returns who acts, and the answer."""
     match kind:
         case "gift":
@@ -172,7 +191,7 @@ async def _read_on(telling: Telling) -> Answer:
 _CODE: Final = re.compile(rb"hkoji notify confirm [0-9a-f]{16} ([0-9a-z]+)")
 
 
-async def settle(telling: Telling) -> None:
+async def _settle(telling: Telling) -> None:
     """Host, guest and stranger make their channels, and choose with whom they play."""
     people = dict(zip(VIEWERS, telling.people, strict=True))
     for viewer, settings in telling.story.channels:
@@ -191,7 +210,7 @@ def choice_of(telling: Telling, person: Person) -> bytes:
     return json.dumps({"invites": "known" if others else "everyone", "known": others}).encode()
 
 
-async def speak(telling: Telling, kind: str, number: int) -> tuple[Seat, Answer]:
+async def _speak(telling: Telling, kind: str, number: int) -> tuple[Seat, Answer]:
     """Does one step: `say`, `answer` or `unsay` before a decision, or `rematch` at the end.
 
     Returns who acts, and the answer.

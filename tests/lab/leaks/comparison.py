@@ -33,6 +33,7 @@ from hkoji_server.log import configure_logging
 from hkoji.errors import UnknownHandError
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Seat
+from tests.lab.leaks.asides import begin, take_step
 from tests.lab.leaks.chosen_deals import Dealt, chosen_deals
 from tests.lab.leaks.looking import Eye
 from tests.lab.leaks.probes import ALWAYS, SOMETIMES
@@ -232,9 +233,9 @@ class Comparison:
         story = finished_story(f"{self.seed}x0", self.chance)
         game = ""
         for world in self.worlds.values():
-            telling = await Telling(story, world, None, story.events, self.deals).begin()
+            telling = await begin(Telling(story, world, None, story.events, self.deals))
             for step in story.steps:
-                await telling.step(step)
+                await take_step(telling, step)
             game = telling.game
         return game
 
@@ -243,7 +244,7 @@ class Comparison:
         for name, world in self.worlds.items():
             events = story.events if name == TRUTH else story.told_to(name, self.chance)
             assert len(decisions(events)) == len(story.decisions)
-            tellings[name] = await Telling(story, world, name, events, self.deals).begin()
+            tellings[name] = await begin(Telling(story, world, name, events, self.deals))
         early = self.chance.random() < 0.3 or len(story.opening) < len(OPENING)
         for number, step in enumerate(story.steps):
             if until(tally):
@@ -252,7 +253,7 @@ class Comparison:
             told: dict[str, tuple[Seat, Answer | None]] = {}
             for name, telling in tellings.items():
                 await telling.world.pass_time(passed)
-                told[name] = await telling.step(step)
+                told[name] = await take_step(telling, step)
             place = f"{story.name}, {step}"
             self._compare_taken(told, place, tally)
             self._compare_rows(tellings, place, tally)

@@ -27,6 +27,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji.client import Client, Home
 from hkoji.client.kept.files import write_file
 from hkoji.log.private_key import PrivateKey
+from tests.lab.leaks.asides import begin, take_step
 from tests.lab.leaks.chosen_deals import DealFiles
 from tests.lab.leaks.comparison import Leak, Scene, Tally
 from tests.lab.leaks.stories import SEATS_OF, Story, sample_story
@@ -132,10 +133,10 @@ async def compare(
             await world.start()
             events = story.events if name == TRUTH else story.told_to(name, chance)
             deals = DealFiles(Path(f"{world.data}.deals"))
-            tellings[name] = await Telling(story, world, name, events, deals).begin()
+            tellings[name] = await begin(Telling(story, world, name, events, deals))
         assert tellings[viewer].events != story.events
         for number, step in enumerate(story.steps):
-            told = {name: await telling.step(step) for name, telling in tellings.items()}
+            told = {name: await take_step(telling, step) for name, telling in tellings.items()}
             _compare_taken(told[TRUTH], told[viewer], worlds, viewer, tally)
             if number < 4 or number % every:
                 continue

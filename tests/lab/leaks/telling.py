@@ -29,7 +29,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import make_registration
 from hkoji.rules.events import Act, Event, Seat
 from tests.lab.leaks.chosen_deals import Dealt, dealt
-from tests.lab.leaks.stories import SEATS_OF, STEPS_OF_TIME, STEPS_OF_WORDS, Story, decisions
+from tests.lab.leaks.stories import SEATS_OF, Story, decisions
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Request, World
 from tests.support.timed_table import later
 from tests.support.times import now
@@ -114,7 +114,7 @@ class Telling:
     """Whether time has run out, and nothing has ended the game yet."""
 
     async def begin(self) -> Telling:
-        """Host, guest and a stranger register, log in, and settle how they want to be told."""
+        """Host, guest and a stranger register and log in."""
         session, name = self.world.session, self.story.name
         people = []
         for role in ("host", "guest", "outside"):
@@ -123,9 +123,6 @@ class Telling:
             await arrive(self.world, person, known=self.viewer in (None, role))
             people.append(person)
         self.host, self.guest, self.stranger = people
-        from tests.lab.leaks.asides import settle
-
-        await settle(self)
         return self
 
     @property
@@ -149,22 +146,10 @@ class Telling:
         return self.host.name, self.guest.name, self.stranger.name
 
     async def step(self, step: str) -> tuple[Seat, Answer | None]:
-        """Does one step of the story. Returns the seat that did it and the answer. The game must accept the step."""
+        """Does a step that is an entry. Returns the seat that did it and the answer. The game must accept the step."""
         kind, _, detail = step.partition(" ")
         if kind == "offer":
             return 0, await self._offer()
-        if kind in ("rekey", "lost"):
-            from tests.lab.leaks.asides import change_key
-
-            return await change_key(self, kind, int(detail))
-        if kind in STEPS_OF_TIME:
-            from tests.lab.leaks.asides import pass_through
-
-            return await pass_through(self, kind, int(detail or 0))
-        if kind in STEPS_OF_WORDS:
-            from tests.lab.leaks.asides import speak
-
-            return await speak(self, kind, int(detail or 0))
         if kind == "decline":
             return 1, await self._decline()
         seat, submission = self._submission(kind, int(detail) if detail else 0)
