@@ -31,7 +31,7 @@ def modules(*folders: str) -> dict[str, str]:
 def imported(text: str, known: Collection[str]) -> Iterator[str]:
     """Those of the `known` modules that a module imports: anywhere in it, for type checking too, or by name as text."""
     for package, names, plain in IMPORT.findall(text):
-        inner = [f"{package}.{name}" for name in re.findall(r"(?<!as )\b\w+", names)] if package else []
+        inner = [f"{package}.{name}" for name in re.findall(r"(?<!as )\b(?!as\b)\w+", names)] if package else []
         submodules = [name for name in inner if name in known]
         yield from submodules
         if package in known and len(submodules) < len(inner):

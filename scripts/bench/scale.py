@@ -3,7 +3,7 @@
     python -m scripts.bench.scale                                       a million entries against 100,000
     python -m scripts.bench.scale --games 200000 --entries 10000000     against a tenth of that; 12 GB in the folder
     python -m scripts.bench.scale --folder FOLDER --keep                leaves the databases there, and uses them again
-    python -m scripts.bench.scale --store postgres                      the same on its own PostgreSQL server
+    python -m scripts.bench.scale_postgres                              the same on its own PostgreSQL server
 
 The smaller database is written in the order in which a service would write it (scripts/bench/large.py); the larger one
 is made of ten copies of it. Figures are microseconds, medians of interleaved rounds: for reads the processor time,
@@ -69,20 +69,20 @@ class Held(NamedTuple):
     """The time of the statement of "waiting for me" for each of these players, in microseconds of the database."""
 
 
-def run(arguments: Sequence[str] = ()) -> None:
-    """Builds, measures and prints."""
-    parser = argparse.ArgumentParser(prog="scale", description=__doc__)
+def options(text: str | None) -> argparse.ArgumentParser:
+    """The options for the size of the databases, and for where they are made."""
+    parser = argparse.ArgumentParser(description=text)
     parser.add_argument("--games", type=int, default=20_000)
     parser.add_argument("--entries", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, help="where the databases are made")
-    parser.add_argument("--keep", action="store_true", help="leave them there, and use those that are there")
-    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
-    given = parser.parse_args(arguments)
-    if given.store == "postgres":
-        from scripts.bench.scale_postgres import measure_postgres
+    return parser
 
-        measure_postgres(given.folder, planned(given.games, given.entries), TIMES)
-        return
+
+def run(arguments: Sequence[str] = ()) -> None:
+    """Builds, measures and prints."""
+    parser = options(__doc__)
+    parser.add_argument("--keep", action="store_true", help="leave them there, and use those that are there")
+    given = parser.parse_args(arguments)
     measure_lengths()
     if given.keep and given.folder:
         given.folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,12 @@
-"""Runs `scale` on PostgreSQL: its own server on disk, with a small database and one that is ten times as large."""
+"""Runs `scale` on PostgreSQL: its own server on disk, with a small database and one that is ten times as large.
+
+python -m scripts.bench.scale_postgres [--games N] [--entries N] [--folder FOLDER]
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -17,7 +21,7 @@ from hkoji_server.store.postgres.store import PostgresStore, open_postgres
 from scripts.bench import large
 from scripts.bench.large_postgres import SETTINGS, TABLES, enlarge_postgres, fill_postgres, make_postgres
 from scripts.bench.memory import server_seconds
-from scripts.bench.scale import STOCK, Held, audited, compare, waiting_for
+from scripts.bench.scale import STOCK, TIMES, Held, audited, compare, options, planned, waiting_for
 from tests.lab.races.judgement import asking
 from tests.support.cluster import cluster
 from tests.support.ledger import connected
@@ -26,17 +30,19 @@ _COLUMNS: Final = "SELECT column_name FROM information_schema.columns WHERE tabl
 _KEYS: Final = ("game", "seq", "part")
 
 
-def measure_postgres(folder: Path | None, plan: large.Plan, times: int) -> None:
+def run(arguments: Sequence[str]) -> None:
     """Builds, measures and prints."""
+    given = options(__doc__).parse_args(arguments)
+    plan = planned(given.games, given.entries)
     made = large.stock(STOCK)
-    with cluster(within=folder or Path("/var/tmp"), **SETTINGS) as server:
+    with cluster(within=given.folder or Path("/var/tmp"), **SETTINGS) as server:
         small = make_postgres(server)
         began = time.monotonic()
         fill_postgres(server.url(small), plan, made)
         print(f"the small one was filled in {time.monotonic() - began:.0f} s")
         began = time.monotonic()
         bigger = server.create(small)
-        enlarge_postgres(server.url(bigger), times)
+        enlarge_postgres(server.url(bigger), TIMES)
         print(f"the large one was made in {time.monotonic() - began:.0f} s")
         measure_both({"small": server.url(small), "large": server.url(bigger)}, made, server.pid)
 
@@ -98,3 +104,7 @@ def _sizes(name: str, url: str) -> None:
     print(
         f"  {size / sums['entry']:.3f} of texts, signatures and receipts alone ({sums['entry'] / entries:.0f} an entry)"
     )
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])
