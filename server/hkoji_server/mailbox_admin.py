@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hkoji.errors import ForbiddenError, IllegalError, NotFoundError
-from hkoji.mail.letters.confirmation_facts import ConfirmWhat
+from hkoji.mail.letters.mailbox import ConfirmWhat
 from hkoji.messages.text import tell
 from hkoji_server.service.mail.seat_games import mails_of
 from hkoji_server.service.players.held_players import HeldPlayers, find_held_players

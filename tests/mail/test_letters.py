@@ -26,28 +26,20 @@ from hkoji.log.line import Line
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import OrderFault, OrderKind
 from hkoji.mail.letters import Letter, write_letter
-from hkoji.mail.letters.facts import (
-    SHOW_TURN,
-    AnnulFacts,
+from hkoji.mail.letters.answers import (
     CalledOffFacts,
-    HelpFacts,
-    InvitationFacts,
     LastTodayFacts,
-    ManyFacts,
-    MovesFacts,
     NotUnderstoodFacts,
     OnRecordFacts,
-    OverFacts,
-    SettingFacts,
-    ShowFacts,
-    TurnFacts,
     TurnOverFacts,
     UnreadableFacts,
 )
-from hkoji.mail.letters.game_facts import SeatFacts
-from hkoji.mail.letters.game_words import GameWords
-from hkoji.mail.letters.page import RULE, TIE, WIDTH, fold, harmless, wrapped
-from hkoji.mail.letters.writing import WRITERS
+from hkoji.mail.letters.events import AnnulFacts, OverFacts, TurnFacts
+from hkoji.mail.letters.game_words import GameWords, SeatFacts
+from hkoji.mail.letters.invitations import InvitationFacts
+from hkoji.mail.letters.page import RULE, TIE, WIDTH, Page, fold, harmless, wrapped
+from hkoji.mail.letters.shown import HelpFacts, MovesFacts, SettingFacts, ShowFacts
+from hkoji.mail.letters.writing import SHOW_TURN, ManyFacts
 from hkoji.mail.orders import read_orders
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import LANGUAGES, tell
@@ -60,6 +52,7 @@ from hkoji.show.games import brief_type
 from tests.lab.leaks.chosen_deals import Dealt, chosen_deals, dealt
 from tests.lab.leaks.stories import decisions
 from tests.support.letters import (
+    KINDS,
     ORIGIN,
     invited_to,
     letters_of_game,
@@ -280,7 +273,7 @@ def test_letters_that_are_in_the_place_of_the_one_about_a_turn_offer_moves_and_s
     for moment, seat, lang, kind, letter, bare in letters_about(ruleset):
         if seat != moment.actor or kind not in kinds or bare is None:
             continue
-        hand = " ".join(GameWords(moment.seats[seat], SPEAKERS[lang]).brief.hand()).replace(TIE, " ")
+        hand = " ".join(GameWords(moment.seats[seat], Page(SPEAKERS[lang])).brief.hand()).replace(TIE, " ")
         assert offered(letter.text, lang), (kind, letter.text)
         assert hand, kind
         assert hand in " ".join(letter.text.split()), (kind, letter.text)
@@ -699,4 +692,4 @@ def test_the_samples_have_every_kind_of_letter() -> None:
         if table.course.finished:
             break
         table.play(1)
-    assert found == {*WRITERS, ManyFacts}
+    assert found == {*KINDS, ManyFacts}

@@ -16,7 +16,7 @@ from hkoji_server.store.mail_values import Mailbox
 
 from hkoji.errors import ForbiddenError
 from hkoji.game.time_control import DAY
-from hkoji.mail.letters.confirmation_facts import ConfirmWhat
+from hkoji.mail.letters.mailbox import ConfirmWhat
 from tests.support.mail.dkim_signer import Signer
 from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mail_hosts import command_address

@@ -9,7 +9,7 @@ from hkoji_server.service.mail.rights import MailSender, judge_mail, sender_of
 
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.header import read_header
-from hkoji.mail.letters.facts import AskedWhy
+from hkoji.mail.letters.answers import AskedWhy
 
 # sender, DKIM of this mail, has had DKIM, required, sent to an `again` token: what happens
 TABLE = [

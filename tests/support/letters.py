@@ -11,45 +11,44 @@ from hkoji.game.position import Position, action_of, read_position
 from hkoji.game.replay import replay
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.commands import OrderFault
-from hkoji.mail.letters import LetterHeaders
-from hkoji.mail.letters.confirmation_facts import ConfirmedFacts, ConfirmFacts, ConfirmWhat, LeftFacts, NameTakenFacts
-from hkoji.mail.letters.facts import (
-    AnnulFacts,
+from hkoji.mail.letters import LetterHeaders, answers, events, invitations, mailbox, shown
+from hkoji.mail.letters.answers import (
     AskedBackFacts,
     AskedWhy,
     CalledOffFacts,
-    CodeFacts,
-    DeclinedFacts,
-    EvidenceFacts,
-    Facts,
     FirstCountsFacts,
-    GamesFacts,
     GaveFacts,
-    GivenFacts,
-    HelpFacts,
-    InvitationFacts,
-    JoinedFacts,
     LastTodayFacts,
-    LetterWaits,
-    LockedFacts,
-    LogFacts,
-    ManyFacts,
-    MovesFacts,
     NotUnderstoodFacts,
     OnRecordFacts,
-    OverFacts,
-    ReminderFacts,
+    TurnOverFacts,
+    UnreadableFacts,
+)
+from hkoji.mail.letters.events import AnnulFacts, GivenFacts, JoinedFacts, OverFacts, ReminderFacts, TurnFacts
+from hkoji.mail.letters.game_words import GameRow, SeatFacts
+from hkoji.mail.letters.invitations import DeclinedFacts, InvitationFacts, LetterWaits, WelcomeFacts
+from hkoji.mail.letters.mailbox import (
+    CodeFacts,
+    ConfirmedFacts,
+    ConfirmFacts,
+    ConfirmWhat,
+    LeftFacts,
+    LockedFacts,
+    NameTakenFacts,
+    StartedFacts,
+    StoppedFacts,
+)
+from hkoji.mail.letters.shown import (
+    EvidenceFacts,
+    GamesFacts,
+    HelpFacts,
+    LogFacts,
+    MovesFacts,
     RulesFacts,
     SettingFacts,
     ShowFacts,
-    StartedFacts,
-    StoppedFacts,
-    TurnFacts,
-    TurnOverFacts,
-    UnreadableFacts,
-    WelcomeFacts,
 )
-from hkoji.mail.letters.game_facts import GameRow, SeatFacts
+from hkoji.mail.letters.writing import Facts, ManyFacts
 from hkoji.mail.orders import read_orders
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell
@@ -60,6 +59,13 @@ from tests.support.table import Table
 
 ORIGIN: Final = "https://hkoji.example"
 COMMANDS: Final = "play+7k2mq4ruapbd3xvn5tczshw6ef@hkoji.example"
+KINDS: Final = tuple(
+    each
+    for module in (answers, events, invitations, mailbox, shown)
+    for each in vars(module).values()
+    if isinstance(each, type) and each.__module__ == module.__name__ and hasattr(each, "draft")
+)
+"""The classes of all kinds of letter."""
 TOKEN: Final = "7k2mq4ruapbd3xvn5tczshw6ef"
 
 

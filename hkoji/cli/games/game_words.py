@@ -118,10 +118,9 @@ def length(seconds: int) -> str:
 
 def length_in_words(seconds: int) -> str:
     """Returns a length of time in words, rounded up: `55 days`, `1 day 6 hours`."""
-    from hkoji.mail.letters.page import TIE
-    from hkoji.mail.letters.page import length as in_letters
+    from hkoji.mail.letters.page import TIE, Page
 
-    return in_letters(seconds, translate).replace(TIE, " ")
+    return Page(translate).length(seconds).replace(TIE, " ")
 
 
 def clock_words(control: TimeControl | None) -> str:

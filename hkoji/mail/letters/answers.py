@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from enum import StrEnum
+from typing import Final, NamedTuple
 
-from hkoji.mail.letters.events import answer_waited_for, answer_without_game, ended, how_to_answer, turn, turn_blocks
-from hkoji.mail.letters.facts import (
-    AskedBackFacts,
-    AskedWhy,
-    CalledOffFacts,
-    FirstCountsFacts,
-    GaveFacts,
-    LastTodayFacts,
-    NotUnderstoodFacts,
-    OnRecordFacts,
-    TurnFacts,
-    TurnOverFacts,
-    UnreadableFacts,
-    WelcomeFacts,
-)
-from hkoji.mail.letters.game_facts import SeatFacts
-from hkoji.mail.letters.game_words import GameWords
-from hkoji.mail.letters.page import (
-    Block,
-    LetterDraft,
-    command,
-    harmless,
-    length,
-    moment,
-    paragraph,
-    sentences,
-    tied,
-    typed,
-)
-from hkoji.messages.text import Speaker, tell
+from hkoji.mail.letters.events import TurnFacts, ended, how_to_answer, turn_blocks
+from hkoji.mail.letters.game_words import GameWords, SeatFacts
+from hkoji.mail.letters.invitations import LetterWaits, answer_waited_for
+from hkoji.mail.letters.page import Block, LetterDraft, Page, harmless, tied
+from hkoji.messages.text import tell
+from hkoji.rules.events import Seat
+
+
+class AskedWhy(StrEnum):
+    """Why an order is asked back."""
+
+    SENDER = "sender"
+    """It came from another address than the registered one."""
+    SIGNATURE = "signature"
+    """It came without the provider's signature, which the reader's mails used to have."""
+    REQUIRED = "required"
+    """It came without the provider's signature, which this service always needs."""
+    FINAL = "final"
+    """It cannot be taken back: `resign`, `call off`."""
+    NO_LETTER = "no letter"
+    """It came in answer to no letter, so anybody can have written it."""
+
 
 _ASKED: Final = {
     AskedWhy.SENDER: tell("Mail in your name came from another address than yours, so nothing was done yet."),
@@ -50,80 +43,36 @@ _FIELD = re.compile(r"\b(?:Message-ID|From|Content-[A-Z][A-Za-z-]+)\b")
 """A field of a mail, in the reason why the mail cannot be read; no language translates these names."""
 
 
-def _help(say: Speaker) -> Block:
-    return paragraph(say(tell("To see what you can write, answer {help}.", help=command(say(tell("help"))))))
+class OnRecordFacts(NamedTuple):
+    """The reader's order is on record: an entry of that kind, with the time of record `at`.
 
+    `action` is a move's canonical notation with the reader's own cards, empty for other kinds. If the reader owes the
+    next entry again, the letter is the turn letter too. If the game is over, `log` has the bytes of its log.
+    """
 
-def welcome(facts: WelcomeFacts, say: Speaker) -> LetterDraft:
-    """The reader has accepted an invitation."""
-    first = [say(tell("Welcome, {name}: you are registered at {origin}.", name=facts.name, origin=facts.origin))]
-    if facts.seat is not None:
-        game = GameWords(facts.seat, say)
-        first.append(
-            say(tell("You have joined the game of {game} with {name}.", name=game.opponent, game=game.board.game))
-        )
-    first.append(say(tell("You get a letter when it is your turn.")))
-    held = paragraph(
-        say(
-            tell(
-                "The service keeps your name, your mailbox, and the key that signs for you, and your mails for some "
-                "months, as a proof of what you played. Other players see your name, but not your mailbox: the log of "
-                "a game, which is public, has only a hash of it, from which nobody can read it."
-            )
-        )
-    )
-    salt = (
-        *sentences(say(tell("To prove one day that a log means your mailbox, you need this number. Keep it:"))),
-        *typed(facts.salt),
-    )
-    stop = paragraph(say(tell("To get no more letters, answer {stop}.", stop=command(say(tell("stop"))))))
-    return LetterDraft(tuple(first), (_where_commands_go(facts, say), held, salt, stop))
+    seat: SeatFacts
+    kind: str
+    at: str
+    action: str = ""
+    log: bytes = b""
 
-
-def _where_commands_go(facts: WelcomeFacts, say: Speaker) -> Block:
-    """Says where to write orders that belong to no game."""
-    new = command(say(tell("new address")))
-    if facts.commands:
-        return (
-            *sentences(
-                say(
-                    tell(
-                        "This is your command address. It is for orders that belong to no game, such as {help} or "
-                        "{games}. Keep it, and show it to nobody; with {new} you get another one:",
-                        help=command(say(tell("help"))),
-                        games=command(say(tell("games"))),
-                        new=new,
-                    )
-                )
-            ),
-            *typed(facts.commands),
-        )
-    if facts.seat is None:
-        return paragraph(answer_without_game(say))
-    there = tell(
-        "For orders that belong to no game, such as a new game, answer {new}: a letter for them comes.", new=new
-    )
-    return paragraph(say(there))
-
-
-def on_record(facts: OnRecordFacts, say: Speaker) -> LetterDraft:
-    """An order was carried out."""
-    game = GameWords(facts.seat, say)
-    time = game.moment(facts.at)
-    first = [say(_done(facts.kind, time, game.opponent))]
-    told: Block = ()
-    if facts.action and facts.seat.cards:
-        seen = game.brief.decided(game.position.seat or 0, facts.action)
-        if not (game.mine and seen in game.brief.news()):
-            told = paragraph(say(tell("On record: {move}.", move=game.brief.told(facts.action))))
-    if game.mine:
-        draft = turn(TurnFacts(facts.seat), say)
-        return draft._replace(first=(*first, *draft.first), blocks=(told, *draft.blocks))
-    if game.course.finished:
-        first.append(say(tell("The game is over: {result}.", result=game.result())))
-        if facts.log:
-            return ended(game, facts.log)._replace(first=tuple(first))
-    return LetterDraft((*first, game.waiting()), (told, *_seen(game), game.signed()))
+    def draft(self, page: Page) -> LetterDraft:
+        game = GameWords(self.seat, page)
+        time = game.moment(self.at)
+        first = [_done(self.kind, time, game.opponent)]
+        told: Block = ()
+        if self.action and self.seat.cards:
+            seen = game.brief.decided(game.position.seat or 0, self.action)
+            if not (game.mine and seen in game.brief.news()):
+                told = page.paragraph(tell("On record: {move}.", move=game.brief.told(self.action)))
+        if game.mine:
+            draft = TurnFacts(self.seat).draft(page)
+            return draft._replace(first=(*first, *draft.first), blocks=(told, *draft.blocks))
+        if game.course.finished:
+            first.append(tell("The game is over: {result}.", result=game.result()))
+            if self.log:
+                return ended(game, self.log)._replace(first=tuple(first))
+        return LetterDraft((*first, game.waiting()), (told, *_seen(game), game.signed()))
 
 
 def _done(kind: str, time: str, name: str) -> str:
@@ -150,45 +99,69 @@ def _seen(game: GameWords) -> tuple[Block, ...]:
     return (game.table(), game.hand())
 
 
-def not_understood(facts: NotUnderstoodFacts, say: Speaker) -> LetterDraft:
-    """Nothing was done, because a line was not understood or cannot be done."""
-    game = None if facts.seat is None else GameWords(facts.seat, say)
-    leave = say(tell("Leave an empty line after your move: what stands below it is not read.")) if facts.more else ""
-    now = "" if game is None else game.turn()
-    if game is not None and not game.seat.cards:
-        hidden = say(tell("Your letters show no cards, so your line is not repeated here."))
-        return LetterDraft(
-            (say(_in_vain(facts)), now), (paragraph(hidden, leave), game.hand(), game.signed()), how_to_answer(game)
-        )
-    first = (_not_done(facts, say), _sentence(_reason(facts, say)), leave, now)
-    blocks: list[Block] = []
-    if game is not None and game.mine:
-        near = (facts.ask,) if facts.ask else facts.near
-        blocks.append(tuple(each for move in near for each in game.example(move)) or game.examples(short=True))
-        blocks.append(game.hand())
-    blocks.append(_help(say))
-    answer = answer_waited_for(facts.waits, say) if game is None else how_to_answer(game)
-    return LetterDraft(first, tuple(blocks), answer)
+class NotUnderstoodFacts(NamedTuple):
+    """Nothing was done, because `line` of the mail was not understood or cannot be done now.
+
+    `line` is as it was read, and empty if the mail had no line for us. `reason` is a phrase or sentence on why (a
+    `Text`), empty if the line is just no command. `near` are up to three moves in canonical notation that can be made
+    now, the best first; `ask` is the one that the line itself probably meant (bare cards), else empty. `more` says that
+    the line was not the first one of the paragraph, where an empty line after the move usually helps. `seat` is None in
+    a letter about no game; then `waits` is what it can be answered with, None if it has asked nothing. `read` says that
+    the line was understood, and cannot be done. With `now`, a time in the reason is shown as other times are.
+    """
+
+    line: str
+    reason: str = ""
+    seat: SeatFacts | None = None
+    near: tuple[str, ...] = ()
+    ask: str = ""
+    more: bool = False
+    waits: LetterWaits | None = None
+    read: bool = False
+    now: str = ""
+    zone: str = ""
+
+    def draft(self, page: Page) -> LetterDraft:
+        game = None if self.seat is None else GameWords(self.seat, page)
+        leave = tell("Leave an empty line after your move: what stands below it is not read.") if self.more else ""
+        now = "" if game is None else game.turn()
+        if game is not None and not game.seat.cards:
+            hidden = tell("Your letters show no cards, so your line is not repeated here.")
+            return LetterDraft(
+                (_in_vain(self), now),
+                (page.paragraph(hidden, leave), game.hand(), game.signed()),
+                how_to_answer(game),
+            )
+        first = (_not_done(self), _sentence(_reason(self, page)), leave, now)
+        blocks: list[Block] = []
+        if game is not None and game.mine:
+            near = (self.ask,) if self.ask else self.near
+            blocks.append(tuple(each for move in near for each in game.example(move)) or game.examples(short=True))
+            blocks.append(game.hand())
+        help_ = page.command(tell("help"))
+        blocks.append(page.paragraph(tell("To see what you can write, answer {help}.", help=help_)))
+        answer = answer_waited_for(self.waits, page) if game is None else how_to_answer(game)
+        return LetterDraft(first, tuple(blocks), answer)
 
 
-def _not_done(facts: NotUnderstoodFacts, say: Speaker) -> str:
+def _not_done(facts: NotUnderstoodFacts) -> str:
     """A sentence on what was not done, with the line of the mail if it had one."""
     line = tied(harmless(facts.line))
     if not line:
-        return say(_in_vain(facts))
+        return _in_vain(facts)
     if facts.read:
-        return say(tell("I could not do what you wrote, so nothing was done: {line}", line=line))
+        return tell("I could not do what you wrote, so nothing was done: {line}", line=line)
     if facts.more:
-        return say(tell("I could not read a line of your mail, so nothing was done: {line}", line=line))
-    return say(tell("I could not read the first line of your mail, so nothing was done: {line}", line=line))
+        return tell("I could not read a line of your mail, so nothing was done: {line}", line=line)
+    return tell("I could not read the first line of your mail, so nothing was done: {line}", line=line)
 
 
-def _reason(facts: NotUnderstoodFacts, say: Speaker) -> str:
+def _reason(facts: NotUnderstoodFacts, page: Page) -> str:
     """The reason, with times for people: a limit says when it is possible again."""
-    reason = say(facts.reason)
+    reason = page.say(facts.reason)
     if not facts.now:
         return reason
-    return _TIME.sub(lambda found: moment(found[0], facts.now, say, facts.zone), reason)
+    return _TIME.sub(lambda found: page.moment(found[0], facts.now, facts.zone), reason)
 
 
 def _in_vain(facts: NotUnderstoodFacts) -> str:
@@ -208,32 +181,47 @@ def _sentence(phrase: str) -> str:
     return whole if whole.endswith((".", "!", "?")) else f"{whole}."
 
 
-def asked_back(facts: AskedBackFacts, say: Speaker) -> LetterDraft:
-    """An order is asked back."""
-    game = None if facts.seat is None else GameWords(facts.seat, say)
-    first = [say(_ASKED[facts.why])]
-    if game is not None and facts.seat is not None:
-        first.append(game.turn())
-        if game.position.mine and game.seat.clock.seat is not None:
-            first.append(say(tell("Your clock runs until your answer is here.")))
-    if facts.until is not None and facts.now is not None:
-        first.append(say(tell("You have until {time}.", time=moment(facts.until, facts.now, say, facts.zone))))
-    blocks = []
-    if facts.why is AskedWhy.SENDER and facts.sender:
-        only = say(tell("Mail counts only if it comes from the address to which this letter was sent."))
-        came = sentences(say(tell("It came from this address:")))
-        blocks.append((*came, *typed(_address(facts.sender)), *paragraph(only)))
-    again: Block = typed(facts.order)
-    if game is not None and facts.order in game.position.legal:
-        if not game.seat.cards:
-            hidden = say(tell("The order is not repeated here, as your letters show no cards. Send it once more."))
-            return LetterDraft(tuple(first), (*blocks, paragraph(hidden), game.signed()))
-        again = game.example(facts.order)
-    blocks.append(
-        (*sentences(say(tell("If this is what you want, send it once more, in answer to this mail:"))), *again)
-    )
-    blocks.append(paragraph(say(tell("If you did not write it, do nothing, and nothing happens."))))
-    return LetterDraft(tuple(first), tuple(blocks))
+class AskedBackFacts(NamedTuple):
+    """Nothing was done yet: the reader is asked to send an order again, to this letter.
+
+    `order` is the move in canonical notation, or else the command's line as the reader can write it. `sender` is the
+    address that a mail came from, shown for `AskedWhy.SENDER` only. `until` is the end of the day for which the letter
+    can be answered if it is about no game, and `now` is the time now; None with a game.
+    """
+
+    order: str
+    why: AskedWhy
+    seat: SeatFacts | None = None
+    sender: str = ""
+    until: str | None = None
+    now: str | None = None
+    zone: str = ""
+
+    def draft(self, page: Page) -> LetterDraft:
+        game = None if self.seat is None else GameWords(self.seat, page)
+        first: list[str] = [_ASKED[self.why]]
+        if game is not None and self.seat is not None:
+            first.append(game.turn())
+            if game.position.mine and game.seat.clock.seat is not None:
+                first.append(tell("Your clock runs until your answer is here."))
+        if self.until is not None and self.now is not None:
+            first.append(tell("You have until {time}.", time=page.moment(self.until, self.now, self.zone)))
+        blocks = []
+        if self.why is AskedWhy.SENDER and self.sender:
+            only = tell("Mail counts only if it comes from the address to which this letter was sent.")
+            came = page.sentences(tell("It came from this address:"))
+            blocks.append((*came, *page.typed(_address(self.sender)), *page.paragraph(only)))
+        again: Block = page.typed(self.order)
+        if game is not None and self.order in game.position.legal:
+            if not game.seat.cards:
+                hidden = tell("The order is not repeated here, as your letters show no cards. Send it once more.")
+                return LetterDraft(tuple(first), (*blocks, page.paragraph(hidden), game.signed()))
+            again = game.example(self.order)
+        blocks.append(
+            (*page.sentences(tell("If this is what you want, send it once more, in answer to this mail:")), *again)
+        )
+        blocks.append(page.paragraph(tell("If you did not write it, do nothing, and nothing happens.")))
+        return LetterDraft(tuple(first), tuple(blocks))
 
 
 def _address(text: str) -> str:
@@ -241,86 +229,123 @@ def _address(text: str) -> str:
     return shown if len(shown) <= 64 else f"{shown[:61]}..."
 
 
-def turn_over(facts: TurnOverFacts, say: Speaker) -> LetterDraft:
-    """The mail was for a turn that is over."""
-    game = GameWords(facts.seat, say)
-    if game.position.seat is None and game.course.finished:  # they were invited, and never had a turn
-        return LetterDraft((say(tell("This invitation is over, so nothing was done.")), _now(game)), (game.signed(),))
-    first = (say(tell("Your mail was for a turn that is over, so nothing was done.")),)
-    told: Block = ()
-    if facts.action and facts.seat.cards:
-        if facts.by == game.position.seat:
-            sent = tell("On record is what you sent before: {move}.", move=game.brief.told(facts.action))
-        else:
-            sent = tell("On record: {move}.", move=game.brief.decided(facts.by or 0, facts.action))
-        told = paragraph(say(sent))
-    if game.due:
-        draft = turn(TurnFacts(facts.seat), say)
-        return draft._replace(first=(*first, *draft.first), blocks=(told, *draft.blocks))
-    return LetterDraft((*first, _now(game)), (told, game.signed()))
+class TurnOverFacts(NamedTuple):
+    """The mail was for a turn that is over, so nothing was changed.
+
+    If a move is on record for that turn, `action` is its canonical notation, with the cards that the reader knows
+    (`2BC`, `1X`), and `by` is the seat that has made it.
+    """
+
+    seat: SeatFacts
+    action: str = ""
+    by: Seat | None = None
+
+    def draft(self, page: Page) -> LetterDraft:
+        game = GameWords(self.seat, page)
+        if game.position.seat is None and game.course.finished:  # they were invited, and never had a turn
+            return LetterDraft((tell("This invitation is over, so nothing was done."), _now(game)), (game.signed(),))
+        first = (tell("Your mail was for a turn that is over, so nothing was done."),)
+        told: Block = ()
+        if self.action and self.seat.cards:
+            if self.by == game.position.seat:
+                sent = tell("On record is what you sent before: {move}.", move=game.brief.told(self.action))
+            else:
+                sent = tell("On record: {move}.", move=game.brief.decided(self.by or 0, self.action))
+            told = page.paragraph(sent)
+        if game.due:
+            draft = TurnFacts(self.seat).draft(page)
+            return draft._replace(first=(*first, *draft.first), blocks=(told, *draft.blocks))
+        return LetterDraft((*first, _now(game)), (told, game.signed()))
 
 
 def _now(game: GameWords) -> str:
     if game.course.finished:
-        return game.say(tell("The game is over: {result}.", result=game.result()))
+        return tell("The game is over: {result}.", result=game.result())
     return game.turn()
 
 
-def first_counts(facts: FirstCountsFacts, say: Speaker) -> LetterDraft:
-    """A second mail with the same id was not read."""
-    game = None if facts.seat is None else GameWords(facts.seat, say)
-    first = say(tell("One of your mails came twice, with different contents: the first one counts."))
-    return LetterDraft((first, "" if game is None else _now(game)))
+class FirstCountsFacts(NamedTuple):
+    """A second mail with the same Message-ID and other bytes was not read: the first one counts."""
+
+    seat: SeatFacts | None = None
+
+    def draft(self, page: Page) -> LetterDraft:
+        game = None if self.seat is None else GameWords(self.seat, page)
+        first = tell("One of your mails came twice, with different contents: the first one counts.")
+        return LetterDraft((first, "" if game is None else _now(game)))
 
 
-def unreadable(facts: UnreadableFacts, say: Speaker) -> LetterDraft:
-    """A mail could not be used."""
-    reason = say(facts.reason)
-    if not facts.form:
-        first = say(tell("Mail in your name could not be used, so nothing was done: {reason}.", reason=reason))
-        return _plain((first,), facts.seat, (), say)
-    field = _FIELD.search(reason)
-    told = say(
-        tell(
+class UnreadableFacts(NamedTuple):
+    """A mail could not be used, whatever it says, so nothing was done.
+
+    `reason` is a sentence or phrase (a `Text`). `form` says that another form of the mail could have been used.
+    """
+
+    reason: str
+    seat: SeatFacts | None = None
+    form: bool = True
+
+    def draft(self, page: Page) -> LetterDraft:
+        reason = page.say(self.reason)
+        if not self.form:
+            first = tell("Mail in your name could not be used, so nothing was done: {reason}.", reason=reason)
+            return _plain((first,), self.seat, (), page)
+        field = _FIELD.search(reason)
+        told = tell(
             "Your mail program sent this in a form that this service does not read ({what}). Nothing that you wrote is "
             "wrong. Try your provider's web page.",
             what=field[0] if field else reason,
         )
-    )
-    helps = say(tell("This helps: plain text in Unicode (UTF-8), not encrypted, and your address alone as its sender."))
-    blocks = (paragraph(say(tell("In detail: {reason}.", reason=reason)) if field else "", helps),)
-    return _plain((told, say(tell("Nothing was done, so send it once more."))), facts.seat, blocks, say)
+        helps = tell("This helps: plain text in Unicode (UTF-8), not encrypted, and your address alone as its sender.")
+        blocks = (page.paragraph(tell("In detail: {reason}.", reason=reason) if field else "", helps),)
+        return _plain((told, tell("Nothing was done, so send it once more.")), self.seat, blocks, page)
 
 
-def last_today(facts: LastTodayFacts, say: Speaker) -> LetterDraft:
-    """The reader has had as many answers as there are in a day."""
-    enough = say(tell("This is the last answer here today. Orders are still carried out."))
-    only = say(tell("An order that changes something, such as a move, is always answered."))
-    again = say(
-        tell("Everything is answered again from {time} on.", time=moment(facts.until, facts.now, say, facts.zone))
-    )
-    return LetterDraft((), (paragraph(enough, only, again),))
+class LastTodayFacts(NamedTuple):
+    """The end of the last answer that a letter's address gives today, unless something is changed.
+
+    `until` is when it gives answers again.
+    """
+
+    until: str
+    now: str
+    zone: str = ""
+
+    def draft(self, page: Page) -> LetterDraft:
+        enough = tell("This is the last answer here today. Orders are still carried out.")
+        only = tell("An order that changes something, such as a move, is always answered.")
+        again = tell("Everything is answered again from {time} on.", time=page.moment(self.until, self.now, self.zone))
+        return LetterDraft((), (page.paragraph(enough, only, again),))
 
 
-def _plain(first: tuple[str, ...], seat: SeatFacts | None, blocks: tuple[Block, ...], say: Speaker) -> LetterDraft:
+def _plain(first: tuple[str, ...], seat: SeatFacts | None, blocks: tuple[Block, ...], page: Page) -> LetterDraft:
     if seat is None:
         return LetterDraft(first, blocks)
-    game = GameWords(seat, say)
+    game = GameWords(seat, page)
     return LetterDraft((*first, _now(game)), (*blocks, game.signed()), how_to_answer(game))
 
 
-def gave(facts: GaveFacts, say: Speaker) -> LetterDraft:
-    """The reader has given the other player time."""
-    game = GameWords(facts.seat, say)
-    first = say(
-        tell("You have given {name} {length} for this turn.", name=game.opponent, length=length(facts.seconds, say))
-    )
-    return LetterDraft((first, game.turn()), (game.signed(),))
+class GaveFacts(NamedTuple):
+    """The reader has given the other player `seconds` for the entry that is due."""
+
+    seat: SeatFacts
+    seconds: int
+
+    def draft(self, page: Page) -> LetterDraft:
+        game = GameWords(self.seat, page)
+        first = tell(
+            "You have given {name} {length} for this turn.", name=game.opponent, length=page.length(self.seconds)
+        )
+        return LetterDraft((first, game.turn()), (game.signed(),))
 
 
-def called_off(facts: CalledOffFacts, say: Speaker) -> LetterDraft:
-    """The reader wishes to call the game off."""
-    game = GameWords(facts.seat, say)
-    first = say(tell("You wish to call the game off. {name} can agree until the next move.", name=game.opponent))
-    blocks = turn_blocks(game) if game.due else (game.signed(),)
-    return LetterDraft((first, game.turn()), blocks, how_to_answer(game))
+class CalledOffFacts(NamedTuple):
+    """The reader's wish to call the game off is on record; the other player has not agreed yet."""
+
+    seat: SeatFacts
+
+    def draft(self, page: Page) -> LetterDraft:
+        game = GameWords(self.seat, page)
+        first = tell("You wish to call the game off. {name} can agree until the next move.", name=game.opponent)
+        blocks = turn_blocks(game) if game.due else (game.signed(),)
+        return LetterDraft((first, game.turn()), blocks, how_to_answer(game))

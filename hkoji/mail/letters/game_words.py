@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from hkoji.game.clock import parse_time
+from hkoji.game.clock_reading import ClockReading
 from hkoji.game.course import Stage
 from hkoji.game.held_keys import grade_sentence
+from hkoji.game.position import Position
 from hkoji.game.result_text import closing_body, result_text
-from hkoji.mail.letters.game_facts import SeatFacts
-from hkoji.mail.letters.page import TIE, Block, command, day, length, moment, paragraph, rows, sentences, typed, words
-from hkoji.messages.text import Speaker, plural, tell
+from hkoji.mail.letters.page import TIE, Block, Page
+from hkoji.messages.text import plural, tell
 from hkoji.rules.events import Act
 from hkoji.rules.protocol import Due
 from hkoji.show.board import Board, Look
 from hkoji.show.brief import Brief, spread_over
-from hkoji.show.games import board, brief_type
+from hkoji.show.games import board, board_type, brief_type
+
+
+class SeatFacts(NamedTuple):
+    """A game as the reader knows it, now.
+
+    `position` is that of the reader's seat (`read_position`), and `clock` that of the game's last entry (`read_clock`).
+    With `cards` False the letter shows no cards. `held` says that the service signs for the reader, `opponent_held`
+    that it signs for the other seat. `silent` and `opponent_silent` are the times since which letters to the reader
+    and to the other player do not arrive, None if they do. With `signs` False the service can sign nothing for the
+    reader's seat: the key that it holds is revoked if `held`, or else the reader's own key is the only one. `own` says
+    that the reader has a key of their own now, which is to take the place of that one. `zone` is the reader's time zone
+    (`+01:00`), empty if it is not known.
+    """
+
+    position: Position
+    clock: ClockReading
+    now: str
+    cards: bool = True
+    held: bool = True
+    opponent_held: bool = False
+    silent: str | None = None
+    opponent_silent: str | None = None
+    signs: bool = True
+    own: bool = False
+    zone: str = ""
+
 
 _MANY: Final = 8
 
@@ -24,12 +51,12 @@ _MANY: Final = 8
 class GameWords:
     """The words of one game for one reader."""
 
-    def __init__(self, seat: SeatFacts, say: Speaker) -> None:
+    def __init__(self, seat: SeatFacts, page: Page) -> None:
         self.seat: Final = seat
-        self.say: Final = say
+        self.page: Final = page
         self.position: Final = seat.position
         self.course: Final = seat.position.course
-        self.board: Final[Board] = board(seat.position, Look(say=say))
+        self.board: Final[Board] = board(seat.position, Look(say=page.say))
         self.brief: Final[Brief] = brief_type(self.course.setup.ruleset.name)(self.board)
 
     # --- who ----------------------------------------------------------------------------------------------------------
@@ -45,7 +72,7 @@ class GameWords:
     @property
     def opponent(self) -> str:
         """The other player's name, or `nobody yet`."""
-        return self.other or self.say(tell("nobody yet"))
+        return self.other or tell("nobody yet")
 
     @property
     def mine(self) -> bool:
@@ -61,66 +88,60 @@ class GameWords:
 
     def moment(self, time: str) -> str:
         """A time of the log, as the reader knows times."""
-        return moment(time, self.seat.now, self.say, self.seat.zone)
+        return self.page.moment(time, self.seat.now, self.seat.zone)
 
     def own_time(self) -> Iterator[str]:
         """Sentences on how long the reader still has."""
-        clock, now, say = self.seat.clock, self.seat.now, self.say
+        clock, now = self.seat.clock, self.seat.now
         left, free, reserve = clock.left(now), clock.free_until, clock.reserve_at(now)
         if clock.deadline is None or left is None or free is None or reserve is None:
-            yield say(tell("The game has no clock: you have all the time you like."))
+            yield tell("The game has no clock: you have all the time you like.")
             return
         end, kept = self.moment(clock.deadline), reserve[self.position.seat or 0]
         if left < 0:
-            yield say(tell("Your time was over on {time}: the service is about to end the game.", time=end))
+            yield tell("Your time was over on {time}: the service is about to end the game.", time=end)
         elif free <= now:
-            yield say(tell("Your reserve is running, and {length} of it are left.", length=length(kept, say)))
-            yield say(tell("It ends, and the game is lost, on {time}.", time=end))
+            yield tell("Your reserve is running, and {length} of it are left.", length=self.page.length(kept))
+            yield tell("It ends, and the game is lost, on {time}.", time=end)
         elif kept:
-            yield say(
-                tell(
-                    "You have {length}, until {time}, then {reserve} in reserve.",
-                    length=length(_between(now, free), say),
-                    time=self.moment(free),
-                    reserve=length(kept, say),
-                )
+            yield tell(
+                "You have {length}, until {time}, then {reserve} in reserve.",
+                length=self.page.length(_between(now, free)),
+                time=self.moment(free),
+                reserve=self.page.length(kept),
             )
-            yield say(tell("Your reserve ends, and the game is lost, on {time}.", time=end))
+            yield tell("Your reserve ends, and the game is lost, on {time}.", time=end)
         else:
-            yield say(tell("You have {length}, until {time}.", length=length(left, say), time=end))
-            yield say(tell("Without a move of yours by then, the game is lost."))
+            yield tell("You have {length}, until {time}.", length=self.page.length(left), time=end)
+            yield tell("Without a move of yours by then, the game is lost.")
 
     def deadline(self) -> str:
         """A sentence on the end of the reader's time, in brief."""
-        clock, now, say = self.seat.clock, self.seat.now, self.say
+        clock, now = self.seat.clock, self.seat.now
         if clock.deadline is None or clock.free_until is None:
-            return say(tell("It is still your turn. The game has no clock."))
+            return tell("It is still your turn. The game has no clock.")
         end, free = self.moment(clock.deadline), clock.free_until
         if free == clock.deadline or free < now:
-            return say(tell("It is still your turn; your time ends, and the game is lost, on {end}.", end=end))
-        return say(
-            tell(
-                "It is still your turn, until {time}; the reserve ends, and the game is lost, on {end}.",
-                time=self.moment(free),
-                end=end,
-            )
+            return tell("It is still your turn; your time ends, and the game is lost, on {end}.", end=end)
+        return tell(
+            "It is still your turn, until {time}; the reserve ends, and the game is lost, on {end}.",
+            time=self.moment(free),
+            end=end,
         )
 
     def waiting(self) -> str:
         """A sentence on whose turn it is if it is not the reader's; empty when the game is over."""
-        course, say, clock = self.course, self.say, self.seat.clock
+        course, clock = self.course, self.seat.clock
         if course.finished:
             return ""
         if course.stage is Stage.JOIN:
             return self.board.turn()
         if clock.deadline is None or clock.seat is None:
-            return say(tell("It is {name}'s turn. You get a letter when it is yours.", name=self.opponent))
-        return say(
-            tell(
-                "It is {name}'s turn, until {time} at the latest. You get a letter when it is yours.",
-                name=self.opponent,
-                time=self.moment(clock.deadline),
-            )
+            return tell("It is {name}'s turn. You get a letter when it is yours.", name=self.opponent)
+        return tell(
+            "It is {name}'s turn, until {time} at the latest. You get a letter when it is yours.",
+            name=self.opponent,
+            time=self.moment(clock.deadline),
         )
 
     def turn(self) -> str:
@@ -131,21 +152,17 @@ class GameWords:
 
     def _invited(self) -> str:
         if not self.seat.signs:
-            return self.say(
-                tell(
-                    "This invitation is to the key with which the service signed for you, and that has been revoked. "
-                    "Ask {name} to invite you again.",
-                    name=self.opponent,
-                )
+            return tell(
+                "This invitation is to the key with which the service signed for you, and that has been revoked. "
+                "Ask {name} to invite you again.",
+                name=self.opponent,
             )
-        words = {"accept": command(self.say(tell("accept"))), "decline": command(self.say(tell("decline")))}
+        words = {"accept": self.page.command(tell("accept")), "decline": self.page.command(tell("decline"))}
         expires = self.course.setup.agreement.expires
         if expires is None:
-            return self.say(tell("You are invited to this game: answer {accept} or {decline}.", **words))
+            return tell("You are invited to this game: answer {accept} or {decline}.", **words)
         time = self.moment(expires)
-        return self.say(
-            tell("You are invited to this game: answer {accept} or {decline} by {time}.", time=time, **words)
-        )
+        return tell("You are invited to this game: answer {accept} or {decline} by {time}.", time=time, **words)
 
     # --- the game -----------------------------------------------------------------------------------------------------
 
@@ -156,47 +173,46 @@ class GameWords:
         closed = closing_body(step.body for step in self.position.replay.steps)
         name = None if outcome.winner is None else setup.names[outcome.winner]
         you = outcome.winner is not None and outcome.winner == self.position.seat
-        return self.say(result_text(outcome, setup.ruleset.reasons, name, you=you, closed=closed))
+        return result_text(outcome, setup.ruleset.reasons, name, you=you, closed=closed)
 
     def lately(self) -> Block:
         """What has happened since the reader last decided, and how the game stands; nothing without cards."""
         if not self.seat.cards:
             return ()
         news = self.brief.news()
-        told = self.say(tell("Lately: {news}.", news="; ".join(news))) if news else ""
-        return paragraph(told, *self.brief.standing())
+        told = tell("Lately: {news}.", news="; ".join(news)) if news else ""
+        return self.page.paragraph(told, *self.brief.standing())
 
     def table(self) -> Block:
         """What lies on the table; nothing without cards."""
-        table = rows(self.brief.table()) if self.seat.cards else ()
-        return (*sentences(self.say(self.brief.heading)), *table) if table else ()
+        table = self.page.rows(self.brief.table()) if self.seat.cards else ()
+        return (*self.page.sentences(self.brief.heading), *table) if table else ()
 
     def hand(self) -> Block:
         """What the reader holds, and the actions that are left."""
         if not self.seat.cards:
-            shown = self.say(
-                tell(
-                    "Your letters show no cards. To see them again, answer {cards}.",
-                    cards=command(self.say(tell("cards on"))),
-                )
+            shown = tell(
+                "Your letters show no cards. To see them again, answer {cards}.",
+                cards=self.page.command(tell("cards on")),
             )
-            return paragraph(shown, *self.brief.left())
+            return self.page.paragraph(shown, *self.brief.left())
         offer = self.brief.offer() if self.due else ()
-        return (*sentences(*offer), *paragraph(*self.brief.hand(), *self.brief.left(), self.number()))
+        return (
+            *self.page.sentences(*offer),
+            *self.page.paragraph(*self.brief.hand(), *self.brief.left(), self.number()),
+        )
 
     def number(self) -> str:
         """A sentence on how many moves the reader has, if they are not few."""
         legal = len(self.position.legal)
         if not self.seat.cards or not self.seat.signs or legal <= _MANY:
             return ""
-        word = f"{TIE}{self.say(tell('moves'))}"
-        return self.say(
-            plural(
-                "There is {n} legal move (answer: {moves}).",
-                "There are {n} legal moves (answer: {moves}).",
-                legal,
-                moves=word,
-            )
+        word = f"{TIE}{self.page.say(tell('moves'))}"
+        return plural(
+            "There is {n} legal move (answer: {moves}).",
+            "There are {n} legal moves (answer: {moves}).",
+            legal,
+            moves=word,
         )
 
     def examples(self, *, short: bool = False) -> Block:
@@ -220,100 +236,75 @@ class GameWords:
 
     def example(self, move: str) -> Block:
         """One move that the reader can send as it stands."""
-        return (*sentences(self.brief.ask(move)), *typed(self.brief.typed(move)))
+        return (*self.page.sentences(self.brief.ask(move)), *self.page.typed(self.brief.typed(move)))
 
     # --- the end of a letter ------------------------------------------------------------------------------------------
 
     def other_words(self) -> Block:
         """The other words that the reader can write."""
-        say = self.say
-        known = (
-            say(tell("show")),
-            say(tell("rules")),
-            say(tell("games")),
-            say(tell("resign")),
-            say(tell("help")),
-        )
-        return (
-            *sentences(say(tell("Other words:  {words}", words=words(*known)))),
-            *rows(
-                [
-                    say(tell("stop  (no more letters; your clock runs on)")),
-                    say(tell("not me  (somebody else wrote in your name: lock this mailbox)")),
-                ]
-            ),
-        )
+        known = self.page.words([tell("show"), tell("rules"), tell("games"), tell("resign"), tell("help")])
+        stop = tell("stop  (no more letters; your clock runs on)")
+        not_me = tell("not me  (somebody else wrote in your name: lock this mailbox)")
+        return (*self.page.sentences(tell("Other words:  {words}", words=known)), *self.page.rows([stop, not_me]))
 
     def signed(self) -> Block:
         """The players whose keys the service holds, those without letters, and at the end the last entry."""
-        return paragraph(self._signer(), self.last_entry() if self.course.finished else "", *self.silence())
+        return self.page.paragraph(self._signer(), self.last_entry() if self.course.finished else "", *self.silence())
 
     def signed_in_full(self) -> Block:
         """Who signs, which entry is the last, and whose letters do not arrive."""
-        return paragraph(self._signer(), self.last_entry(), *self.silence())
+        return self.page.paragraph(self._signer(), self.last_entry(), *self.silence())
 
     def last_entry(self) -> str:
         """A sentence on the last entry of the log."""
         head = self.course.head
         short = f"{head[:4]}\u2026{head[-4:]}"
-        return self.say(tell("Log: entry {seq}, head {head}.", seq=self.course.seq, head=short))
+        return tell("Log: entry {seq}, head {head}.", seq=self.course.seq, head=short)
 
     def _signer(self) -> str:
         """A sentence on who signs for the reader; empty for one without a seat."""
-        seat, say = self.seat, self.say
+        seat = self.seat
         if self.position.seat is None:
             return ""
         if not seat.signs:
             # It stands at the top of a letter that would otherwise say how to answer. A game that is over needs no key.
             return "" if self.position.mine or self.course.finished else self.own_key()
         if seat.held and seat.opponent_held:
-            return say(tell("The service signs for you, and for {name}.", name=self.opponent))
+            return tell("The service signs for you, and for {name}.", name=self.opponent)
         if seat.held:
-            return say(tell("The service signs for you."))
-        return say(tell("Your own key has allowed the service to sign what you answer here."))
+            return tell("The service signs for you.")
+        return tell("Your own key has allowed the service to sign what you answer here.")
 
     def own_key(self) -> str:
         """Sentences on a seat for which the service can sign no more: what to do to play on."""
-        say = self.say
         if not self.seat.held:
-            return say(
-                tell(
-                    "You have a key of your own in this game: play on with the program hkoji. Moves that you "
-                    "write here are not played."
-                )
+            return tell(
+                "You have a key of your own in this game: play on with the program hkoji. Moves that you "
+                "write here are not played."
             )
         if self.seat.own:
-            return say(
-                tell(
-                    "You have a key of your own now: what you write here moves nothing, and your clock runs on. To "
-                    "play on, look at the game with the program hkoji: {show}.",
-                    show=command(f"hkoji show {self.position.game[:8]}"),
-                )
+            return tell(
+                "You have a key of your own now: what you write here moves nothing, and your clock runs on. To "
+                "play on, look at the game with the program hkoji: {show}.",
+                show=self.page.command(f"hkoji show {self.position.game[:8]}"),
             )
-        return " ".join(
-            (
-                say(
-                    tell(
-                        "The key with which the service signs for you has been revoked: what you write here moves "
-                        "nothing, and your clock runs on."
-                    )
-                ),
-                say(
-                    tell(
-                        "To play on you need a key of your own: ask the operator of the service for a code, and give "
-                        "it to the program hkoji with {recover}.",
-                        recover=command("hkoji recover"),
-                    )
-                ),
-            )
+        revoked = tell(
+            "The key with which the service signs for you has been revoked: what you write here moves nothing, and "
+            "your clock runs on."
         )
+        ask = tell(
+            "To play on you need a key of your own: ask the operator of the service for a code, and give it to the "
+            "program hkoji with {recover}.",
+            recover=self.page.command("hkoji recover"),
+        )
+        return f"{self.page.say(revoked)} {self.page.say(ask)}"
 
     def proof(self) -> Block:
         """What the log proves about each seat, a sentence for each player who has come."""
         setup, seat = self.course.setup, self.position.seat
-        return paragraph(
+        return self.page.paragraph(
             *(
-                self.say(grade_sentence(name, setup.seat_grade(number), you=number == seat))
+                grade_sentence(name, setup.seat_grade(number), you=number == seat)
                 for number, name in enumerate(setup.names)
                 if name is not None
             )
@@ -321,27 +312,59 @@ class GameWords:
 
     def silence(self) -> Iterator[str]:
         """Sentences on letters that do not arrive."""
-        seat, say = self.seat, self.say
+        seat = self.seat
         if seat.silent is not None:
-            yield say(
-                tell(
-                    "Letters to you have not arrived since {day}; {name} sees that.",
-                    day=self._day(seat.silent),
-                    name=self.opponent,
-                )
+            yield tell(
+                "Letters to you have not arrived since {day}; {name} sees that.",
+                day=self._day(seat.silent),
+                name=self.opponent,
             )
         if seat.opponent_silent is not None:
-            yield say(
-                tell(
-                    "Letters to {name} have not arrived since {day}.",
-                    name=self.opponent,
-                    day=self._day(seat.opponent_silent),
-                )
+            yield tell(
+                "Letters to {name} have not arrived since {day}.",
+                name=self.opponent,
+                day=self._day(seat.opponent_silent),
             )
 
     def _day(self, time: str) -> str:
-        return day(time, self.seat.now, self.say)
+        return self.page.day(time, self.seat.now)
 
 
 def _between(begin: str, end: str) -> int:
     return max(0, parse_time(end) - parse_time(begin))
+
+
+class GameRow(NamedTuple):
+    """A game in a list: its id, the opponent (None while there is none), the ruleset's name, and until when.
+
+    `mine` says that the reader owes the next entry; `deadline` is that of whoever owes it.
+    """
+
+    game: str
+    opponent: str | None
+    ruleset: str
+    mine: bool
+    deadline: str | None = None
+
+
+def listed(rows_of: tuple[GameRow, ...], now: str, page: Page, zone: str = "") -> Block:
+    """Games, one an item."""
+    return page.items(_row(row, now, page, zone) for row in rows_of)
+
+
+def _row(row: GameRow, now: str, page: Page, zone: str) -> str:
+    title = f"{row.game[:8]}, {board_type(row.ruleset).game}"
+    name = row.opponent or tell("nobody yet")
+    time = "" if row.deadline is None else page.moment(row.deadline, now, zone)
+    if row.mine:
+        if time:
+            return tell("{game} against {name}: your turn, until {time}.", game=title, name=name, time=time)
+        return tell("{game} against {name}: your turn.", game=title, name=name)
+    if time:
+        return tell("{game} against {name}: not your turn, until {time}.", game=title, name=name, time=time)
+    return tell("{game} against {name}: not your turn.", game=title, name=name)
+
+
+def show_again(page: Page) -> Block:
+    """How to see a game of a list."""
+    return page.paragraph(tell("To see a game, answer any letter of it with {show}.", show=page.command(tell("show"))))

@@ -1,14 +1,14 @@
 """A letter, and what its text is made of: wrapped lines, typed lines, times, and the order of its parts.
 
-Times look like `Wed 25 Nov 10:00 UTC (11:00 at UTC+1)`, and lengths like `3 days`. Nothing here knows what a letter
-says."""
+Nothing here knows what a letter says.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from textwrap import wrap
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from hkoji.game.clock import add_seconds, parse_time
 from hkoji.game.time_control import DAY, zone_offset
@@ -52,6 +52,125 @@ _BEFORE_STOP: Final = re.compile(rf"{TIE}(?=[.,;:)])")
 Block: TypeAlias = tuple[str, ...]
 """Lines without an empty one; an empty line follows a block."""
 
+_WEEKDAYS: Final = (
+    tell("Mon"),
+    tell("Tue"),
+    tell("Wed"),
+    tell("Thu"),
+    tell("Fri"),
+    tell("Sat"),
+    tell("Sun"),
+)
+_MONTHS: Final = (
+    tell("Jan"),
+    tell("Feb"),
+    tell("Mar"),
+    tell("Apr"),
+    tell("May"),
+    tell("Jun"),
+    tell("Jul"),
+    tell("Aug"),
+    tell("Sep"),
+    tell("Oct"),
+    tell("Nov"),
+    tell("Dec"),
+)
+_HOUR: Final = 3600
+_FAR: Final = 180 * DAY
+
+
+class Page:
+    """Makes the parts of letters in the language of `say`. Texts and the values in them may still be messages."""
+
+    def __init__(self, say: Speaker) -> None:
+        self.say: Final = say
+
+    def sentences(self, *texts: str) -> Block:
+        """Texts of which each begins a line; empty ones are left out."""
+        return tuple(line for text in texts if text for line in fold(self.say(text)))
+
+    def paragraph(self, *texts: str) -> Block:
+        """Texts that run on; empty ones are left out."""
+        return tuple(fold(" ".join(self.say(text) for text in texts if text)))
+
+    def rows(self, texts: Iterable[str]) -> Block:
+        """Rows of a table, indented; a row that is too long goes on under its beginning."""
+        return tuple(line for text in texts for line in fold(self.say(text), _INDENT, _INDENT + "   "))
+
+    def items(self, texts: Iterable[str]) -> Block:
+        """Items of a list."""
+        return tuple(line for text in texts if text for line in fold(self.say(text), "- ", _INDENT))
+
+    def typed(self, line: str) -> Block:
+        """A line that the reader can send as it stands: alone and indented."""
+        return (f"{_INDENT}{self.say(line)}",)
+
+    def words(self, commands: Iterable[str]) -> str:
+        """Commands side by side, in a line that is not broken within one."""
+        return f"{TIE} ".join(tied(self.say(each)) for each in commands)
+
+    def command(self, line: str) -> str:
+        """A command within a sentence: set off by spaces, and not broken."""
+        return f"{TIE}{tied(self.say(line))}{TIE}"
+
+    def moment(self, time: str, now: str, zone: str = "") -> str:
+        """A time of the log for people: `Wed 25 Nov 10:00 UTC`; with its year if that is not plain.
+
+        Behind it stands the time in the reader's `zone`, if it is known: `(11:00 at UTC+1)`, with the day if that
+        differs. Seconds are left out, so a deadline is said to be earlier than it is, unless it is less than an hour
+        from now.
+        """
+        near = abs(parse_time(time) - parse_time(now)) < _HOUR and time[17:19] != "00"
+        end = 19 if near else 16
+        shown = tied(f"{self._weekday(time)} {self._day_and_month(time, now)} {time[11:end]} UTC")
+        if not zone or not zone_offset(zone):
+            return shown
+        there = add_seconds(time, zone_offset(zone))
+        clock = there[11:end]
+        if there[:10] != time[:10]:
+            clock = f"{self._weekday(there)} {clock}"
+        return f"{shown} {self._there(clock, zone)}"
+
+    def hours_of_day(self, hours: str, zone: str = "") -> str:
+        """Hours of each day in UTC, `22-7`, for people: `22-7 UTC (23-8 at UTC+1)`."""
+        shown = tied(f"{hours} UTC")
+        if not zone or not zone_offset(zone):
+            return shown
+        minutes = (int(each) * 60 + zone_offset(zone) // 60 for each in hours.split("-"))
+        there = "-".join(f"{each // 60 % 24}" + (f":{each % 60}" if each % 60 else "") for each in minutes)
+        return f"{shown} {self._there(there, zone)}"
+
+    def day(self, time: str, now: str) -> str:
+        """The day of a time of the log: `3 Dec`."""
+        return tied(self._day_and_month(time, now))
+
+    def length(self, seconds: int) -> str:
+        """A length of time in at most two units: `3 days`, `1 day 6 hours`; rounded up to what people would say."""
+        step = _HOUR if seconds >= DAY else 60 if seconds >= _HOUR // 2 else 1
+        seconds = -(-seconds // step) * step
+        days, rest = divmod(seconds, DAY)
+        hours, rest = divmod(rest, _HOUR)
+        minutes, rest = divmod(rest, 60)
+        parts = (
+            plural("{n} day", "{n} days", days) if days else "",
+            plural("{n} hour", "{n} hours", hours) if hours else "",
+            plural("{n} minute", "{n} minutes", minutes) if minutes else "",
+            plural("{n} second", "{n} seconds", rest) if rest or not seconds else "",
+        )
+        return tied(TIE.join([self.say(each) for each in parts if each][:2]))
+
+    def _weekday(self, time: str) -> str:
+        return self.say(_WEEKDAYS[parse_time(time) // DAY % 7])
+
+    def _day_and_month(self, time: str, now: str) -> str:
+        shown = f"{int(time[8:10])} {self.say(_MONTHS[int(time[5:7]) - 1])}"
+        return f"{shown} {time[:4]}" if abs(parse_time(time) - parse_time(now)) > _FAR else shown
+
+    def _there(self, time: str, zone: str) -> str:
+        hours, minutes = int(zone[1:3]), zone[4:6]
+        name = f"UTC{zone[0]}{hours}" + (f":{minutes}" if minutes != "00" else "")
+        return tied(self.say(tell("({time} at {zone})", time=time, zone=name)))
+
 
 class LetterDraft(NamedTuple):
     """The parts of a letter.
@@ -66,53 +185,29 @@ class LetterDraft(NamedTuple):
     answer: str = ""
     attachments: tuple[Attachment, ...] = ()
 
-    @property
-    def text(self) -> str:
-        """The letter as text."""
-        first = sentences(*self.first, self.answer)
+    def text(self, page: Page) -> str:
+        """Returns the letter as text."""
+        first = page.sentences(*self.first, self.answer)
         blocks = [each for each in self.blocks if each]
         return "\n".join([*first, *([RULE] if blocks else []), *_parted(blocks)]) + "\n"
+
+
+class OneLetter(Protocol):
+    """What one letter says: a value with a class for each kind of letter.
+
+    It has the log's times and lengths in seconds, and the time now if it needs that. Positions are those of the
+    reader's seat, so a letter cannot show what its reader does not know. `zone` is the reader's time zone (`+01:00`),
+    empty if it is not known. A letter about a game has it as its `seat`.
+    """
+
+    def draft(self, page: Page) -> LetterDraft:
+        """Returns the parts of the letter."""
 
 
 def _parted(blocks: Sequence[Block]) -> Iterable[str]:
     for number, block in enumerate(blocks):
         yield from [""] * bool(number)
         yield from block
-
-
-def sentences(*texts: str) -> Block:
-    """Texts of which each begins a line; empty ones are left out."""
-    return tuple(line for text in texts if text for line in fold(text))
-
-
-def paragraph(*texts: str) -> Block:
-    """Texts that run on; empty ones are left out."""
-    return tuple(fold(" ".join(filter(None, texts))))
-
-
-def rows(texts: Iterable[str]) -> Block:
-    """Rows of a table, indented; a row that is too long goes on under its beginning."""
-    return tuple(line for text in texts for line in fold(text, _INDENT, _INDENT + "   "))
-
-
-def items(texts: Iterable[str]) -> Block:
-    """Items of a list."""
-    return tuple(line for text in texts if text for line in fold(text, "- ", _INDENT))
-
-
-def typed(line: str) -> Block:
-    """A line that the reader can send as it stands: alone and indented."""
-    return (f"{_INDENT}{line}",)
-
-
-def words(*commands: str) -> str:
-    """Commands side by side, in a line that is not broken within one."""
-    return f"{TIE} ".join(each.replace(" ", TIE) for each in commands)
-
-
-def command(line: str) -> str:
-    """A command within a sentence: set off by spaces, and not broken."""
-    return f"{TIE}{tied(line)}{TIE}"
 
 
 def tied(text: str) -> str:
@@ -161,96 +256,3 @@ def harmless(line: str) -> str:
 
 def _is_latin(character: str) -> bool:
     return "\u00c0" <= character <= "\u017e" and character.isalpha()
-
-
-_WEEKDAYS: Final = (
-    tell("Mon"),
-    tell("Tue"),
-    tell("Wed"),
-    tell("Thu"),
-    tell("Fri"),
-    tell("Sat"),
-    tell("Sun"),
-)
-_MONTHS: Final = (
-    tell("Jan"),
-    tell("Feb"),
-    tell("Mar"),
-    tell("Apr"),
-    tell("May"),
-    tell("Jun"),
-    tell("Jul"),
-    tell("Aug"),
-    tell("Sep"),
-    tell("Oct"),
-    tell("Nov"),
-    tell("Dec"),
-)
-_HOUR: Final = 3600
-_FAR: Final = 180 * DAY
-
-
-def moment(time: str, now: str, say: Speaker, zone: str = "") -> str:
-    """Returns a time of the log for people: `Wed 25 Nov 10:00 UTC`; with its year if that is not plain.
-
-    Behind it stands the time in the reader's `zone`, if it is known: `(11:00 at UTC+1)`, with the day if that differs.
-    Seconds are left out, so a deadline is said to be earlier than it is, unless it is less than an hour from now.
-    """
-    near = abs(parse_time(time) - parse_time(now)) < _HOUR and time[17:19] != "00"
-    end = 19 if near else 16
-    shown = tied(f"{_date(time, now, say)} {time[11:end]} UTC")
-    if not zone or not zone_offset(zone):
-        return shown
-    there = add_seconds(time, zone_offset(zone))
-    clock = there[11:end]
-    if there[:10] != time[:10]:
-        clock = f"{say(_WEEKDAYS[parse_time(there) // DAY % 7])} {clock}"
-    return f"{shown} {tied(say(tell('({time} at {zone})', time=clock, zone=zone_name(zone))))}"
-
-
-def hours_of_day(hours: str, say: Speaker, zone: str = "") -> str:
-    """Returns hours of each day in UTC, `22-7`, for people: `22-7 UTC (23-8 at UTC+1)`."""
-    shown = f"{hours} UTC"
-    if not zone or not zone_offset(zone):
-        return tied(shown)
-    minutes = (int(each) * 60 + zone_offset(zone) // 60 for each in hours.split("-"))
-    there = "-".join(f"{each // 60 % 24}" + (f":{each % 60}" if each % 60 else "") for each in minutes)
-    return f"{tied(shown)} {tied(say(tell('({time} at {zone})', time=there, zone=zone_name(zone))))}"
-
-
-def zone_name(zone: str) -> str:
-    """Returns the name of a zone for people: `UTC+1`, `UTC-3:30`."""
-    hours, minutes = int(zone[1:3]), zone[4:6]
-    return f"UTC{zone[0]}{hours}" + (f":{minutes}" if minutes != "00" else "")
-
-
-def day(time: str, now: str, say: Speaker) -> str:
-    """Returns the day of a time of the log: `3 Dec`."""
-    return tied(_day_and_month(time, now, say))
-
-
-def _date(time: str, now: str, say: Speaker) -> str:
-    weekday = say(_WEEKDAYS[parse_time(time) // DAY % 7])
-    return f"{weekday} {_day_and_month(time, now, say)}"
-
-
-def _day_and_month(time: str, now: str, say: Speaker) -> str:
-    shown = f"{int(time[8:10])} {say(_MONTHS[int(time[5:7]) - 1])}"
-    return f"{shown} {time[:4]}" if abs(parse_time(time) - parse_time(now)) > _FAR else shown
-
-
-def length(seconds: int, say: Speaker) -> str:
-    """Returns a length of time in at most two units: `3 days`, `1 day 6 hours`; rounded up to what people would say."""
-    step = _HOUR if seconds >= DAY else 60 if seconds >= _HOUR // 2 else 1
-    seconds = -(-seconds // step) * step
-    days, rest = divmod(seconds, DAY)
-    hours, rest = divmod(rest, _HOUR)
-    minutes, rest = divmod(rest, 60)
-    parts = (
-        say(plural("{n} day", "{n} days", days)) if days else "",
-        say(plural("{n} hour", "{n} hours", hours)) if hours else "",
-        say(plural("{n} minute", "{n} minutes", minutes)) if minutes else "",
-        say(plural("{n} second", "{n} seconds", rest)) if rest else "",
-    )
-    found = [each for each in parts if each][:2]
-    return tied(TIE.join(found) or say(plural("{n} second", "{n} seconds", 0)))

@@ -17,7 +17,7 @@ from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji.game.course import Stage
 from hkoji.log.line import format_log
 from hkoji.mail.letters import Letter, compose, write_letter
-from hkoji.mail.letters.game_facts import SeatFacts
+from hkoji.mail.letters.game_words import SeatFacts
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import LANGUAGES
 from tests.lab.leaks.comparison import Leak, Scene

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import pytest
 from hkoji_server.service.mail import letter_facts
 
-from hkoji.mail.letters.facts import OneLetter
 from tests.lab.mail.stories import run_stories
+from tests.support.letters import KINDS
 
 
 def test_whoever_owes_a_move_has_a_letter_by_which_it_can_be_made() -> None:
@@ -19,7 +17,7 @@ def test_whoever_owes_a_move_has_a_letter_by_which_it_can_be_made() -> None:
 
 
 def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(letter_facts, "SHOW_TURN", get_args(OneLetter))
+    monkeypatch.setattr(letter_facts, "SHOW_TURN", KINDS)
     done = run_stories(1, seed=14)
     assert len(done.wrong) == 1
     assert "no letter takes it" in done.wrong[0]

@@ -9,36 +9,40 @@ from hkoji.game.clock import add_seconds
 from hkoji.game.position import action_of
 from hkoji.log.line import format_log
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.letters.confirmation_facts import ConfirmedFacts, ConfirmWhat, LeftFacts
-from hkoji.mail.letters.facts import (
+from hkoji.mail.letters.answers import (
     AskedBackFacts,
     AskedWhy,
     CalledOffFacts,
-    CodeFacts,
-    EvidenceFacts,
     FirstCountsFacts,
-    GamesFacts,
     GaveFacts,
-    HelpFacts,
-    InvitationFacts,
-    LetterWaits,
+    NotUnderstoodFacts,
+    OnRecordFacts,
+    TurnOverFacts,
+    UnreadableFacts,
+)
+from hkoji.mail.letters.events import TurnFacts
+from hkoji.mail.letters.game_words import GameRow, SeatFacts
+from hkoji.mail.letters.invitations import InvitationFacts, LetterWaits, WelcomeFacts
+from hkoji.mail.letters.mailbox import (
+    CodeFacts,
+    ConfirmedFacts,
+    ConfirmWhat,
+    LeftFacts,
     LockedFacts,
+    StartedFacts,
+    StoppedFacts,
+)
+from hkoji.mail.letters.page import OneLetter
+from hkoji.mail.letters.shown import (
+    EvidenceFacts,
+    GamesFacts,
+    HelpFacts,
     LogFacts,
     MovesFacts,
-    NotUnderstoodFacts,
-    OneLetter,
-    OnRecordFacts,
     RulesFacts,
     SettingFacts,
     ShowFacts,
-    StartedFacts,
-    StoppedFacts,
-    TurnFacts,
-    TurnOverFacts,
-    UnreadableFacts,
-    WelcomeFacts,
 )
-from hkoji.mail.letters.game_facts import GameRow, SeatFacts
 from hkoji.mail.tokens import Purpose, TokenFields
 from hkoji.manual.rules_pages import page
 from hkoji.messages.text import tell

@@ -22,7 +22,7 @@ from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.addresses import is_token
 from hkoji.mail.commands import MailOrder, OrderKind
-from hkoji.mail.letters.confirmation_facts import ConfirmWhat
+from hkoji.mail.letters.mailbox import ConfirmWhat
 from hkoji.mail.tokens import Purpose, TokenFields, token_digest
 from hkoji.messages.text import tell
 from hkoji_server.service.mail.cases import AnswerKind, AnswerPart, MailCase, MailOutcome, OrderWork, part, shown_line

@@ -20,7 +20,7 @@ from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
 from hkoji.mail.fields import split_mail
 from hkoji.mail.header import header_there, read_header, zone_of
-from hkoji.mail.letters.facts import AskedWhy
+from hkoji.mail.letters.answers import AskedWhy
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import read_orders

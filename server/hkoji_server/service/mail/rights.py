@@ -24,7 +24,7 @@ from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
 from hkoji.mail.dkim_rules import DnsAnswers, decode_answers, encode_answers, judge_dkim, key_names, signed_id
 from hkoji.mail.fields import SplitMail
-from hkoji.mail.letters.facts import AskedWhy
+from hkoji.mail.letters.answers import AskedWhy
 from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import read_orders

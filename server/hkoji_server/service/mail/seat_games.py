@@ -24,7 +24,7 @@ from hkoji.game.view import replay_own, require_whole
 from hkoji.log.canonical import encode
 from hkoji.log.line import Line
 from hkoji.mail.claimed_mails import certificates_of, claimed_mails
-from hkoji.mail.letters.game_facts import GameRow, SeatFacts
+from hkoji.mail.letters.game_words import GameRow, SeatFacts
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail, format_mails
 from hkoji.mail.tokens import Purpose, TokenPlace, place_of
 from hkoji.messages.text import tell

@@ -23,7 +23,7 @@ from hkoji.log.entry import Entry
 from hkoji.log.line import Line
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters.composing import LetterHeaders
-from hkoji.mail.letters.facts import Facts
+from hkoji.mail.letters.writing import Facts
 from hkoji.mail.tokens import (
     LEAVES_TURN,
     Purpose,

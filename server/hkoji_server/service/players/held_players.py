@@ -39,7 +39,7 @@ from hkoji.log.private_key import PrivateKey, Signer
 from hkoji.log.public_key import parse_public_key
 from hkoji.log.statement import make_registration
 from hkoji.mail.addresses import OwnAddress, is_mailbox
-from hkoji.mail.letters.confirmation_facts import ConfirmWhat
+from hkoji.mail.letters.mailbox import ConfirmWhat
 from hkoji.mail.tokens import Purpose, TokenFields, address_hash
 from hkoji.messages.text import LANGUAGES, tell
 from hkoji_server.service.players.channel_settings import ChannelSettings
