@@ -29,6 +29,9 @@ from hkoji_server.service.games.notice_rules import notices_of
 from hkoji_server.store.contract import NOBODY, Append, GameSummary, Store
 from hkoji_server.store.time_contract import KeptStatement
 
+TRIES: Final = 8
+"""How often something is decided anew before the service gives up."""
+
 
 class LoadedGame(NamedTuple):
     """A game as this process last saw it.
@@ -192,10 +195,6 @@ class LoadedGames:
     def forget(self, game: str) -> None:
         """Forgets a game that the store does not have."""
         self._games.pop(game, None)
-
-
-TRIES: Final = 8
-"""How often something is decided anew before the service gives up."""
 
 
 class Submitted(NamedTuple):

@@ -34,6 +34,11 @@ from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.time.service_time import LATEST, ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import FinishedGame, GameSummary, Store
 
+_START: Final = ("", "")
+"""Stands before every place."""
+VALID: Final = 10.0
+"""How many seconds a signature is shown again."""
+
 
 @dataclass(frozen=True, slots=True)
 class OwnView:
@@ -153,10 +158,6 @@ def _visible_state(course: Course, seat: int | None) -> State:
     return course.state if course.stage is Stage.OVER else course.state.project(seat)
 
 
-_START: Final = ("", "")
-"""Stands before every place."""
-
-
 class FinishedPage(NamedTuple):
     """A page of the list. `last` is the place of its last game, or the one after which it begins; None at the start.
 
@@ -191,10 +192,6 @@ class FinishedGames:
         games = await self._store.finished(before, start, limit)
         last = f"{games[-1].ended}~{games[-1].summary.game}" if games else after
         return FinishedPage(games, last, len(games) == limit, before)
-
-
-VALID: Final = 10.0
-"""How many seconds a signature is shown again."""
 
 
 class _Kept(NamedTuple):

@@ -57,19 +57,6 @@ from hkoji_server.store.mail_values import IncomingMail, Mailbox
 
 _WIDTH: Final = 72
 _IN_VAIN: Final = tell("it could not be processed; the operator of the service knows")
-
-
-class _Asked(NamedTuple):
-    """A part of an answer that is to be rendered, and what it is rendered from."""
-
-    part: AnswerPart
-    mailbox: Mailbox
-    game: SeatGame | None
-    mail: IncomingMail
-    now: str
-    seat: SeatFacts | None
-
-
 _IN_GAME: Final = (
     AnswerKind.ON_RECORD,
     AnswerKind.DECLINED,
@@ -81,6 +68,17 @@ _IN_GAME: Final = (
     AnswerKind.LOG,
 )
 """The parts that are about a game."""
+
+
+class _Asked(NamedTuple):
+    """A part of an answer that is to be rendered, and what it is rendered from."""
+
+    part: AnswerPart
+    mailbox: Mailbox
+    game: SeatGame | None
+    mail: IncomingMail
+    now: str
+    seat: SeatFacts | None
 
 
 class AnswerFacts:

@@ -41,6 +41,21 @@ Step = Callable[[OrderWork], Awaitable[AnswerPart]]
 It can be repeated: an entry of a log has a draft first, and settings are written when the mail is closed. It raises a
 `HkojiError` if the command cannot be carried out now, and has changed nothing then.
 """
+COMMANDS: Final = "commands"
+"""The setting that is the command address."""
+CODE_SECONDS: Final = DAY
+"""For how long a code for an own key is valid, from when the mail came."""
+_HOUR: Final = 3600
+_NOTHING_ASKED: Final = tell("nothing waits for your yes")
+_INFORMS: Final = {
+    OrderKind.SHOW: AnswerKind.SHOW,
+    OrderKind.MOVES: AnswerKind.MOVES,
+    OrderKind.LOG: AnswerKind.LOG,
+    OrderKind.RULES: AnswerKind.RULES,
+    OrderKind.GAMES: AnswerKind.GAMES,
+    OrderKind.HELP: AnswerKind.HELP,
+    OrderKind.EVIDENCE: AnswerKind.EVIDENCE,
+}
 
 
 class NotDoneError(HkojiError):
@@ -57,23 +72,6 @@ def not_done(line: str, error: HkojiError) -> AnswerPart:
 def on_record(seq: int) -> AnswerPart:
     """Returns what a letter says about entry `seq`, which is on record."""
     return part(AnswerKind.ON_RECORD, seq=seq)
-
-
-COMMANDS: Final = "commands"
-"""The setting that is the command address."""
-CODE_SECONDS: Final = DAY
-"""For how long a code for an own key is valid, from when the mail came."""
-_HOUR: Final = 3600
-_NOTHING_ASKED: Final = tell("nothing waits for your yes")
-_INFORMS: Final = {
-    OrderKind.SHOW: AnswerKind.SHOW,
-    OrderKind.MOVES: AnswerKind.MOVES,
-    OrderKind.LOG: AnswerKind.LOG,
-    OrderKind.RULES: AnswerKind.RULES,
-    OrderKind.GAMES: AnswerKind.GAMES,
-    OrderKind.HELP: AnswerKind.HELP,
-    OrderKind.EVIDENCE: AnswerKind.EVIDENCE,
-}
 
 
 class MailCommands:

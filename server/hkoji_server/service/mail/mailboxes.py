@@ -53,6 +53,14 @@ from hkoji_server.store.mail_values import SHUT, AskedMailbox, Mailbox, mailbox_
 from hkoji_server.store.notice_contract import MOST_CHANNELS, channel_exists
 from hkoji_server.store.player_contract import RetiredKey
 
+_AT_ONCE: Final = 4
+"""How many of these mails DNS is asked about at the same time. More are dropped, so that no other mail waits."""
+_MOST_WAITED: Final = 20.0
+"""For how many seconds DNS is waited for in a row."""
+_SHARE: Final = 0.1
+"""For which part of the time it is waited for then."""
+_LANGUAGE: Final = "en"
+
 
 class WishedMailbox(NamedTuple):
     """The wish of a player: letters to an address in a language, and `orders` from there or not. `settings` is JSON.
@@ -195,15 +203,6 @@ def _read_settings(settings: Mapping[str, JsonValue]) -> ChannelSettings:
             tell("settings of a channel"), tell("a mailbox has no digest and no format"), hint=UNCHANGED
         )
     return read
-
-
-_AT_ONCE: Final = 4
-"""How many of these mails DNS is asked about at the same time. More are dropped, so that no other mail waits."""
-_MOST_WAITED: Final = 20.0
-"""For how many seconds DNS is waited for in a row."""
-_SHARE: Final = 0.1
-"""For which part of the time it is waited for then."""
-_LANGUAGE: Final = "en"
 
 
 class SelfRegistration:

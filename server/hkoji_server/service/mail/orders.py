@@ -77,6 +77,8 @@ _OTHERS: Final = "others"
 _ODD: Final = "odd"
 _PROGRAM: Final = "program"
 _OVER: Final = "over"
+_ANOTHER_ADDRESS: Final = tell("it came from another address than yours")
+_NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
 
 
 class MailOrders:
@@ -369,10 +371,6 @@ class MailOrders:
         if outcome.forget_drafts:
             await self._store.remove_drafts(NO_GAME, [mail.digest])
         return tuple(each.kind for each in parts)
-
-
-_ANOTHER_ADDRESS: Final = tell("it came from another address than yours")
-_NO_LONGER: Final = tell("the address that you wrote to is no longer valid")
 
 
 def again_fields(case: MailCase, kind: OrderKind) -> TokenFields:

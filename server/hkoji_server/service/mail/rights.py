@@ -36,6 +36,51 @@ from hkoji_server.service.players.held_players import is_silent
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox
 
+ASKS: Final = "asks"
+"""The count of a token that asks back: the kind of command that it was sent for."""
+ASKED_OF_OTHERS: Final = 2
+"""How often a token asks back what came from another address than the registered one."""
+LookUp = Callable[[Sequence[str]], Awaitable[DnsAnswers]]
+"""Returns the TXT records of names. A name that has none, or that nobody could be asked about, is missing."""
+AGAIN_WITHOUT: Final = 3
+"""After how many mails in a row that were sent again without DKIM none is expected any more."""
+_DONE: Final = (
+    AnswerKind.ON_RECORD,
+    AnswerKind.WELCOME,
+    AnswerKind.DECLINED,
+    AnswerKind.CALLED_OFF,
+    AnswerKind.GAVE,
+)
+SIGNS_NO_MORE: Final = tell("the service can no longer sign for you in this game")
+_DELEGATED: Final = (OrderKind.MOVE, OrderKind.RESIGN)
+"""The orders that the service signs for a player who has allowed it to."""
+_SIGNED: Final = (*_DELEGATED, OrderKind.CANCEL, OrderKind.CALL_OFF, OrderKind.GIVE)
+"""The orders in a game that the service signs for a seat."""
+_OF_OWN_KEY: Final = (
+    OrderKind.CANCEL,
+    OrderKind.CALL_OFF,
+    OrderKind.GIVE,
+    OrderKind.ACCEPT,
+    OrderKind.DECLINE,
+    OrderKind.REMATCH,
+    OrderKind.NEW,
+)
+"""The orders that a player with a key of their own does with that key."""
+_OF_ASKED: Final = (OrderKind.YES, OrderKind.STOP, OrderKind.NOT_ME, OrderKind.HELP)
+"""The commands from a mailbox that its owner has not confirmed."""
+_NEEDS_OWN_KEY: Final = tell("you have a key of your own: only that can sign this, with the program hkoji")
+_TURNED_OFF: Final = tell("you have turned orders by mail off")
+_NOT_ALLOWED: Final = tell(
+    "your own key has not allowed the service to sign in this game: look at it with the program hkoji when it is your "
+    "turn"
+)
+_ONLY_YES: Final = tell("this letter is answered with yes, or stop")
+_WRONG_LETTER: Final = tell("this cannot be ordered in answer to that letter")
+_COMMANDS_ONLY: Final = tell("games are begun at your command address; to get another one, write: new address")
+_OF_A_GAME: Final = tell("this is about one game: write it in answer to a letter of that game")
+_NOT_ON_TURN: Final = tell("your mails in this game are sent to you while it is not your turn: move first")
+_TOO_WEAK: Final = tell("you demand mails that your mail provider has signed, and this one it has not signed")
+
 
 class MailSender(StrEnum):
     """The address in the From field of a mail."""
@@ -46,12 +91,6 @@ class MailSender(StrEnum):
     """One other address."""
     UNREADABLE = "unreadable"
     """Two From fields, several addresses, a group, or an address that is not ASCII."""
-
-
-ASKS: Final = "asks"
-"""The count of a token that asks back: the kind of command that it was sent for."""
-ASKED_OF_OTHERS: Final = 2
-"""How often a token asks back what came from another address than the registered one."""
 
 
 def sender_of(header: MailHeader, address: str) -> MailSender:
@@ -79,20 +118,6 @@ def judge_mail(
     if not again and require is MailGrade.DKIM:
         return AskedWhy.REQUIRED
     return MailGrade.TOKEN
-
-
-LookUp = Callable[[Sequence[str]], Awaitable[DnsAnswers]]
-"""Returns the TXT records of names. A name that has none, or that nobody could be asked about, is missing."""
-
-AGAIN_WITHOUT: Final = 3
-"""After how many mails in a row that were sent again without DKIM none is expected any more."""
-_DONE: Final = (
-    AnswerKind.ON_RECORD,
-    AnswerKind.WELCOME,
-    AnswerKind.DECLINED,
-    AnswerKind.CALLED_OFF,
-    AnswerKind.GAVE,
-)
 
 
 async def ask_dns(case: MailCase, look_up: LookUp) -> MailCase:
@@ -130,37 +155,6 @@ def dkim_seen_after(mailbox: Mailbox, outcome: MailOutcome, purpose: Purpose) ->
     if outcome.grade is None or purpose is not Purpose.AGAIN or not any(each.kind in _DONE for each in outcome.parts):
         return mailbox.dkim_seen
     return max(0, mailbox.dkim_seen - 1)
-
-
-SIGNS_NO_MORE: Final = tell("the service can no longer sign for you in this game")
-_DELEGATED: Final = (OrderKind.MOVE, OrderKind.RESIGN)
-"""The orders that the service signs for a player who has allowed it to."""
-_SIGNED: Final = (*_DELEGATED, OrderKind.CANCEL, OrderKind.CALL_OFF, OrderKind.GIVE)
-"""The orders in a game that the service signs for a seat."""
-_OF_OWN_KEY: Final = (
-    OrderKind.CANCEL,
-    OrderKind.CALL_OFF,
-    OrderKind.GIVE,
-    OrderKind.ACCEPT,
-    OrderKind.DECLINE,
-    OrderKind.REMATCH,
-    OrderKind.NEW,
-)
-"""The orders that a player with a key of their own does with that key."""
-_OF_ASKED: Final = (OrderKind.YES, OrderKind.STOP, OrderKind.NOT_ME, OrderKind.HELP)
-"""The commands from a mailbox that its owner has not confirmed."""
-_NEEDS_OWN_KEY: Final = tell("you have a key of your own: only that can sign this, with the program hkoji")
-_TURNED_OFF: Final = tell("you have turned orders by mail off")
-_NOT_ALLOWED: Final = tell(
-    "your own key has not allowed the service to sign in this game: look at it with the program hkoji when it is your "
-    "turn"
-)
-_ONLY_YES: Final = tell("this letter is answered with yes, or stop")
-_WRONG_LETTER: Final = tell("this cannot be ordered in answer to that letter")
-_COMMANDS_ONLY: Final = tell("games are begun at your command address; to get another one, write: new address")
-_OF_A_GAME: Final = tell("this is about one game: write it in answer to a letter of that game")
-_NOT_ON_TURN: Final = tell("your mails in this game are sent to you while it is not your turn: move first")
-_TOO_WEAK: Final = tell("you demand mails that your mail provider has signed, and this one it has not signed")
 
 
 def refusal(kind: OrderKind, case: MailCase) -> Text | None:

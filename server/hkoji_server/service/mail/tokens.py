@@ -41,6 +41,10 @@ from hkoji_server.store.mail_values import Mailbox, ReplyToken
 
 CODE_DIGITS: Final = 40
 """How many hex digits a code for a key of a player's own has, like one of the operator's."""
+_LETTERS: Final = "letters"
+"""Marks the row of a game's letters among the rows of tokens."""
+_REMEMBERED: Final = 20
+"""How many letters of a game to a mailbox are remembered."""
 
 
 def answered_by(lines: Sequence[Line], seq: int) -> Entry | None:
@@ -141,12 +145,6 @@ def is_good(reply: ReplyToken, mailbox: Mailbox, now: str, game: tuple[Course, T
             # An order that was asked back in a game that is over is a rematch.
             return fields.seq == place.seq or (is_resign_again(fields) and not course.finished)
     return True
-
-
-_LETTERS: Final = "letters"
-"""Marks the row of a game's letters among the rows of tokens."""
-_REMEMBERED: Final = 20
-"""How many letters of a game to a mailbox are remembered."""
 
 
 class LetterIds(NamedTuple):

@@ -14,6 +14,26 @@ from typing import Final, NamedTuple, Protocol
 from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.store.notice_contract import Channel, DueChannel
 
+MOST_OF_PLAYER: Final = 2
+"""To how many channels of one player a process sends at the same time."""
+MOST_OF_HOST: Final = 10
+"""To how many channels at one host."""
+_SAID: Final = {
+    NoticeEvent.TURN: "it is your turn in {game}{until}.",
+    NoticeEvent.REMIND1: "it is still your turn in {game}{until}.",
+    NoticeEvent.REMIND2: "your time is nearly over in {game}{until}.",
+    NoticeEvent.OVER: "{game} is over.",
+    NoticeEvent.INVITED: "{opponent} invites you to {game}{until}.",
+    NoticeEvent.JOINED: "{opponent} has joined {game}.",
+    NoticeEvent.DECLINED: "{opponent} has declined {game}.",
+    NoticeEvent.GIVEN: "{opponent} has given you time in {game}{until}.",
+    NoticeEvent.ANNUL: "{opponent} wishes to call {game} off{until}.",
+    NoticeEvent.TALK: "{opponent} has written to you about {game}.",
+    NoticeEvent.FAILING: "notices could not be delivered, so the service has turned off the channel {channels}.",
+}
+_WITH_NAME: Final = (NoticeEvent.TURN, NoticeEvent.REMIND1, NoticeEvent.REMIND2, NoticeEvent.OVER)
+"""The events whose sentence does not name the opponent otherwise."""
+
 
 class Notice(NamedTuple):
     """A notice as a courier gets it: a player is told of an event at entry `seq` of a game.
@@ -93,12 +113,6 @@ def notice_id(game: str, seq: int, event: str, channel: str) -> str:
     return f"{game}.{seq}.{event}.{channel}"
 
 
-MOST_OF_PLAYER: Final = 2
-"""To how many channels of one player a process sends at the same time."""
-MOST_OF_HOST: Final = 10
-"""To how many channels at one host."""
-
-
 class _Share(NamedTuple):
     """Those who share places: all channels of a kind, those of a player, or those at a host."""
 
@@ -135,21 +149,6 @@ class SendingPlaces:
         self._taken = +self._taken
 
 
-_SAID: Final = {
-    NoticeEvent.TURN: "it is your turn in {game}{until}.",
-    NoticeEvent.REMIND1: "it is still your turn in {game}{until}.",
-    NoticeEvent.REMIND2: "your time is nearly over in {game}{until}.",
-    NoticeEvent.OVER: "{game} is over.",
-    NoticeEvent.INVITED: "{opponent} invites you to {game}{until}.",
-    NoticeEvent.JOINED: "{opponent} has joined {game}.",
-    NoticeEvent.DECLINED: "{opponent} has declined {game}.",
-    NoticeEvent.GIVEN: "{opponent} has given you time in {game}{until}.",
-    NoticeEvent.ANNUL: "{opponent} wishes to call {game} off{until}.",
-    NoticeEvent.TALK: "{opponent} has written to you about {game}.",
-    NoticeEvent.FAILING: "notices could not be delivered, so the service has turned off the channel {channels}.",
-}
-
-
 def notice_text(notice: Notice) -> str:
     """Returns the sentence. It is printable ASCII without quotes and backslashes, as canonical text needs."""
     opponent = notice.opponent or "your opponent"
@@ -161,7 +160,3 @@ def notice_text(notice: Notice) -> str:
         game=game, opponent=opponent, until=until, channels=", ".join(each[:8] for each in notice.channels_off)
     )
     return f"{notice.player}: {said}"
-
-
-_WITH_NAME: Final = (NoticeEvent.TURN, NoticeEvent.REMIND1, NoticeEvent.REMIND2, NoticeEvent.OVER)
-"""The events whose sentence does not name the opponent otherwise."""

@@ -60,6 +60,7 @@ from hkoji_server.store.player_contract import RetiredKey
 
 SILENT_DAYS: Final = 180
 """After how many days without a mail of its owner a mailbox may be somebody else's."""
+UNCHANGED: Final = tell("nothing was changed")
 
 
 def confirmation(what: ConfirmWhat, of: str) -> str:
@@ -104,9 +105,6 @@ def can_confirm(about: str, mailbox: Mailbox) -> bool:
         case ConfirmWhat.UNLOCK | ConfirmWhat.SILENCE:
             return True
     return about == mailbox.confirm and mailbox.state not in ("blocked", "moved")
-
-
-UNCHANGED: Final = tell("nothing was changed")
 
 
 class HeldPlayers:

@@ -32,6 +32,7 @@ CODES: Final = Rate(5, DAY)
 """The codes that may be tried for a channel."""
 _IPV6_HOST: Final = 64
 """The holder of one IPv6 address usually has the network of this prefix length."""
+_ANY_NUMBER = 10**9
 
 
 class RateLimits:
@@ -189,9 +190,6 @@ class AgreementLimits(NamedTuple):
                 ),
                 hint=tell("nothing was changed; let it expire earlier"),
             )
-
-
-_ANY_NUMBER = 10**9
 
 
 class OfferLimits(NamedTuple):

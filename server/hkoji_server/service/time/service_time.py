@@ -31,6 +31,22 @@ from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.store.time_contract import BeatStore, StaleDecisionError
 
+JUMP: Final = 30.0
+"""By how many seconds the clock must change against the one that nobody sets, to have jumped."""
+APART: Final = 30.0
+"""How many seconds the clock may differ from that of the database."""
+BEFORE_BEAT: Final = 60
+"""How many seconds the clock may be before the last beat."""
+BEATS: Final = 3
+"""How often the time is noted before an absence would count as an outage."""
+LATEST: Final = 120
+"""Nothing that is written after `ServiceTime.drained` has returned a time has a T so many seconds before that time."""
+_RETRY: Final = 30
+_FRESH: Final = 1.0
+_TRIES: Final = 20
+Unprocessed = Callable[[], Awaitable[str | None]]
+"""Returns the time of the oldest thing that has arrived and is not decided yet, such as a raw mail; None if all is."""
+
 
 def now() -> datetime:
     """Returns the time in UTC."""
@@ -77,30 +93,11 @@ def log_time(moment: datetime) -> str:
     return f"{moment.isoformat(timespec='seconds')[:19]}Z"
 
 
-JUMP: Final = 30.0
-"""By how many seconds the clock must change against the one that nobody sets, to have jumped."""
-APART: Final = 30.0
-"""How many seconds the clock may differ from that of the database."""
-BEFORE_BEAT: Final = 60
-"""How many seconds the clock may be before the last beat."""
-BEATS: Final = 3
-"""How often the time is noted before an absence would count as an outage."""
-LATEST: Final = 120
-"""Nothing that is written after `ServiceTime.drained` has returned a time has a T so many seconds before that time."""
-_RETRY: Final = 30
-_FRESH: Final = 1.0
-_TRIES: Final = 20
-
-
 class PollBegin(NamedTuple):
     """When a poll began: by the clock, and in seconds of the clock that nobody sets."""
 
     at: str
     elapsed: float
-
-
-Unprocessed = Callable[[], Awaitable[str | None]]
-"""Returns the time of the oldest thing that has arrived and is not decided yet, such as a raw mail; None if all is."""
 
 
 async def _nothing() -> str | None:
