@@ -77,6 +77,8 @@ class AnswerKind(StrEnum):
 
 ENTERED: Final = (AnswerKind.ON_RECORD, AnswerKind.WELCOME)
 """The results of a mail that has led to an entry of a log."""
+DONE: Final = (*ENTERED, AnswerKind.DECLINED, AnswerKind.CALLED_OFF, AnswerKind.GAVE)
+"""The results of a mail that has done something in a game."""
 
 
 class AnswerPart(NamedTuple):
@@ -268,15 +270,7 @@ def read_draft(draft: MailDraft) -> DraftText:
 
 ANSWERS_A_DAY: Final = 3
 """How many answers a token gets in a UTC day, beside those that nobody can do without (`is_needed`)."""
-_NEEDED: Final = (
-    AnswerKind.ON_RECORD,
-    AnswerKind.WELCOME,
-    AnswerKind.DECLINED,
-    AnswerKind.CALLED_OFF,
-    AnswerKind.GAVE,
-    AnswerKind.ASKED_BACK,
-    AnswerKind.CONFIRMED,
-)
+_NEEDED: Final = (*DONE, AnswerKind.ASKED_BACK, AnswerKind.CONFIRMED)
 _CHANGED: Final = (
     *_NEEDED,
     AnswerKind.SETTING,

@@ -30,7 +30,7 @@ from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import read_orders
 from hkoji.mail.tokens import PURPOSES, Purpose, counts, may_order
 from hkoji.messages.text import Text, tell
-from hkoji_server.service.mail.cases import AnswerKind, MailCase, MailOutcome
+from hkoji_server.service.mail.cases import DONE, MailCase, MailOutcome
 from hkoji_server.service.mail.seat_games import SeatGame
 from hkoji_server.service.players.held_players import is_silent
 from hkoji_server.store.contract import Store
@@ -44,13 +44,6 @@ LookUp = Callable[[Sequence[str]], Awaitable[DnsAnswers]]
 """Returns the TXT records of names. A name that has none, or that nobody could be asked about, is missing."""
 AGAIN_WITHOUT: Final = 3
 """After how many mails in a row that were sent again without DKIM none is expected any more."""
-_DONE: Final = (
-    AnswerKind.ON_RECORD,
-    AnswerKind.WELCOME,
-    AnswerKind.DECLINED,
-    AnswerKind.CALLED_OFF,
-    AnswerKind.GAVE,
-)
 SIGNS_NO_MORE: Final = tell("the service can no longer sign for you in this game")
 _DELEGATED: Final = (OrderKind.MOVE, OrderKind.RESIGN)
 """The orders that the service signs for a player who has allowed it to."""
@@ -152,7 +145,7 @@ def dkim_seen_after(mailbox: Mailbox, outcome: MailOutcome, purpose: Purpose) ->
     """Returns what is expected of a mailbox, as `Mailbox.dkim_seen` has it, after a mail of its owner."""
     if outcome.grade is MailGrade.DKIM:
         return AGAIN_WITHOUT
-    if outcome.grade is None or purpose is not Purpose.AGAIN or not any(each.kind in _DONE for each in outcome.parts):
+    if outcome.grade is None or purpose is not Purpose.AGAIN or not any(each.kind in DONE for each in outcome.parts):
         return mailbox.dkim_seen
     return max(0, mailbox.dkim_seen - 1)
 
