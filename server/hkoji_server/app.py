@@ -59,7 +59,6 @@ from hkoji_server.service.games.parts import make_game_parts
 from hkoji_server.service.games.talk import Talk
 from hkoji_server.service.games.views import FinishedGames, GameViews, SignedHeads
 from hkoji_server.service.games.waiting_hub import WaitingHub
-from hkoji_server.service.mail.commands import MailStops
 from hkoji_server.service.mail.mailboxes import OwnMailboxes
 from hkoji_server.service.notices.channels import Channels
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
@@ -216,7 +215,7 @@ class Application:
                 make_events_router(players, hub, store, sources),
                 make_invitation_router(),
                 make_mail_invitations_router(players, games, parts.held_players),
-                make_stop_router(MailStops(store, sources)),
+                make_stop_router(store, sources),
             ):
                 # `include_router` would build each route a second time; there is nothing to add to them.
                 self.api.router.routes.extend(router.routes)

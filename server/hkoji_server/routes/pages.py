@@ -23,9 +23,10 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from hkoji_server.routes import models
 from hkoji_server.routes.plain import NO_STORE
 from hkoji_server.routes.problems import problem_responses
-from hkoji_server.service.mail.commands import MailStops
+from hkoji_server.service.mail.commands import stop_by_token
+from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Registration
-from hkoji_server.store.contract import GameSummary
+from hkoji_server.store.contract import GameSummary, Store
 
 INVITATION_PATH: Final = "/i/{game}"
 
@@ -214,7 +215,7 @@ rispondi <code>inizia</code> a una di esse.</p>
 _STOP_RESPONSES: Final[dict[int | str, dict[str, object]]] = {200: HTML_RESPONSE}
 
 
-def make_stop_router(stops: MailStops) -> APIRouter:
+def make_stop_router(store: Store, sources: ClockAndEntropy) -> APIRouter:
     """Returns the router of the page."""
     router = APIRouter(tags=["mail"])
 
@@ -226,7 +227,7 @@ def make_stop_router(stops: MailStops) -> APIRouter:
     @router.post(STOP_PATH, response_class=HTMLResponse, responses=_STOP_RESPONSES)
     async def stop_letters(token: Token) -> HTMLResponse:
         """Stops the letters to a mailbox. Any body is ignored, and the answer says nothing about the token."""
-        await stops.stop(token)
+        await stop_by_token(store, sources, token)
         return HTMLResponse(_STOPPED_PAGE, headers=NO_STORE)
 
     return router

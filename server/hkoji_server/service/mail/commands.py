@@ -274,27 +274,17 @@ def stop_fields(mailbox: Mailbox) -> TokenFields:
     return TokenFields(Purpose.STOP, mailbox.name, about=mailbox.channel if other else "")
 
 
-class MailStops:
-    """Use cases of whoever has the address that stops letters to a mailbox."""
+async def stop_by_token(store: Store, sources: ClockAndEntropy, token: str) -> None:
+    """Stops the letters to the mailbox of a token, if there is one. A second call changes nothing.
 
-    def __init__(self, store: Store, sources: ClockAndEntropy) -> None:
-        self._store = store
-        self._sources = sources
-
-    async def stop(self, token: str) -> bool:
-        """Stops the letters to the mailbox of a token. Returns False if there is none; a second call changes nothing.
-
-        A player gets a letter that says so. Somebody who has only been invited gets no more invitations.
-        """
-        token = token.lower()
-        reply = await self._store.reply(token_digest(token)) if is_token(token) else None
-        if reply is None or reply.purpose != Purpose.STOP:
-            return False
-        mailbox = await self._store.mailbox(reply.channel)
-        if mailbox is None:
-            return False
-        changed = stopped(mailbox, self._sources.at())
-        if changed != mailbox:
-            letter = STOPPED_EVENT if changed.plays else None
-            await self._store.change_mailbox(changed, mailbox, letter=letter)
-        return True
+    A player gets a letter that says so. Somebody who has only been invited gets no more invitations.
+    """
+    token = token.lower()
+    reply = await store.reply(token_digest(token)) if is_token(token) else None
+    mailbox = None if reply is None or reply.purpose != Purpose.STOP else await store.mailbox(reply.channel)
+    if mailbox is None:
+        return
+    changed = stopped(mailbox, sources.at())
+    if changed != mailbox:
+        letter = STOPPED_EVENT if changed.plays else None
+        await store.change_mailbox(changed, mailbox, letter=letter)
