@@ -58,7 +58,7 @@ def test_a_game_at_home_is_dealt_the_same_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("_", range(2))
-def test_what_is_shared_takes_nothing_from_the_test(shared: str, _: int, request: pytest.FixtureRequest) -> None:
+def test_sharing_takes_nothing_from_the_test(shared: str, _: int, request: pytest.FixtureRequest) -> None:
     own = secrets.token_hex()
     chance.begin(request.node.nodeid)
     assert (secrets.token_hex(), secrets.token_hex() == shared) == (own, False)

@@ -38,7 +38,7 @@ class _LetterTable(Table):
     """A table at which the same cards are dealt and the same moves are made whoever answers by mail."""
 
     def mail(self, grade: MailGrade | None = None) -> MailClaim:
-        """What the service says of a mail that has just come; nothing is drawn for it."""
+        """The service's claim about a mail that has just come; nothing is drawn for it."""
         return MailClaim(sha256(self.course.head.encode()).hexdigest(), grade or self.grade)
 
 

@@ -1,8 +1,8 @@
 """Makes the man pages from the program's own commands: `hkoji.1`, and one page for each command and group.
 
-`python -m scripts.build.man_pages FOLDER` writes them. Whoever builds a wheel gets them through the hook at the end of
-this file. click-man does not serve: it reads Click's commands, not Typer's, leaves arguments and examples out, and does
-not escape text.
+`python -m scripts.build.man_pages FOLDER` writes them. The hook at the end of this file adds them to every wheel.
+click-man does not serve: it reads Click's commands, not Typer's, leaves arguments and examples out, and does not escape
+text.
 """
 
 from __future__ import annotations

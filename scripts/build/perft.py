@@ -82,7 +82,7 @@ GEISHAS_ROAD: Final[Positions] = {
 
 @dataclass(frozen=True)
 class Counted:
-    """What is counted for one game."""
+    """The counts for one game."""
 
     naive: Naive
     places: str

@@ -2,8 +2,8 @@
 
     python -m scripts.rooms.trace FILE WORD...
 
-runs `hkoji WORD...` and writes the counts to FILE as JSON. What runs while a module is imported is left out, so the
-counts do not depend on what has been imported before. `Tracer` counts within this process.
+runs `hkoji WORD...` and writes the counts to FILE as JSON. Calls while a module is imported are left out, so the counts
+do not depend on what has been imported before. `Tracer` counts within this process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What four ways through the product enter: `hkoji show`, `hkoji move`, one POST of a move, one mail with a move."""
+"""Traces four ways through the product: `hkoji show`, `hkoji move`, one POST of a move, one mail with a move."""
 
 from __future__ import annotations
 

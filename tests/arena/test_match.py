@@ -78,7 +78,7 @@ def test_rules_and_scribe_referee_alike_and_the_log_tells_the_same(
 
 @pytest.mark.parametrize("action", ["1X", "9A", "", "-", "4ABCD ", "1Z", "x", "RX", "0"])
 @pytest.mark.parametrize("ruleset", [Hanamikoji(), GeishasRoad()])
-def test_what_the_rules_refuse_changes_nothing_and_reads_the_same_in_both(action: str, ruleset: Ruleset) -> None:
+def test_a_refused_action_changes_nothing_and_reads_the_same_in_both(action: str, ruleset: Ruleset) -> None:
     made = plan(ruleset=ruleset)
     said = []
     for referee in (rules_of(made, 1), LoggingReferee(made, 1, "a")):
@@ -133,7 +133,7 @@ def test_both_tables_of_a_deal_have_the_same_cards_and_exchanged_seats(
     ]
 
 
-def test_who_starts_is_exchanged_with_the_seats() -> None:
+def test_the_starting_player_is_exchanged_with_the_seats() -> None:
     for first, starter in (("host", 0), ("guest", 1)):
         one, other = play_deal(plan(ruleset=Hanamikoji(first)), 1, perf_counter).games
         assert (one.starter, other.starter) == (starter, 1 - starter)

@@ -166,7 +166,7 @@ def test_views_of_both_seats_with_more_copies_than_there_are() -> None:
 
 
 @pytest.mark.parametrize("cards", ["ABCDEFH", "XXXXXXX", "AAAAAAA"])
-def test_what_are_no_cards_or_too_many_of_a_kind(cards: str) -> None:
+def test_plays_that_are_no_cards_or_too_many_of_a_kind(cards: str) -> None:
     table = new_game(3)
     convicts(
         EvidenceFile(table.game, {}, table.text, (shown(table, 0, dealt=(Dealt(cards, 1),)),)), table, "showed alice"
@@ -240,7 +240,7 @@ def test_a_receipt_for_an_entry_after_the_end() -> None:
     assert judged(EvidenceFile(running.game, {}, running.text, (), (longer,)), running).ok
 
 
-def test_what_is_refused_and_names_nobody_is_no_finding() -> None:
+def test_a_refusal_that_names_nobody_is_no_finding() -> None:
     """Anybody can put unsigned lines into a file."""
     table = new_game(3).play(4)
     actor = table.course.actor
@@ -252,7 +252,7 @@ def test_what_is_refused_and_names_nobody_is_no_finding() -> None:
     assert "of another game: 2" in result.notes[AuditStep.EVIDENCE]  # signature and receipt of the later one
 
 
-def test_what_a_refused_entry_says_is_audited_like_a_log() -> None:
+def test_a_refused_entry_is_audited_like_a_log() -> None:
     """This holds also where the service has left out receipts. Each turn has 60 seconds."""
     table = Table(seed=3, agreement=Agreement(TimeControl(60, 0, 0, 0))).begin().play(4)
     actor = table.course.actor

@@ -161,7 +161,7 @@ def test_a_head_of_an_entry_that_the_file_does_not_have() -> None:
 # --- what does not count ----------------------------------------------------------------------------------------------
 
 
-def test_what_the_service_has_not_signed_as_a_head_of_this_game_does_not_count() -> None:
+def test_a_head_of_this_game_that_the_service_has_not_signed_does_not_count() -> None:
     """A receipt has the same text as a head: only the namespace tells them apart."""
     table = new_game(3).play(3)
     late = head_of(table, 5, after=121)

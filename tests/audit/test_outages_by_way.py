@@ -136,7 +136,7 @@ def test_only_an_entry_that_came_the_same_way_contradicts_an_outage(
         assert found is None
 
 
-def test_what_nobody_sent_contradicts_no_outage() -> None:
+def test_an_entry_that_nobody_sent_contradicts_no_outage() -> None:
     """The service's own entries, and the `seed` that it sends for a held seat."""
     table = Table(seed=5, held=(0, 1)).begin()
     kinds = {line.entry.kind: came_by(line.entry) for line in table.lines}

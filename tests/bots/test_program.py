@@ -160,7 +160,7 @@ def test_standard_error_passes_through(written: type[Program], capfd: pytest.Cap
         ("import os, time; os.close(1); time.sleep(3600)", "not answered within 0.5 s"),
     ],
 )
-def test_whatever_is_no_legal_move_in_time_is_an_error(text: str, reason: str, written: type[Program]) -> None:
+def test_everything_but_a_legal_move_in_time_is_an_error(text: str, reason: str, written: type[Program]) -> None:
     timeout = 0.5 if "sleep" in text else 300
     with pytest.raises(BotError) as failed:
         written(text, timeout=timeout).decide(opening())
@@ -418,7 +418,7 @@ TOLD = """\
 """A game as its guest has seen it."""
 
 
-def test_what_a_referee_says() -> None:
+def test_the_messages_of_a_referee() -> None:
     """The current round only, the seat's own hidden cards, and favours as this seat has them."""
     transcript = parse_transcript(TOLD)
     told = []

@@ -43,7 +43,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return command
 
 
-def test_what_an_admin_is_shown(served: Path, tmp_path: Path, run: Run) -> None:
+def test_the_output_for_an_admin(served: Path, tmp_path: Path, run: Run) -> None:
     code, out, err = run("admin", "backup", tmp_path / "copy.db", "--data", served)
     assert (code, err) == (0, "")
     assert "private key" in out
@@ -114,7 +114,7 @@ def test_a_service_by_invitation(tmp_path: Path) -> None:
         assert "non accoglie nuovi giocatori" in typed(carol, "register", "--server", service.url, "--lang", "it")[2]
 
 
-def test_what_tidying_has_removed(tmp_path: Path, run: Run) -> None:
+def test_the_removals_of_tidying(tmp_path: Path, run: Run) -> None:
     data = tmp_path / "data"
     with inside(data) as service:
         alice = Player(service, "alice").register()
@@ -151,7 +151,7 @@ def test_an_outage_that_is_recorded_by_hand(tmp_path: Path, run: Run) -> None:
     }
 
 
-def test_what_does_not_hold_ends_with_code_8(served: Path, tmp_path: Path, run: Run) -> None:
+def test_a_database_that_does_not_hold_ends_with_code_8(served: Path, tmp_path: Path, run: Run) -> None:
     data = shutil.copytree(served, tmp_path / "data")
     with closing(sqlite3.connect(data / "hkoji.sqlite3")) as database:
         database.execute("UPDATE game SET round = 7")

@@ -81,7 +81,7 @@ def test_the_operator_invites_somebody_who_then_plays(homes: Homes) -> None:
         (("erase", "bob", "--yes"), Exit.USAGE),
     ],
 )
-def test_what_cannot_be_changes_nothing(unchanged: Homes, words: tuple[str, ...], code: Exit) -> None:
+def test_an_impossible_request_changes_nothing(unchanged: Homes, words: tuple[str, ...], code: Exit) -> None:
     before = rows(unchanged, "mailbox", "held_key", "channel", "outbox")
     assert admin(unchanged, *words).code == code
     assert rows(unchanged, "mailbox", "held_key", "channel", "outbox") == before

@@ -111,7 +111,7 @@ def test_a_mail_with_another_salt_is_told_apart_from_one_that_is_missing(honest:
 
 
 @pytest.mark.parametrize("broken", [b"", b"{}\n", b'{"about":"x"}\n', b"\xff\n", b"no json", b'{"mailbox":1}\n'])
-def test_what_is_no_mails_file_is_an_error_like_any_file_that_cannot_be_read(
+def test_a_file_that_is_no_mails_file_is_an_error_like_any_file_that_cannot_be_read(
     honest: ProvedTable, files: Files, broken: bytes
 ) -> None:
     done = files.audit(honest, *files.mails, mails=broken)

@@ -163,7 +163,9 @@ def test_a_log_is_told_once(folder: Path, games: list[Table]) -> None:
 # --- what is wrong ----------------------------------------------------------------------------------------------------
 
 
-def test_what_does_not_hold_is_named_with_the_reason_and_the_rest_goes_on(folder: Path, games: list[Table]) -> None:
+def test_a_log_that_does_not_hold_is_named_with_the_reason_and_the_rest_goes_on(
+    folder: Path, games: list[Table]
+) -> None:
     (folder / "1-cut.jsonl").write_text(whole_game(30).text[:-9])
     (folder / "1-empty.jsonl").write_text("")
     (folder / "1-forged.jsonl").write_text(damaged(whole_game(31), 8))
@@ -216,7 +218,7 @@ def test_a_signer_whose_word_is_broken_is_named(tmp_path: Path) -> None:
     assert finding["signers"] == [{"name": "server", **unpinned}]
 
 
-def test_what_cannot_be_read_is_named_and_is_no_finding(folder: Path) -> None:
+def test_a_log_that_cannot_be_read_is_named_and_is_no_finding(folder: Path) -> None:
     done = run("audit", str(folder), str(folder / "missing"), "--json")
     assert done.code == Exit.FAILURE
     logs, summary = told(done)

@@ -29,7 +29,7 @@ def test_a_line_is_read_like_a_shells(line: str) -> None:
     assert words == wanted
 
 
-def test_what_is_shown_again_is_written_the_same_and_what_has_changed_anew(alice: Shell, bob: Shell) -> None:
+def test_a_result_that_is_shown_again_is_written_the_same_and_a_changed_one_anew(alice: Shell, bob: Shell) -> None:
     games = [begin(alice.seat, bob.seat) for _ in range(2)]
     moves = [alice("show", game, "--json").json["legal"][0] for game in games]
     lines = [f"show {game}" for game in (*games, *games)] + [f"move {games[0]} {moves[0]}"]

@@ -158,7 +158,7 @@ def test_a_program_that_fails_changes_nothing(
         (["--", "there-is-none-of-that-name"], "no program"),
     ],
 )
-def test_what_is_no_bot(words: list[str], said: str, alice: Shell, game: str) -> None:
+def test_a_name_that_is_no_bot(words: list[str], said: str, alice: Shell, game: str) -> None:
     done = alice("bot", "run", game, *words)
     assert done.code == 2
     assert said in done.err

@@ -101,7 +101,7 @@ def test_options_of_the_agreement(alice: TimedPlayer) -> None:
     assert (made["expires"], made["rated"]) == (None, False)
 
 
-def test_what_a_service_does_not_offer_is_said(alice: TimedPlayer) -> None:
+def test_a_request_that_a_service_does_not_offer_is_reported(alice: TimedPlayer) -> None:
     done = alice("new", "--expires", "61d")
     assert done.code == 5
     assert "60d" in done.err

@@ -29,7 +29,9 @@ def test_settings_are_kept_and_taken_out(monkeypatch: pytest.MonkeyPatch, tmp_pa
 @pytest.mark.parametrize(
     "words", [["lang", "fr"], ["deck", "tarot"], ["colour", "red"], ["lang", "it", "--unset"], ["--unset"], ["colour"]]
 )
-def test_what_cannot_be_kept_is_not(words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_setting_that_cannot_be_kept_is_not(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     file = tmp_path / "settings.toml"
     file.write_text('deck = "standard"\n')
     monkeypatch.setenv("HKOJI_CONFIG", str(file))

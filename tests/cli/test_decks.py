@@ -47,7 +47,7 @@ ANSWERS = sorted({answer for action in ACTIONS if action[0] in "34" for answer i
 
 
 @given(st.sampled_from([*ACTIONS, *ANSWERS]))
-def test_what_is_written_is_read_back(action: str) -> None:
+def test_a_written_deck_is_read_back(action: str) -> None:
     for deck in (STANDARD, EVERDECK):
         assert parse(deck.read(typed(deck, action, str))) == action
         assert parse(deck.read(deck.write(action))) == action

@@ -299,7 +299,7 @@ def test_each_fault_of_a_service_is_reported(data: Path, tmp_path: Path, monkeyp
     assert hosts._open_files().verdict in ("warn", "ok")  # without a limit there is no finding
 
 
-def test_what_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     checks = [DoctorCheck("one", "ok", "fine"), DoctorCheck("two", "warn", "so so", "do this")]
     out = CommandOutput()
     assert show(out, checks) == 0

@@ -91,7 +91,9 @@ def test_views_without_a_log_are_no_running_game(tmp_path: Path) -> None:
     assert "entries hold" not in done.out
 
 
-def test_what_a_player_keeps_is_an_archive(alice: Shell, bob: Shell, service: HostileService, game: str) -> None:
+def test_the_files_that_a_player_keeps_are_an_archive(
+    alice: Shell, bob: Shell, service: HostileService, game: str
+) -> None:
     assert alice("show", game).code == 0
     home = alice.seat.path
     assert [file.name for file in home.rglob("*.jsonl")] == ["log.jsonl"]

@@ -73,7 +73,7 @@ def test_an_error_in_a_step_stays_that_error() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_who_ignores_interrupts_goes_on_ignoring_them() -> None:
+def test_a_program_that_ignores_interrupts_goes_on_ignoring_them() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with uninterrupted():
         interrupt()

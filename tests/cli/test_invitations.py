@@ -78,7 +78,7 @@ def test_the_list_of_all_games_says_how_one_ended_if_that_is_kept_here(homes: Ho
     )
 
 
-def test_what_cannot_be_declined_says_so(homes: Homes) -> None:
+def test_a_game_that_cannot_be_declined_is_refused_with_the_reason(homes: Homes) -> None:
     for_all, invitation = homes.new("alice"), homes.new("alice", "--invite", "bob")
     refused = homes("bob", "decline", for_all)
     assert (refused.code, "invites nobody by name" in refused.err) == (Exit.KEY, True)
@@ -95,7 +95,7 @@ def test_what_cannot_be_declined_says_so(homes: Homes) -> None:
     assert homes("bob", "decline", invitation).code == Exit.CONFLICT
 
 
-def test_who_opens_or_joins_a_game_is_told_the_prompt(homes: Homes) -> None:
+def test_a_player_who_opens_or_joins_a_game_is_told_the_prompt(homes: Homes) -> None:
     opened = homes("alice", "new")
     game = opened.out.strip()
     assert f"Then play it: hkoji play {game[:8]}" in opened.err
@@ -147,7 +147,7 @@ def test_the_guest_who_cancels_an_invitation_is_told_how_to_decline(homes: Homes
     assert homes("alice", "show", game, "--json").json["status"] == "open"
 
 
-def test_what_was_refused_and_is_tried_again_is_signed_once(homes: Homes) -> None:
+def test_an_offer_that_was_refused_and_is_tried_again_is_signed_once(homes: Homes) -> None:
     open_game = homes.new("bob")
     assert homes("bob", "block", "alice").code == 0
     for words in (("new", "--invite", "bob"), ("join", open_game)):
@@ -166,7 +166,7 @@ def test_what_was_refused_and_is_tried_again_is_signed_once(homes: Homes) -> Non
     assert homes("alice", "join", open_game).code == 0
 
 
-def test_who_was_introduced_by_a_link_is_known(homes: Homes) -> None:
+def test_a_player_who_was_introduced_by_a_link_is_known(homes: Homes) -> None:
     link = homes("alice", "new", "--link").out.strip()
     assert homes("bob", "join", link).code == 0
     assert homes("bob", "config", "invites", "known", "--json").json["known"] == ["alice"]

@@ -80,7 +80,7 @@ def test_a_clock_that_is_too_short_for_letters_invites_nobody(homes: Homes) -> N
     assert homes("carol", *NEW).code == 0
 
 
-def test_what_a_held_seat_proves_is_said_before_the_game_is_opened(homes: Homes) -> None:
+def test_the_proof_of_a_held_seat_is_shown_before_the_game_is_opened(homes: Homes) -> None:
     with patch.object(Client, "new", side_effect=NetworkError("https://hkoji.example", "away")) as new:
         done = homes("alice", *NEW)
     assert new.call_count == 1
@@ -216,7 +216,7 @@ def test_a_command_that_broke_off_is_continued_with_the_same_key(homes: Homes) -
     assert opened(homes) == [done.json["game"]]
 
 
-def test_whose_letters_do_not_arrive_is_shown_before_and_after_the_game_is_joined(homes: Homes) -> None:
+def test_a_mailbox_that_takes_no_letters_is_shown_before_and_after_the_game_is_joined(homes: Homes) -> None:
     game = homes("alice", *NEW, "--json").json["game"]
     store = SqliteStore(homes.service.data / "hkoji.sqlite3")
     try:

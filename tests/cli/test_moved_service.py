@@ -131,7 +131,7 @@ def test_a_service_that_does_not_answer_any_more_may_have_moved(moved: Moved) ->
     assert "moved" not in refused
 
 
-def test_what_is_known_of_players_moves_with_the_games(moved: Moved) -> None:
+def test_the_knowledge_of_players_moves_with_the_games(moved: Moved) -> None:
     moved.alice.run("register", "--server", moved.url, "--move-games")
     pins = json.loads((moved.alice.home / "pins.json").read_text())
     for what in ("players", "trusted"):

@@ -74,7 +74,7 @@ def test_a_wait_that_runs_out_tells_a_message_once(alice: TimedPlayer, bob: Time
     assert f"hkoji talk {other[:8]}" in bob("next").err
 
 
-def test_what_was_read_is_not_told_and_neither_is_a_muted_opponent(alice: TimedPlayer, bob: TimedPlayer) -> None:
+def test_read_messages_are_not_told_and_neither_is_a_muted_opponent(alice: TimedPlayer, bob: TimedPlayer) -> None:
     game = timed_game(alice, bob)
     assert bob("talk", game, "hello").code == 0
     assert "hello" in alice("talk", game).out

@@ -204,7 +204,7 @@ REFUSED: list[tuple[tuple[str, ...], Exit, str]] = [
 ]
 
 
-def test_what_cannot_be_done_says_so_and_changes_nothing(bob: TimedPlayer) -> None:
+def test_an_impossible_notification_is_refused_and_changes_nothing(bob: TimedPlayer) -> None:
     for words, code, error in REFUSED:
         with patch("asyncio.BaseEventLoop.getaddrinfo", side_effect=OSError):  # no name server is asked
             done = bob("notify", *words, "--json")

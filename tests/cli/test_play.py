@@ -127,7 +127,7 @@ def test_rules_and_help_work_at_every_question(home: Path) -> None:
         assert any(each.startswith(("rules\n", "regole\n")) and len(each.splitlines()) > 40 for each in asked), question
 
 
-def test_what_a_marker_is_worth_is_said_where_it_is_chosen(home: Path) -> None:
+def test_the_worth_of_a_marker_is_shown_where_it_is_chosen(home: Path) -> None:
     done = session("play", "--ruleset", "geishas-road", "--level", "beginner", types=lines("?"))
     worth = "half an influence point with A"
     if "marker A" in done.out:  # the other player may have taken it
@@ -353,7 +353,7 @@ def test_json_is_promised_for_what_has_it() -> None:
         (["--bot", "./none"], "no program './none'"),
     ],
 )
-def test_what_cannot_be_played(words: list[str], said: str, home: Path) -> None:
+def test_a_word_that_cannot_be_played(words: list[str], said: str, home: Path) -> None:
     done = run("play", *words)
     assert done.code == 2
     assert said in done.err

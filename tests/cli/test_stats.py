@@ -65,7 +65,7 @@ def test_a_game_is_counted_once(folder: Path) -> None:
     assert "20 more logs of games counted already" in done.out
 
 
-def test_what_is_not_counted_is_named(tmp_path: Path) -> None:
+def test_games_that_are_not_counted_are_named(tmp_path: Path) -> None:
     good, cut, forged = whole_game(1, ROW).text, whole_game(2, ROW).text, whole_game(3, ROW).text.splitlines(True)
     files = {
         "good": good,

@@ -115,7 +115,7 @@ def test_a_third_player_finds_nothing(world: TimedWorld, alice: TimedPlayer, gam
 
 
 @pytest.mark.parametrize("words", ["x" * 1001, "ä" * 501, "a\x1b[2Jb", "a\rb", "\x07", ""])
-def test_what_no_message_may_say_is_refused_and_nothing_is_kept(
+def test_words_that_no_message_may_have_are_refused_and_nothing_is_kept(
     world: TimedWorld, alice: TimedPlayer, game: str, words: str
 ) -> None:
     before = [each for each in world.asked if "talk" in each]
@@ -381,7 +381,7 @@ def changed_in_the_database(world: TimedWorld, words: str) -> None:
 
 
 @pytest.mark.parametrize("read_before", [True, False])
-def test_what_is_changed_in_the_database_is_not_its_authors_word(
+def test_a_message_that_was_changed_in_the_database_is_not_its_authors_word(
     world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, game: str, read_before: bool
 ) -> None:
     alice("talk", game, "I shall not resign")

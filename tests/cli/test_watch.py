@@ -103,7 +103,7 @@ def test_each_entry_is_told_once_though_the_service_goes_away(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "words", [(), ("--all", "2714"), ("--all", "--after", "3"), ("2714", "--after", "-2"), ("2714", "--after", "x")]
 )
-def test_what_is_to_be_watched_is_said_in_one_way(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_the_games_to_watch_are_named_in_one_way(tmp_path: Path, words: tuple[str, ...]) -> None:
     began = time.monotonic()
     done = HomeShell(tmp_path / "nobody").run("watch", *words, code=2)
     assert done.stdout == ""

@@ -121,7 +121,7 @@ def _runs(pid: int) -> bool:
         ("2714", "--exec", "--", "/no/such/program"),
     ],
 )
-def test_what_is_to_be_run_is_said_in_one_way(service: MemoryService, alice: Shell, words: tuple[str, ...]) -> None:
+def test_the_command_to_run_is_named_in_one_way(service: MemoryService, alice: Shell, words: tuple[str, ...]) -> None:
     asked = len(service.requests)
     done = alice("watch", *words)
     assert (done.code, done.out) == (2, "")

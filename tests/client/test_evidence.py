@@ -127,7 +127,9 @@ def test_the_error_says_that_it_was_kept_and_what_to_do(
         bob.position(game)
 
 
-def test_what_nobody_has_signed_is_not_kept(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
+def test_a_statement_that_nobody_has_signed_is_not_kept(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer
+) -> None:
     game = begin(alice, bob)
     true, service.key = service.key, KEY
     with lying(service, added(entry_kinds.Resign(), by="bob", key=KEY)), pytest.raises(TrustError) as refusal:
@@ -200,7 +202,9 @@ def test_an_answer_that_is_better_the_second_time_is_kept_and_said(
     assert proven(service, alice, game) == {"server"}
 
 
-def test_what_is_sent_for_others_is_kept_too(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
+def test_entries_that_are_sent_for_others_are_kept_too(
+    service: HostileService, alice: LocalPlayer, bob: LocalPlayer
+) -> None:
     game = begin(alice, bob)
     submission = alice.sign(game, alice.position(game).legal[0])
     with lying(service, receipt_of(5, 4)), pytest.raises(TrustError, match="receipt does not hold"):

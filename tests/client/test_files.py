@@ -245,7 +245,7 @@ def _pins(home: Home) -> Pins:
         (f"games/{GAME}/view.json", {"text": "{}"}, lambda home: _vault(home).view()),
     ],
 )
-def test_what_stands_in_a_file_and_is_not_what_was_written(
+def test_a_file_with_other_content_than_was_written(
     tmp_path: Path, name: str, content: object, use: Callable[[Home], object]
 ) -> None:
     """An existing file never counts as missing: if a key cannot be read, the next one must not count as the first."""
@@ -292,7 +292,7 @@ def gone() -> int:
     return process.pid
 
 
-def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path, gone: int) -> None:
+def test_the_draft_of_a_killed_process_is_removed(tmp_path: Path, gone: int) -> None:
     """But not what another process still writes, nor other files that happen to be called like that."""
     path = tmp_path / "talk.json"
     kept = [f".talk.json.{os.getppid()}", f".other.json.{gone}", ".talk.json.old", f"talk.json.{gone}", ".talk.json.0"]

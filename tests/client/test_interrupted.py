@@ -317,7 +317,7 @@ def test_after_a_refusal_another_entry_may_be_signed_and_it_is_said(
 
 
 @pytest.mark.parametrize("status", [404, 408, 413, 429, 500, 502, 503, 302])
-def test_what_is_no_clear_refusal_leaves_the_entry_waiting(
+def test_an_answer_that_is_no_clear_refusal_leaves_the_entry_waiting(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, status: int
 ) -> None:
     game = begin(alice, bob)

@@ -342,7 +342,7 @@ def test_a_key_that_cannot_be_one_changes_nothing(
     assert not list(alice.path.glob("id_ed25519-*"))
 
 
-def test_who_knows_the_old_key_follows_the_service_only_where_that_key_has_signed(
+def test_a_client_that_knows_the_old_key_follows_the_service_only_where_that_key_has_signed(
     alice: HallPlayer, bob: HallPlayer
 ) -> None:
     """No running game shows the change: the service's record of it does, by both keys' signatures."""
@@ -357,7 +357,7 @@ def test_who_knows_the_old_key_follows_the_service_only_where_that_key_has_signe
     assert len(bob.client.service().pins.every["alice"]) == 3
 
 
-def test_who_knows_only_the_new_key_believes_old_games_where_that_key_has_signed(
+def test_a_client_that_knows_only_the_new_key_believes_old_games_where_that_key_has_signed(
     hall: Hall, alice: HallPlayer, bob: HallPlayer, tmp_path: Path
 ) -> None:
     """Carol has met alice's third key first, and then looks at a game of the first one."""
@@ -526,7 +526,7 @@ def test_an_old_game_shows_how_an_earlier_key_came_and_that_one_counts_no_more(t
     assert said == [f"alice has another key now: {second.fingerprint}"]
 
 
-def test_what_a_service_says_of_earlier_keys_is_not_believed_without_both_signatures(
+def test_the_services_word_on_earlier_keys_is_not_believed_without_both_signatures(
     alice: HallPlayer, bob: HallPlayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = begin(alice, bob)

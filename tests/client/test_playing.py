@@ -89,7 +89,7 @@ def test_showing_is_one_request(alice: LocalPlayer, bob: LocalPlayer, service: M
     assert len(service.requests) == 1
 
 
-def test_what_is_stored_is_not_verified_again(
+def test_stored_lines_are_not_verified_again(
     alice: LocalPlayer, bob: LocalPlayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     game = begin(alice, bob)

@@ -235,7 +235,7 @@ def _next(turns: Iterator[str], waiting: list[str]) -> str:
     return next(name for name in turns if name in waiting)
 
 
-def test_whatever_the_interleaving_exactly_one_goes_on(alice: SteppedPlayer, bob: SteppedPlayer) -> None:
+def test_exactly_one_goes_on_in_every_interleaving(alice: SteppedPlayer, bob: SteppedPlayer) -> None:
     made = Counter[int]()
     for seed in range(SEEDS):
         rng = random.Random(seed)

@@ -75,7 +75,7 @@ def test_the_deadline_of_a_turn_is_its_time_and_the_reserve(alice: TimedPlayer, 
         assert reading.deadline == "2026-12-07T12:00:00Z"
 
 
-def test_what_is_used_beyond_the_turn_comes_out_of_the_reserve(
+def test_time_used_beyond_the_turn_comes_out_of_the_reserve(
     world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
 ) -> None:
     game = timed_game(alice, bob)
@@ -478,7 +478,7 @@ def test_an_offer_expires_by_the_services_clock(world: TimedWorld, alice: TimedP
         "2026-13-27T12:00:00Z",
     ],
 )
-def test_what_is_no_date_changes_nothing(date: str) -> None:
+def test_a_header_that_is_no_date_changes_nothing(date: str) -> None:
     assert seconds_ahead(HeardTime(date, 0.0)) is None
 
 

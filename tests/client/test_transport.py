@@ -147,7 +147,7 @@ def test_a_fresh_connection_that_breaks_is_an_error_and_not_tried_again(monkeypa
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     ],
 )
-def test_what_is_no_http_is_a_network_error(answer: bytes) -> None:
+def test_an_answer_that_is_no_http_is_a_network_error(answer: bytes) -> None:
     with listening([answer]) as (url, _), pytest.raises(NetworkError):
         Transport(url).request("GET", "/x")
 

@@ -110,7 +110,7 @@ def told(happened: Iterator[WatchedEntry]) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_what_is_told_is_the_log_whatever_events_say(
+def test_the_log_is_told_whatever_events_say(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, goes_on: Callable[[str], list[float]], lie: str
 ) -> None:
     game = begin(alice, bob)
@@ -206,7 +206,7 @@ def test_all_games_are_watched_and_new_ones_from_their_beginning(
     }
 
 
-def test_what_one_game_brings_is_told_though_the_next_cannot_be_read(
+def test_the_news_of_one_game_is_told_though_the_next_cannot_be_read(
     alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     games = [begin(alice, bob) for _ in range(2)]
@@ -296,7 +296,7 @@ def test_events_are_read_as_the_standard_says() -> None:
 @pytest.mark.parametrize(
     "data", [b"x: y\n", b"data: \x00\n", b"data: \xc3\xa9\n", b"\xef\xbb\xbfdata: x\n", b"id: " + b"1" * 20_000]
 )
-def test_what_is_no_stream_of_ours_is_refused(data: bytes) -> None:
+def test_a_stream_that_is_not_ours_is_refused(data: bytes) -> None:
     closed: list[bool] = []
 
     def lines() -> Generator[bytes, None, None]:

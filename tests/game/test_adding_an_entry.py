@@ -90,7 +90,7 @@ def test_two_new_keys_with_it_in_between_do_not_follow_each_other_directly(remar
     assert table.course.rekeyed
 
 
-def test_what_the_page_says_is_refused_is_refused(remark: type[EntryBody]) -> None:
+def test_the_refusals_of_the_page_are_refused(remark: type[EntryBody]) -> None:
     table = Table(seed=5)
     with pytest.raises((IllegalError, ForbiddenError)):
         table.send(table.entry(0, remark.parse({"text": "too early"})))

@@ -312,7 +312,7 @@ def test_new_keys_do_not_change_what_is_spent_or_since() -> None:
     assert with_keys.settled(late).since == later(AT, 30)
 
 
-def test_what_a_stranger_plays_is_nobodys_turn() -> None:
+def test_a_strangers_play_is_nobodys_turn() -> None:
     clock = GameClock.joined(PLAIN, "join", AT).follow(Effect.PLAYS, None, "move", AT)
     assert clock.settled(later(AT, 500)) == Pace((50, 50), None, 0, AT)
 

@@ -71,7 +71,7 @@ def steps(table: Table, *, blind: bool) -> tuple[Step, ...]:
 
 @every_game
 @pytest.mark.parametrize("blind", [False, True])
-def test_who_owes_an_entry_writes_it(name: str, blind: bool) -> None:
+def test_a_player_who_owes_an_entry_writes_it(name: str, blind: bool) -> None:
     table = GAMES[name]()
     for step in steps(table, blind=blind):
         course = step.course
@@ -153,7 +153,7 @@ def test_a_game_begins_with_the_services_offer_at_entry_0() -> None:
         assert error.value.what == "log"
 
 
-def test_what_chance_decides_is_held_against_the_seed_at_its_own_entry() -> None:
+def test_a_decision_of_chance_is_held_against_the_seed_at_its_own_entry() -> None:
     table = new_game(2, Hanamikoji("random")).play()
     number = next(line.entry.seq for line in table.lines if line.entry.kind == "chance")
     line = table.lines[number]

@@ -80,7 +80,7 @@ def test_a_rounds_end_opens_what_was_kept_and_the_games_end_what_was_discarded(s
     assert [(opening.seq, opening.part) for opening in end] == [(seq, 1) for seq in intrigues]
 
 
-def test_who_gives_up_in_the_middle_leaves_nothing_face_down() -> None:
+def test_a_player_who_gives_up_in_the_middle_leaves_nothing_face_down() -> None:
     table = road_with("I")
     table.send(table.move(next(a for a in table.course.state.legal_actions() if a[0] == "I")))
     seq = table.course.seq
@@ -121,7 +121,7 @@ def road_with(code: str, seed: int = 3) -> Table:
         ("^0", 0, errors.IllegalActionError),
     ],
 )
-def test_what_is_no_move_of_the_log(action: str, commitments: int, error: type[errors.HkojiError]) -> None:
+def test_a_text_that_is_no_move_of_the_log(action: str, commitments: int, error: type[errors.HkojiError]) -> None:
     """The signature does not matter: an entry need not come from a program of ours."""
     table = road_with("I")
     refused(table, signed(table, action, "A1A2"[: 2 * commitments]), error)

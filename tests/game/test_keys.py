@@ -274,7 +274,7 @@ def test_a_key_that_the_service_vouches_for_is_expected_only_if_it_was_given() -
         assert f"from entry {number + 1} on" in result.notes[AuditStep.KEYS]
 
 
-def test_what_a_vouched_key_signs_convicts_the_player_only_if_it_was_expected() -> None:
+def test_a_signature_by_a_vouched_key_convicts_the_player_only_if_it_was_expected() -> None:
     """The service takes the seat over and breaks the rules in the player's name."""
     table, _ = _taken_over()
     last = table.lines[-1]

@@ -42,7 +42,7 @@ def statement_of(table: Table, seat: int, **changes: Any) -> bytes:  # Any: fiel
 
 @fewer
 @given(st.integers(0, 10**6), st.binary(min_size=16, max_size=16))
-def test_whoever_has_the_code_joins_and_the_log_holds(seed: int, code: bytes) -> None:
+def test_everybody_who_has_the_code_joins_and_the_log_holds(seed: int, code: bytes) -> None:
     table = Table(seed=seed).open_by_link(code.hex())
     assert (table.course.setup.link, table.course.setup.invited) == (link_key(code.hex()).public, None)
     assert table.course.to_move is None

@@ -56,7 +56,7 @@ def test_every_game_ends_with_a_log_that_audits_clean(seed: int, ruleset: Hanami
     assert body.result == table.course.outcome
 
 
-def test_what_is_accepted_says_what_has_happened() -> None:
+def test_an_accepted_entry_says_its_consequences() -> None:
     table = Table(Hanamikoji(first="random"), 3)
     happened: list[Event] = []
     accept = referee.accept
@@ -319,7 +319,7 @@ def test_the_guest_commits_to_entropy_of_their_own() -> None:
     assert error.message == "the guest's commitment repeats the host's"
 
 
-def test_what_comes_too_early_or_too_late_is_told_what_is_due() -> None:
+def test_an_entry_too_early_or_too_late_is_told_which_one_is_due() -> None:
     table = Table()
     table.open()
     commit = entropy_commit(table.game, 1, table.entropy[1])

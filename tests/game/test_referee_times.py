@@ -119,7 +119,7 @@ class Play:
 
 @fewer
 @given(st.data(), st.integers(0, 10**6), st.sampled_from(RULESETS), st.sampled_from(CONTROLS))
-def test_whatever_the_referee_writes_passes_the_audit(
+def test_every_entry_of_the_referee_passes_the_audit(
     data: st.DataObject, seed: int, ruleset: Ruleset, control: TimeControl
 ) -> None:
     table = TimedTable(ruleset, seed, agreement=Agreement(control, rated=True))

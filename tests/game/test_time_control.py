@@ -78,7 +78,7 @@ def test_a_control_that_is_formatted_or_written_is_read_back(control: TimeContro
 
 
 @given(st.text(alphabet="0123456789wdhms/+^", max_size=14))
-def test_what_is_taken_is_within_the_limits_and_formatted_to_the_same(text: str) -> None:
+def test_an_accepted_text_is_within_the_limits_and_formatted_to_the_same(text: str) -> None:
     try:
         control = parse_time_control(text)
     except UsageError:

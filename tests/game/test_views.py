@@ -190,7 +190,7 @@ def test_a_replay_that_is_continued_is_the_replay_of_the_whole(
 @pytest.mark.parametrize(
     ("cards", "why"), [("ABCDEFH", "something that is not cards"), ("XXXXXXX", "not shown you your own")]
 )
-def test_what_are_no_cards_is_not_believed(cards: str, why: str) -> None:
+def test_a_hand_of_no_cards_is_not_believed(cards: str, why: str) -> None:
     table = new_game(4)
     view = referee.view(table.refereed, 0)
     wrong = make_view(dealt=(Dealt(cards, 1),), game=view.game, head=view.head, seat=0, seq=view.seq)

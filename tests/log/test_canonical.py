@@ -116,7 +116,7 @@ class _Text(str):
     ],
     ids=lambda value: node_id(value)[:24] if not isinstance(value, int) else hex(value)[:24],
 )
-def test_what_has_no_canonical_text_is_malformed(value: Any, why: str) -> None:
+def test_a_value_without_canonical_text_is_malformed(value: Any, why: str) -> None:
     with pytest.raises(MalformedError) as error:
         encode(value)
     assert why in reason(error.value)

@@ -95,7 +95,7 @@ def test_any_moment_is_a_time(moment: datetime) -> None:
     ],
     ids=node_id,
 )
-def test_what_is_no_time(text: str) -> None:
+def test_a_text_that_is_no_time(text: str) -> None:
     assert not is_time(text)
 
 
@@ -117,7 +117,7 @@ def test_names() -> None:
         ("server", "'server' cannot be a name: it is that of the service itself"),
     ],
 )
-def test_what_cannot_be_a_name_is_told_with_one_that_can(name: str, said: str) -> None:
+def test_a_text_that_cannot_be_a_name_is_told_with_one_that_can(name: str, said: str) -> None:
     assert name_fault(name) == said
 
 
@@ -146,7 +146,7 @@ def test_a_form_reads_its_values() -> None:
     ],
     ids=node_id,
 )
-def test_what_has_another_form_is_malformed(change: dict[str, JsonValue], why: str) -> None:
+def test_a_line_of_another_form_is_malformed(change: dict[str, JsonValue], why: str) -> None:
     with pytest.raises(MalformedError) as error:
         FORM.read(encode({**WHOLE, **change}))
     assert error.value.what == "thing"
@@ -160,7 +160,7 @@ def test_no_key_may_be_missing(key: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "1", '""', "true"])
-def test_what_is_no_object_is_malformed(text: str) -> None:
+def test_a_line_that_is_no_object_is_malformed(text: str) -> None:
     with pytest.raises(MalformedError, match="not an object"):
         FORM.read(text)
 

@@ -119,7 +119,7 @@ def test_statements_are_their_texts() -> None:
 
 
 @every_statement
-def test_what_is_read_is_what_is_written(what: str) -> None:
+def test_a_text_that_is_read_is_the_one_that_is_written(what: str) -> None:
     statement, read = READERS[what]
     again = read(statement.text)
     assert again == statement

@@ -126,7 +126,7 @@ def test_the_outbox_has_references_and_times_only(sent: Sent) -> None:
     ],
     ids=lambda error: f"{type(error).__name__} {error}",
 )
-def test_what_is_no_fault_of_the_letter_is_tried_again_with_the_same_id(sent: Sent, error: Exception) -> None:
+def test_a_failure_that_is_not_the_letters_is_tried_again_with_the_same_id(sent: Sent, error: Exception) -> None:
     sent.server.errors = [error, error]
     assert sent.deliver() == []
     assert sent.deliver(10) == []

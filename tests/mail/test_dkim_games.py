@@ -127,7 +127,7 @@ def test_asked_back_when_the_signature_is_missing(table: MailTable) -> None:
     assert world.box("bob").dkim_seen == 2
 
 
-def test_whoever_writes_in_the_players_name_without_a_signature_does_not_use_up_the_letters_of_a_day(
+def test_mails_in_the_players_name_without_a_signature_do_not_use_up_the_letters_of_a_day(
     table: MailTable,
 ) -> None:
     before, world = table.head(), table.world
@@ -201,7 +201,7 @@ def test_asked_back_when_the_signature_does_not_count(table: MailTable, fault: s
     assert table.head() == before
 
 
-def test_what_is_expected_is_cleared_after_three_orders_without_a_signature(table: MailTable) -> None:
+def test_the_expected_signature_is_cleared_after_three_orders_without_one(table: MailTable) -> None:
     world = table.world
     world.mailbox("bob@example.org").signs = None
     with patch.object(ServiceLog, "warning") as warned:

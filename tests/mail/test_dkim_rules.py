@@ -404,7 +404,7 @@ EDITS = st.tuples(
 
 
 @given(st.lists(EDITS, max_size=4))
-def test_what_still_holds_when_it_was_changed_is_known_by_the_same(edits: list[tuple[int, bytes]]) -> None:
+def test_a_signature_that_still_holds_after_a_change_is_known_by_the_same(edits: list[tuple[int, bytes]]) -> None:
     raw = sign(mail(), names=[name for name in GMAIL if name != "message-id"])
     changed = raw.replace(b"Message-ID: <1@", b"Message-ID: <2@")
     assert judge(changed).holds

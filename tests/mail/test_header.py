@@ -180,7 +180,7 @@ def test_of_several_recipients_a_failure_counts() -> None:
         assert read_bounce(split_mail(_report(lines))) == Bounce(BounceClass.FAILED, "5.2.1", OUR_ID)
 
 
-def test_what_is_no_bounce() -> None:
+def test_a_mail_that_is_no_bounce() -> None:
     for status in (
         "Status: 2.1.5",
         "Status: 5",

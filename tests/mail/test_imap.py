@@ -146,7 +146,7 @@ def test_the_same_mail_counts_once_whichever_ways_it_takes(fetching: FetchingOff
     assert fetching.double.inbox == []
 
 
-def test_what_needs_no_answer_is_put_away_too_and_leaves_no_row(fetching: FetchingOffice) -> None:
+def test_a_mail_that_needs_no_answer_is_put_away_too_and_leaves_no_row(fetching: FetchingOffice) -> None:
     letter = a_mail(From="hkoji <play@hkoji.example>", X_Hkoji="turn", Auto_Submitted="auto-generated")
     for raw in (
         a_mail(Auto_Submitted="auto-replied"),

@@ -52,7 +52,7 @@ def test_an_order_that_is_refused_leaves_nothing(table: MailTable, order: str) -
     assert before[0] == in_log(table)
 
 
-def test_what_is_about_to_be_entered_is_kept_although_another_process_tidies_up(table: MailTable) -> None:
+def test_a_draft_about_to_be_entered_is_kept_although_another_process_tidies_up(table: MailTable) -> None:
     entries, state = table.world.parts.orders._entries, GameStatements.state
     table.send("give 1d")
     first = table.world.incoming()

@@ -208,7 +208,7 @@ def test_no_mail_is_refused_for_its_sender(said: str, null: bool) -> None:
     assert [each.null_sender for each in dialogue(talk).taken] == [null]
 
 
-def test_what_fails_is_answered_451_without_a_word_about_why() -> None:
+def test_a_failure_is_answered_451_without_a_word_about_why() -> None:
     desk = Desk()
     desk.error = RuntimeError("the password is s3cret")
 

@@ -100,7 +100,7 @@ def test_a_mailbox_is_asked_the_same_once_a_day_and_of_two_the_last_one_counts(w
 
 
 @pytest.mark.parametrize("words", ["2bc", "resign", "show", "games", "accept", "new address", "lang it", "cards off"])
-def test_whoever_is_asked_can_write_nothing_but_yes_or_stop(world: ListWorld, words: str) -> None:
+def test_an_owner_who_is_asked_can_write_nothing_but_yes_or_stop(world: ListWorld, words: str) -> None:
     _, _, game = joined(world)
     carol, letter = ask(world, ConfirmWhat.MOVE, "bob", "carol@example.com")
     before, lines = box_at(world, "carol@example.com"), world.service.ask("GET", f"/v1/games/{game}").json
@@ -190,7 +190,7 @@ def test_after_yes_from_the_new_mailbox_letters_and_orders_are_there(world: List
     assert alice.lines(game)
 
 
-def test_what_is_erased_after_a_move_leaves_no_address_and_no_mail_of_either_mailbox(world: ListWorld) -> None:
+def test_an_erasure_after_a_move_leaves_no_address_and_no_mail_of_either_mailbox(world: ListWorld) -> None:
     joined(world)
     carol, letter = ask(world, ConfirmWhat.MOVE, "bob", "carol@example.com")
     carol.answer(letter, "yes")

@@ -98,7 +98,7 @@ def test_a_gift_that_cannot_be_changes_nothing_and_the_letter_says_why(table: Ma
     assert why in answer.text.replace("\u00a0", " ")
 
 
-def test_who_owes_the_next_entry_cannot_give_time_for_it(table: MailTable) -> None:
+def test_a_player_who_owes_the_next_entry_cannot_give_time_for_it(table: MailTable) -> None:
     table.move()
     table.world.deliver(61)
     letter = unread(table.bob)[-1]

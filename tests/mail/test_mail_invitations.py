@@ -150,7 +150,7 @@ def test_an_invitation_that_has_expired_by_the_time_of_the_mail(world: ListWorld
 @pytest.mark.parametrize(
     "words", ["help", "rules", "show", "moves", "log", "games", "lang it", "hello", "2bc", "resign"]
 )
-def test_whoever_is_invited_may_ask_and_joins_by_nothing_else(invited: Invited, words: str) -> None:
+def test_an_invited_player_may_ask_and_joins_by_nothing_else(invited: Invited, words: str) -> None:
     invited.write(words)
     assert invited.kinds() == ["offer", "open"]
     assert not registered(invited.world, "bob")
@@ -160,7 +160,7 @@ def test_whoever_is_invited_may_ask_and_joins_by_nothing_else(invited: Invited, 
 
 
 @pytest.mark.parametrize("words", [("I accept!",), ("accept", "Bob"), ("help",)])
-def test_who_is_invited_without_a_game_and_is_not_understood_or_asks_for_help_is_told_the_words_to_answer_with(
+def test_an_invited_player_without_a_game_who_is_not_understood_or_asks_for_help_is_told_the_words_to_answer_with(
     world: ListWorld, words: tuple[str, ...]
 ) -> None:
     bob = world.player("bob@example.org")
@@ -175,7 +175,7 @@ def test_who_is_invited_without_a_game_and_is_not_understood_or_asks_for_help_is
     assert registered(world, "bob")
 
 
-def test_whoever_is_only_invited_makes_no_games(invited: Invited) -> None:
+def test_a_player_who_is_only_invited_makes_no_games(invited: Invited) -> None:
     assert invited.write("new address") == "setting"
     (answer,) = invited.answers()
     commands = command_address(answer)

@@ -162,7 +162,7 @@ def test_commands_are_counted_with_what_is_said_of_them(
     assert {(each.labels["command"], each.labels["result"]): each.value for each in totals} == counted
 
 
-def test_what_waits_is_shown_with_its_age_and_a_store_that_fails_is_asked_again() -> None:
+def test_waiting_letters_are_shown_with_their_age_and_a_store_that_fails_is_asked_again() -> None:
     metrics, asked = MailMetrics(), 0
 
     class Queues:

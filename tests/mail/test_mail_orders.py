@@ -118,7 +118,7 @@ def test_a_program_whose_sender_cannot_be_read_is_told_once_too(table: MailTable
 
 
 @pytest.mark.parametrize("field", ["Message-ID: <2@mail.example>", "X-Spam : no", "Message-ID : <3@mail.example> (x)"])
-def test_what_does_not_change_the_meaning_of_an_order_does_not_refuse_it(table: MailTable, field: str) -> None:
+def test_a_change_that_leaves_the_meaning_of_an_order_does_not_refuse_it(table: MailTable, field: str) -> None:
     seq, _ = table.head()
     assert table.send(table.line, fields=(field,)) == "on record"
     assert table.head()[0] > seq
@@ -224,7 +224,7 @@ def test_settings_and_a_move_in_one_mail(table: MailTable) -> None:
 
 
 @pytest.mark.parametrize("words", ["show", "moves", "rules", "games", "help", "mostra", "aiuto"])
-def test_what_only_asks_changes_nothing(table: MailTable, words: str) -> None:
+def test_a_question_changes_nothing(table: MailTable, words: str) -> None:
     before = table.head()
     table.send(words)
     (answer,) = table.answers()
@@ -407,7 +407,7 @@ def test_at_most_three_answers_a_token_and_day(table: MailTable) -> None:
     assert ENOUGH not in letter.text
 
 
-def test_what_changes_something_does_not_use_up_the_answers_of_the_day(table: MailTable) -> None:
+def test_a_change_does_not_use_up_the_answers_of_the_day(table: MailTable) -> None:
     for line in ("lang it", "lang en", "cards off", "cards on", "resign"):
         table.send(line)
     table.answers()
@@ -423,7 +423,7 @@ def test_new_in_answer_to_a_game_says_where_it_belongs(table: MailTable) -> None
     assert table.world.games_of("bob") == [table.game]
 
 
-def test_what_changes_something_is_answered_however_many_answers_there_were(table: MailTable) -> None:
+def test_a_change_is_answered_however_many_answers_there_were(table: MailTable) -> None:
     for _ in range(4):
         table.send("show")
     assert len(table.answers()) == 3

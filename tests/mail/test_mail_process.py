@@ -157,7 +157,7 @@ def test_ctrl_c_ends_it_as_it_ends_the_service(data: Path, settings: pytest.Monk
     assert code == 130
 
 
-def test_what_was_acknowledged_is_there_after_a_kill(data: Path, settings: pytest.MonkeyPatch) -> None:
+def test_everything_acknowledged_is_there_after_a_kill(data: Path, settings: pytest.MonkeyPatch) -> None:
     process = Process(data)
     send(process.door(), a_mail())
     process.end(signal.SIGKILL)

@@ -174,7 +174,7 @@ def test_two_mail_players_who_ask_at_once_get_one_game(tmp_path: Path) -> None:
         assert len([each for each in world.games_of("bob") if each != game]) == 1
 
 
-def test_who_asks_while_the_opponents_process_has_died_waits_and_joins(
+def test_a_player_who_asks_while_the_opponents_process_has_died_waits_and_joins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(game_commands, "_PATIENCE", 1)
@@ -206,7 +206,7 @@ def test_who_asks_while_the_opponents_process_has_died_waits_and_joins(
         assert [line.entry.kind for line in world.run(store.lines(again))][:3] == ["offer", "open", "join"]
 
 
-def test_who_asks_when_the_opponent_never_opens_the_game_is_told_so(
+def test_a_player_who_asks_when_the_opponent_never_opens_the_game_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(game_commands, "_PATIENCE", 1)

@@ -133,7 +133,7 @@ def test_at_most_so_many_letters_a_day_but_for_those_about_turns(tmp_path: Path)
         assert len(table.answers()) >= 1
 
 
-def test_who_writes_in_the_players_name_without_a_token_uses_up_no_letter(tmp_path: Path) -> None:
+def test_mails_in_the_players_name_without_a_token_use_up_no_letter(tmp_path: Path) -> None:
     with list_world(tmp_path / "data", mail="play@hkoji.example", per_day=1) as world:
         table = MailTable(world)
         world.clock.pass_by(DAY)

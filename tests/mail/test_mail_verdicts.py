@@ -61,6 +61,6 @@ def test_another_sender_never_counts_whatever_the_signature_says(sender: MailSen
         (["From: b\N{LATIN SMALL LETTER O WITH DIAERESIS}b@example.org", "Message-ID: <1@x>"], MailSender.UNREADABLE),
     ],
 )
-def test_who_has_sent_a_mail(fields: list[str], expected: MailSender) -> None:
+def test_the_sender_of_a_mail(fields: list[str], expected: MailSender) -> None:
     raw = "\r\n".join([*fields, "", "2bc", ""]).encode()
     assert sender_of(read_header(raw), "Bob@example.org") is expected

@@ -111,7 +111,7 @@ def test_a_resignation_a_gift_and_a_wish_to_call_off_are_checked() -> None:
         assert judged.audit.grades["bob"] is SeatGrade.CHECKED
 
 
-def test_what_was_read_when_it_was_due_is_read_again() -> None:
+def test_a_notice_that_was_read_when_it_was_due_is_read_again() -> None:
     for name in RULESETS:
         state = proved_game(0, ruleset=RULESETS[name](), held=()).course.state
         lines = [*state.legal_actions()[:40], "resign", "show", "give 2d", "de", "thanks", "2bc = trade off b c"]
@@ -345,7 +345,7 @@ CHOSEN = {
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_what_a_provider_signs_and_publishes_convicts_nobody(name: str) -> None:
+def test_a_mail_that_a_provider_signs_and_publishes_convicts_nobody(name: str) -> None:
     times, records = CHOSEN[name]
 
     def tags(at: int) -> dict[str, str | None]:

@@ -167,7 +167,7 @@ def test_a_gift_and_a_rematch_by_mail_are_checked(table: MailTable) -> None:
     assert checked(table, table.game) == [("bob", before + 1, before + 1)]
 
 
-def test_who_is_on_turn_is_told_to_move_first(table: MailTable) -> None:
+def test_a_player_on_turn_is_told_to_move_first(table: MailTable) -> None:
     table.world.deliver(3600)
     table.move()
     table.world.deliver(61)

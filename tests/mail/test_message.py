@@ -62,7 +62,7 @@ def _version_1() -> Iterator[tuple[bytes, str, str]]:
             yield raw, due.strip("-"), reading
 
 
-def test_what_version_1_understood_means_the_same() -> None:
+def test_a_mail_that_version_1_understood_means_the_same() -> None:
     count = different = 0
     for raw, due, reading in _version_1():
         count += 1
@@ -163,7 +163,7 @@ def test_limits_are_kept(name: str, reason: str) -> None:
 @pytest.mark.parametrize(
     "name", ["nested-5", "as-large-as-allowed", "header-of-short-fields", "commas-in-to", "html-blank-and-again"]
 )
-def test_what_just_fits_is_read(name: str) -> None:
+def test_a_mail_that_just_fits_is_read(name: str) -> None:
     assert describe(BOMBS[name]) == "move 2BC"
 
 

@@ -155,7 +155,7 @@ def test_a_mail_is_kept_with_the_settings_that_survive_a_power_cut(office_file: 
             assert quick._connection.execute(f"PRAGMA {name}").fetchone() == (value,)
 
 
-def test_what_it_cannot_use_is_left_to_the_whole_store(office_file: Path, tmp_path: Path) -> None:
+def test_a_mail_that_it_cannot_use_is_left_to_the_whole_store(office_file: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.sqlite3"
     shutil.copy(office_file, other)
     with closing(sqlite3.connect(other)) as database, database:
@@ -168,7 +168,7 @@ def test_what_it_cannot_use_is_left_to_the_whole_store(office_file: Path, tmp_pa
     assert not (tmp_path / "missing.sqlite3").exists()
 
 
-def test_what_happens_every_day_needs_no_whole_store(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_everyday_mail_needs_no_whole_store(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def none(*_: object) -> Iterator[None]:
         raise AssertionError("the whole store was opened")

@@ -38,13 +38,13 @@ def test_a_token_is_good_for_its_commands_only(purpose: Purpose) -> None:
     assert {kind.value for kind in OrderKind if may_order(kind, token(purpose))} == words
 
 
-def test_what_asks_for_resign_again_is_good_for_nothing_else_in_the_game() -> None:
+def test_a_letter_that_asks_for_resign_again_is_good_for_nothing_else_in_the_game() -> None:
     asked = TokenFields(Purpose.AGAIN, "bob", GAME, None, "", "ab" * 32)
     allowed = {kind for kind in OrderKind if may_order(kind, asked)}
     assert allowed == {OrderKind.RESIGN} | {kind for kind in OrderKind if is_for_any(kind)}
 
 
-def test_what_ends_a_game_counts_only_when_it_was_asked_for_again() -> None:
+def test_an_order_that_ends_a_game_counts_only_when_it_was_asked_for_again() -> None:
     assert [each for each in Purpose if counts(OrderKind.CALL_OFF, token(each))] == [Purpose.AGAIN]
     # A letter that asks for a move again has asked for no `resign`.
     assert not any(counts(OrderKind.RESIGN, token(each)) for each in Purpose)

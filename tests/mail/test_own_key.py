@@ -193,7 +193,7 @@ def test_his_client_takes_the_seat_over_on_his_turn_and_he_plays_on(table: MailT
     assert "play on" not in said(letter)
 
 
-def test_what_the_held_key_has_signed_before_is_refused_afterwards(table: MailTable) -> None:
+def test_an_earlier_signature_of_the_held_key_is_refused_afterwards(table: MailTable) -> None:
     """The move is signed and kept as a draft; then the recovery; then it is sent, by the mail process and over HTTP."""
     world, request = table.world, recovery(table, asked(table))
     store, append, sent = world.store, world.store.append, list[Append]()
@@ -269,7 +269,7 @@ def test_a_code_is_good_once_for_a_day_and_for_one_name(table: MailTable) -> Non
     assert kept(table) == after
 
 
-def test_who_has_not_written_from_the_mailbox_is_asked_back(table: MailTable) -> None:
+def test_a_player_who_has_not_written_from_the_mailbox_is_asked_back(table: MailTable) -> None:
     before = kept(table)
     assert table.send("own key", sender=ELSEWHERE) == "asked back"
     assert table.result()["why"] == "sender"
@@ -319,7 +319,7 @@ def test_there_is_no_code_for_a_key_that_the_service_does_not_hold(table: MailTa
     assert codes(table) == []
 
 
-def test_who_is_only_invited_or_whose_key_was_revoked_by_the_operator_gets_none(table: MailTable) -> None:
+def test_a_player_who_is_only_invited_or_has_a_revoked_key_gets_no_code(table: MailTable) -> None:
     world = table.world
     carol = world.player("carol@example.org")
     world.run(world.players.invite("carol", "carol@example.org", "en", None))

@@ -311,7 +311,7 @@ def delegated(table: Table) -> Letter:
     return table.turn_letter()
 
 
-def test_what_only_the_own_key_signs_is_refused(table: Table) -> None:
+def test_an_order_that_only_the_own_key_signs_is_refused(table: Table) -> None:
     letter = delegated(table)
     before = table.course.head
     for order in ("call off", "cancel", "give 2d"):
@@ -479,7 +479,7 @@ def test_a_mailbox_for_notices_is_a_channel_like_others(table: Table) -> None:
     assert table.course.head == before
 
 
-def test_what_is_asked_for_last_is_confirmed(table: Table) -> None:
+def test_the_last_wish_is_confirmed(table: Table) -> None:
     assert table.alice("notify", "add", "mail", ADDRESS).code == 0
     assert table.alice("mail", "on", ADDRESS, "--json").json["orders"] is True
     (letter,) = table.letters(0)
@@ -557,7 +557,7 @@ def test_a_mail_for_a_turn_that_ends_while_dns_is_asked_does_nothing(table: Tabl
     table.holds()
 
 
-def test_whoever_answers_stop_is_not_shown_as_confirmed_and_not_asked_again(table: Table) -> None:
+def test_an_owner_who_answers_stop_is_not_shown_as_confirmed_and_not_asked_again(table: Table) -> None:
     assert table.alice("mail", "on", ADDRESS).code == 0
     (letter,) = table.letters(0)
     table.phone.answer(letter, "stop")

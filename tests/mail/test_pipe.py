@@ -133,7 +133,7 @@ def test_while_five_mails_of_a_player_wait_another_has_to_come_again(data: Path)
     ("sender", "top"),
     [("", b""), ("MAILER-DAEMON", b""), (None, b"Return-Path: <>\n"), (None, b"From x\nReturn-Path: <>\r\n")],
 )
-def test_who_has_sent_nothing_gets_nothing(data: Path, sender: str | None, top: bytes) -> None:
+def test_a_player_who_has_sent_nothing_gets_nothing(data: Path, sender: str | None, top: bytes) -> None:
     assert pipe(data, top + a_mail(), sender=sender) == 0
     assert kept(data) == []
 

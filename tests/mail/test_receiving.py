@@ -159,7 +159,7 @@ def test_a_mail_to_a_token_is_one_row_with_all_that_its_processing_needs(office:
         ({}, "player@hkoji.example", False, Received.NOT_OURS),
     ],
 )
-def test_what_is_dropped_leaves_no_row_and_is_counted(
+def test_a_dropped_mail_leaves_no_row_and_is_counted(
     office: Office, fields: dict[str, str], to: str, null: bool, result: Received
 ) -> None:
     said = b"I am away until Monday.\r\n" if result is Received.AUTOMATIC else b"1e\r\n"
@@ -189,7 +189,7 @@ def test_an_order_that_a_program_seems_to_have_sent_is_kept_if_it_answers_a_lett
 
 
 @pytest.mark.parametrize("fields", [{"Auto_Submitted": "no"}, {"Precedence": "first-class"}, {"List_Unsubscribe": "x"}])
-def test_what_a_person_sends_is_kept(office: Office, fields: dict[str, str]) -> None:
+def test_a_mail_of_a_person_is_kept(office: Office, fields: dict[str, str]) -> None:
     assert office.take(a_mail(**fields)) is Received.KEPT
 
 
@@ -314,7 +314,7 @@ def test_after_an_outage_of_either_way_mail_comes_in(office: Office, way: Way) -
     assert office.woken == 1
 
 
-def test_what_cannot_be_kept_is_an_error_and_no_row(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mail_that_cannot_be_kept_is_an_error_and_no_row(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: object) -> None:
         raise StorageError("the disk is full")
 
@@ -426,7 +426,7 @@ def test_three_other_failures_in_a_week_pause_letters_and_the_same_report_counts
 
 
 @pytest.mark.parametrize("status", ["5.7.1", "5.7.26", "4.2.2", "4.4.7"])
-def test_what_is_about_us_or_only_late_pauses_nothing(office: Office, status: str) -> None:
+def test_a_report_about_us_or_only_of_a_delay_pauses_nothing(office: Office, status: str) -> None:
     for number in range(5):
         office.take(report(status, f"turn.{number}.{TOKEN}@hkoji.example"), BOUNCES, True)
     assert not office.paused()

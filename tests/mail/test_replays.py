@@ -115,7 +115,7 @@ def test_settings_are_not_set_again_by_somebody_else(table: MailTable) -> None:
     assert (table.result()["answer"], world.box("bob").state) == ("silent", "active")
 
 
-def test_what_the_player_writes_again_counts_again(table: MailTable) -> None:
+def test_an_order_that_the_player_writes_again_counts_again(table: MailTable) -> None:
     first = signed(table, table.bob.answer(table.letter, "cards off"))
     table.bob.answer(table.letter, "cards on")
     date = next(line for line in first.split(b"\r\n") if line.startswith(b"Date: "))
@@ -124,7 +124,7 @@ def test_what_the_player_writes_again_counts_again(table: MailTable) -> None:
     assert (table.result()["answer"], table.world.box("bob").cards) == ("setting", False)
 
 
-def test_who_has_a_token_and_no_signature_does_not_keep_a_mailbox_in_use(table: MailTable) -> None:
+def test_a_sender_with_a_token_and_no_signature_does_not_keep_a_mailbox_in_use(table: MailTable) -> None:
     """After a long silence cards are shown only when the owner has said that the mailbox is still theirs."""
     world = table.world
     raw = signed(table, table.bob.answer(table.letter, "help"))

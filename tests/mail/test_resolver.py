@@ -91,7 +91,7 @@ def test_each_name_is_asked_for_once_and_has_its_records() -> None:
     served(work)
 
 
-def test_what_is_odd_in_a_record_stays_and_what_nobody_reads_goes() -> None:
+def test_odd_tags_of_a_record_stay_and_unread_ones_go() -> None:
     async def work(resolver: TxtResolver, _: NameServer) -> None:
         found = await resolver.look_up([f"{label}.example.org" for label in ("odd", "long", "empty")])
         assert found == {"odd.example.org": (b"a\nb\xff",)}

@@ -156,7 +156,7 @@ def test_a_wrong_password_is_no_refusal_of_the_letter() -> None:
         ("DATA", "550 5.1.10.9 odd", "", True),
     ],
 )
-def test_what_refusals_mean(command: str, said: str, status: str, for_ever: bool) -> None:
+def test_the_meaning_of_refusals(command: str, said: str, status: str, for_ever: bool) -> None:
     provider = Provider({command: said})
     with serving(provider, None) as submit, pytest.raises(SmtpRefusal) as refused:
         submit(SmtpTls.NEVER)

@@ -49,7 +49,7 @@ def test_a_game_is_played_by_answers_alone_and_no_address_has_a_token(world: Lis
     assert "join" in [line.entry.kind for line in alice.lines(game)]
 
 
-def test_what_belongs_to_no_game_is_written_in_answer_to_a_letter_of_its_own(world: ListWorld) -> None:
+def test_an_order_about_no_game_is_written_in_answer_to_a_letter_of_its_own(world: ListWorld) -> None:
     alice, bob = Player(world.service, "alice").register(), world.player("bob@example.org")
     world.joined(alice, bob)
     world.deliver(61)

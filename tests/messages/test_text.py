@@ -43,7 +43,7 @@ def test_a_plural_is_chosen_by_its_number() -> None:
         assert render(message, Brackets()) == f"<{english}>"
 
 
-def test_what_was_quoted_is_looked_up_as_it_stands() -> None:
+def test_a_quoted_token_is_looked_up_as_it_stands() -> None:
     for english in ("it is empty", "{", "{name} is missing", "100 %"):
         assert quoted(english) == english
         assert render(quoted(english), Brackets()) == f"<{english}>"

@@ -75,7 +75,7 @@ HOSTILE: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("parts", HOSTILE)
-def test_what_this_side_does_not_know_is_not_used(parts: Any) -> None:
+def test_a_message_that_this_side_does_not_know_is_not_used(parts: Any) -> None:
     """An unknown message keeps its English; text from others is never used as a format string."""
     shown = render(assemble("as it came", parts), ITALIAN)
     assert shown in ("as it came", render(tell("player"), ITALIAN))

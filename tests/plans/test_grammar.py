@@ -41,7 +41,7 @@ def test_a_comment_goes_on_to_the_end_of_the_line(sign: str) -> None:
 @every_game
 @fewer
 @given(data=st.data())
-def test_what_is_written_is_read_again(game: Game, data: st.DataObject) -> None:
+def test_a_written_plan_is_read_again(game: Game, data: st.DataObject) -> None:
     play: Played = data.draw(played(game))
     chance = random.Random(data.draw(st.integers(0, 2**32)))
     text = "\n".join(random_line(play, seat, chance) for seat in (0, 1, 0))

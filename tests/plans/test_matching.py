@@ -26,7 +26,7 @@ def test_as_the_naive_matcher(pattern: list[str], seen: list[str]) -> None:
 
 @settings(max_examples=settings().max_examples * 3)
 @given(PATTERNS, WORDS, WORDS)
-def test_what_matches_later_may_follow_now(pattern: list[str], seen: list[str], more: list[str]) -> None:
+def test_a_later_match_may_follow_now(pattern: list[str], seen: list[str], more: list[str]) -> None:
     if more and naive_matches(pattern, [*seen, *more]):
         assert may_follow(pattern, seen)
     # And the other way round: what may follow does so after some tokens that fit the rest of the pattern.

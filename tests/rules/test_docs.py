@@ -45,7 +45,7 @@ def test_the_round_line_is_that_of_the_transcript(page: str, texts: list[str]) -
     assert [token for token in texts[0].splitlines()[4].split()[1:] if token[0] not in "+?="] == line.split()
 
 
-def test_what_you_type_is_what_it_says() -> None:
+def test_a_word_that_you_type_is_the_action_that_it_says() -> None:
     table = rows(NOTATION, "what you type")
     assert len(table) == 6
     for typed, _, canonical in table:

@@ -75,7 +75,7 @@ def test_projections_narrow(game: Game, play: Played) -> None:
 
 @every_game
 @in_each
-def test_what_is_public_is_the_same_for_all(game: Game, play: Played) -> None:
+def test_a_public_action_is_the_same_for_all(game: Game, play: Played) -> None:
     for state in play.states:
         told = state.to_json().get("revealed")
         if state.due is Due.REVEAL and told is not None:

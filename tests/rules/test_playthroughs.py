@@ -42,7 +42,7 @@ def test_how_games_of_hanamikoji_end() -> None:
     assert read(RESIGNED).states[-1].outcome == Outcome("resign", 1)
 
 
-def test_what_happens_in_games_of_geishas_road() -> None:
+def test_the_course_of_games_of_geishas_road() -> None:
     """In one the players choose markers and an order, and the loser takes the start; in the other chance decides."""
     chosen, drawn = read(ORDERED), read(DRAWN)
     assert chosen.states[-1].outcome == Outcome("resign", 0)

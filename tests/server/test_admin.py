@@ -77,7 +77,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 # --- check ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_right_is_found_right_and_is_not_changed(data: Path) -> None:
+def test_a_sound_database_is_found_right_and_is_not_changed(data: Path) -> None:
     before = contents(data)
     tally = admin.check(data)
     assert (tally.games, tally.players, tally.count, tally.faults) == (5, 2, 0, ())
@@ -139,7 +139,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("what", DAMAGE)
-def test_whatever_is_wrong_is_found(data: Path, what: str) -> None:
+def test_every_fault_is_found(data: Path, what: str) -> None:
     statement, reason = DAMAGE[what]
     assert change(data, statement) == (9 if what == "all entries" else 1)
     tally = admin.check(data)
@@ -247,7 +247,7 @@ def test_nothing_is_replaced(data: Path, tmp_path: Path, suffix: str) -> None:
     assert contents(tmp_path) == before
 
 
-def test_what_is_broken_is_not_copied_and_not_put_back(data: Path, tmp_path: Path) -> None:
+def test_a_broken_database_is_not_copied_and_not_put_back(data: Path, tmp_path: Path) -> None:
     admin.backup(tmp_path / "good.db", data)
     change(data, DAMAGE["the last entry"][0])
     with pytest.raises(StorageError, match=f"^{data / FILE} is damaged") as raised:
@@ -332,7 +332,7 @@ def test_figures(data: Path) -> None:
     assert found["bytes"] == (data / FILE).stat().st_size
 
 
-def test_what_is_removed_and_the_codes_are_counted(data: Path) -> None:
+def test_removals_and_the_codes_are_counted(data: Path) -> None:
     codes = [admin.invite(data, 3), admin.invite(data)]
     assert admin.revoke_keys(data, "alice") not in {code["code"] for code in codes}
     assert (admin.stats(data)["codes"], admin.check(data).count) == (3, 0)

@@ -220,7 +220,7 @@ NOT_UNDERSTOOD: list[tuple[dict[str, Any], int, str]] = [
 ]
 
 
-def test_what_is_not_understood_is_refused(players: tuple[Player, Player], hook: Receiver) -> None:
+def test_a_request_that_is_not_understood_is_refused(players: tuple[Player, Player], hook: Receiver) -> None:
     for given, status, code in NOT_UNDERSTOOD:
         answer = add(players[0], **{"target": address(hook), **given})
         assert (answer.status, answer.json["code"]) == (status, code), (given, answer)

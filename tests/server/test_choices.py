@@ -110,7 +110,7 @@ def test_a_reason_is_one_of_a_few_words(service: Inside) -> None:
     assert alice.lines(game) == before
 
 
-def test_what_has_begun_or_ended_is_not_declined(service: Inside) -> None:
+def test_a_game_that_has_begun_or_ended_is_not_declined(service: Inside) -> None:
     alice, bob = players(service, "alice", "bob")
     joined, cancelled = alice.new(invite=BOB), alice.new(invite=BOB)
     bob.join(joined)

@@ -108,14 +108,14 @@ def test_more_than_a_request_may_have_is_refused(text: bytes, size: int) -> None
 
 
 @pytest.mark.parametrize("begin", [b"GET /?", b"GET / HTTP/1.1\r\nx: ", b"POST / HTTP/1.1\r\nx: y\r\nz"])
-def test_what_never_ends_is_not_waited_for(begin: bytes) -> None:
+def test_a_stream_that_never_ends_is_not_waited_for(begin: bytes) -> None:
     answer, closed, taken = told([begin, *cut(b"y" * (LIMIT + 1000), 1000)])
     assert answer.startswith(b"HTTP/1.1 431 ")
     assert (closed, taken) == (True, [])
 
 
 @pytest.mark.parametrize("size", [1000, 10**7])
-def test_what_is_not_too_large_is_taken_again_and_again(size: int) -> None:
+def test_a_request_that_is_not_too_large_is_taken_again_and_again(size: int) -> None:
     head = b"POST /v1/games HTTP/1.1\r\nx: " + b"y" * (LIMIT - 100) + b"\r\ncontent-length: 200000\r\n\r\n"
     answer, closed, taken = told(cut((head + b"z" * 200_000) * 3, size))
     assert answer.count(b"HTTP/1.1 204 ") == 3

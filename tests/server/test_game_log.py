@@ -347,7 +347,7 @@ def test_a_cached_view_is_not_shown_after_the_login_has_ended(tmp_path: Path) ->
         assert room.view(room.alice).status == 401
 
 
-def test_what_is_kept_is_bounded_and_of_one_head() -> None:
+def test_the_cache_is_bounded_and_of_one_head() -> None:
     shown = ViewCache(2)
     shown.keep("a", "1", "alice", b"a1")
     shown.keep("a", "1", None, b"a1 of all")

@@ -313,7 +313,7 @@ def test_a_name_server_that_never_answers_does_not_hold_up_the_end_of_the_proces
     ],
     ids=["nothing", "half", "long", "continue", "ssh", "noise", "status"],
 )
-def test_what_is_no_answer_has_failed(parts: list[bytes], hook: Receiver) -> None:
+def test_an_answer_that_is_none_has_failed(parts: list[bytes], hook: Receiver) -> None:
     hook.behave = says(*parts)  # type: ignore[assignment]
     poster, url = near(hook)
     with pytest.raises(NotDeliveredError) as raised:

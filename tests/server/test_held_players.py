@@ -187,7 +187,7 @@ def test_the_answer_and_the_log_have_no_address(service: Inside, alice: Player) 
         "bob@example..org",
     ],
 )
-def test_what_is_no_address_is_refused(service: Inside, alice: Player, address: str) -> None:
+def test_a_text_that_is_no_address_is_refused(service: Inside, alice: Player, address: str) -> None:
     before = rows(service, *KEPT, "mail_invitation")
     answer = invite(alice, address=address)
     assert answer.status == 400
@@ -306,7 +306,7 @@ def test_a_name_that_nobody_was_asked_for_in_time_is_free(service: Inside, alice
 # --- held players -----------------------------------------------------------------------------------------------------
 
 
-def test_who_accepts_is_registered_with_the_held_key(service: Inside, alice: Player) -> None:
+def test_a_player_who_accepts_is_registered_with_the_held_key(service: Inside, alice: Player) -> None:
     gateway = read(invite(alice))
     assert service.ask("GET", "/v1/players/bob").status == 404
     accept(service)
@@ -412,7 +412,7 @@ def test_an_invitation_to_a_game_that_would_be_refused_reserves_nothing(
     assert invite(Player(service, "carol").register()).status == 201
 
 
-def test_who_may_ask_for_no_more_games_today_invites_nobody(tmp_path: Path) -> None:
+def test_a_player_who_may_ask_for_no_more_games_today_invites_nobody(tmp_path: Path) -> None:
     with inside(tmp_path / "data", mail="play@hkoji.example", daily_offers=50, daily_offers_of_new=1) as running:
         alice = Player(running, "alice").register()
         key = read(invite(alice, agreement=UNTIMED.to_json())).key

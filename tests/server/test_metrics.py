@@ -50,7 +50,7 @@ def test_figures_of_a_service(tmp_path: Path) -> None:
         read(port)
 
 
-def test_what_becomes_of_appends_is_counted() -> None:
+def test_the_results_of_appends_are_counted() -> None:
     metrics = Metrics()
     for error in (None, ConflictError("00" * 16, seq=1, head=""), ForbiddenError("no"), StorageError("full"), None):
         metrics.call("append", 0.001, error)

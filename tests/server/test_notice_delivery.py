@@ -364,7 +364,7 @@ def test_a_game_that_cannot_be_read_keeps_no_other_notice_waiting(
     assert service.deliver(HOUR) == ["joined"]
 
 
-def test_whoever_has_held_a_lease_for_too_long_sends_nothing_more(service: Told) -> None:
+def test_a_process_that_has_held_a_lease_for_too_long_sends_nothing_more(service: Told) -> None:
     players = two_players(service.service)
     service.add("bob", events=("joined",))
 
@@ -500,7 +500,9 @@ def test_slow_receivers_of_others_keep_nobody_waiting(service: Told) -> None:
     [({"player": "mallory"}, MOST_OF_PLAYER), ({"target": "one.example"}, MOST_OF_HOST)],
     ids=["of a player", "at a host"],
 )
-def test_who_shares_places_waits_for_nobody_but_those(service: Told, shared: dict[str, str], most: int) -> None:
+def test_a_receiver_that_shares_places_waits_for_nobody_but_those(
+    service: Told, shared: dict[str, str], most: int
+) -> None:
     rows = [{"player": f"p{number}", "target": f"{number}.example", **shared} for number in range(most + 1)]
     with patch("hkoji_server.store.notices.MOST_CHANNELS", most + 1):
         slow = [service.add(row["player"], f"slow{n:02}", target=row["target"]).id for n, row in enumerate(rows)]
@@ -560,9 +562,7 @@ def test_the_loop_looks_at_intervals_and_ends_cleanly(service: Told, monkeypatch
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["by this process", "by another one"])
-def test_what_writes_a_notice_wakes_the_loop(
-    service: Told, monkeypatch: pytest.MonkeyPatch, *, elsewhere: bool
-) -> None:
+def test_a_new_notice_wakes_the_loop(service: Told, monkeypatch: pytest.MonkeyPatch, *, elsewhere: bool) -> None:
     monkeypatch.setattr(notice_delivery, "NOTICE_PACE", 3600.0)
     alice, bob = two_players(service.service)
     service.add("bob", events=("talk",))

@@ -336,7 +336,7 @@ def test_a_turn_waits_for_the_digest_and_the_end_of_the_quiet_hours_and_then_is_
 
 
 @pytest.mark.parametrize("event", [*TURNS, NoticeEvent.GIVEN])
-def test_what_is_about_an_entry_is_dropped_when_the_player_no_longer_owes_it(event: NoticeEvent) -> None:
+def test_a_notice_about_an_entry_is_dropped_when_the_player_no_longer_owes_it(event: NoticeEvent) -> None:
     now = later(AT, 4 * DAY)
     due = later(now, 2 * HOUR if event is NoticeEvent.REMIND2 else 20 * HOUR)
     player, game = owed_game(due)
@@ -371,7 +371,7 @@ def test_an_invitation_is_dropped_when_it_is_over() -> None:
 
 
 @pytest.mark.parametrize("event", ["turn", "given", "annul", "invited"])
-def test_what_ends_before_the_next_digest_time_is_told_at_once(event: str) -> None:
+def test_an_event_that_ends_before_the_next_digest_time_is_told_at_once(event: str) -> None:
     player, game = owed_game(later(AT, HOUR))
     game = game._replace(wishes=("alice", "bob"))
     if event == "invited":

@@ -168,7 +168,7 @@ def test_a_proxy_is_the_same_on_a_socket_for_both_kinds_of_addresses() -> None:
     ]
 
 
-def test_whoever_asks_too_often_loses_the_connection_too(tmp_path: Path) -> None:
+def test_a_client_that_asks_too_often_loses_the_connection_too(tmp_path: Path) -> None:
     options = ("--limit-address", "5/hour")
     with serving(tmp_path / "data", options=options, forked=True) as service, connected(service) as sock:
         sock.sendall(WHOLE.replace(b"/healthz", b"/v1/service") * 8)

@@ -91,7 +91,7 @@ def test_a_database_that_could_lose_what_was_acknowledged_is_refused(postgres: s
     assert everything(postgres) == before
 
 
-def test_what_is_safe_and_what_is_not() -> None:
+def test_safe_addresses_and_others() -> None:
     good = {"fsync": "on", "synchronous_commit": "on"}
     check_safe(good.__getitem__, 150000)
     check_safe({**good, "synchronous_commit": "remote_apply"}.__getitem__, 180000)

@@ -137,7 +137,7 @@ def test_an_outage_by_hand_waits_for_appends_too(postgres: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["append", "game", "give", "annul"])
-def test_whatever_waits_for_a_recording_finds_the_outage(postgres: str, what: str) -> None:
+def test_everything_that_waits_for_a_recording_finds_the_outage(postgres: str, what: str) -> None:
     with postgres_at(postgres) as store, another(postgres) as slow:
         table, other = new_game(store, 1), Table(seed=2)
         summary = run(store.summary(table.game))
@@ -350,7 +350,7 @@ def test_a_beat_says_the_time_of_the_database(postgres: str) -> None:
         assert run(store.beat(Way.HTTP, AT)) == (FIRST, AT)
 
 
-def test_what_cannot_be_drained_says_so(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_that_cannot_be_drained_is_reported(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.05)
     with postgres_at(postgres) as store, another(postgres) as slow:
         slow.execute("SELECT pg_current_xact_id()")

@@ -154,7 +154,7 @@ def test_workers_outlive_the_process_that_forks_them_and_are_then_replaced_and_s
     assert "did not stop" not in service.log.read_text()
 
 
-def test_what_a_killed_service_leaves_for_its_workers_is_removed_by_the_next_one(
+def test_the_remains_of_a_killed_service_are_removed_by_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The fork server has a socket in the folder for temporary files, whose path may have 107 bytes."""
@@ -430,7 +430,7 @@ def test_one_connection_too_many_is_refused_and_no_other(strict: Service) -> Non
     until(lambda: raw(strict, WHOLE[:-2] + b"Connection: close\r\n\r\n").startswith(b"HTTP/1.1 200 "))
 
 
-def test_what_is_no_http_is_refused(strict: Service) -> None:
+def test_a_request_that_is_no_http_is_refused(strict: Service) -> None:
     answer = raw(strict, b"\x16\x03\x01 hello\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"application/problem+json" in answer

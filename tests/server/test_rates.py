@@ -136,7 +136,7 @@ class RatesContract:
             clock.now += 0.1
             assert waits(rates, "a", MANY) == 0
 
-    def test_whoever_asks_seldom_needs_no_statement_and_is_counted_all_the_same(
+    def test_an_address_that_asks_seldom_needs_no_statement_and_is_counted_all_the_same(
         self, opened: Open, clock: Time
     ) -> None:
         rates = opened()
@@ -202,7 +202,7 @@ class TestSqlite(RatesContract):
         assert [waits(rates, "a") for _ in range(4)] == [0, 0, 0, 20]
         assert (tmp_path / "limits").stat().st_mode & 0o777 == 0o600
 
-    def test_what_cannot_be_counted_is_admitted(self, tmp_path: Path) -> None:
+    def test_a_request_that_cannot_be_counted_is_admitted(self, tmp_path: Path) -> None:
         rates = SqliteRates(tmp_path / "nowhere" / "limits")
         assert [waits(rates, "a") for _ in range(5)] == [0] * 5
         rates.close()
@@ -216,7 +216,7 @@ class TestSqlite(RatesContract):
         with closing(sqlite3.connect(tmp_path / "limits")) as database:
             assert database.execute("SELECT name FROM rate").fetchall() == [("b",)]
 
-    def test_what_a_process_remembers_of_a_name_is_forgotten(self, opened: Open, clock: Time) -> None:
+    def test_the_memory_of_a_name_is_forgotten(self, opened: Open, clock: Time) -> None:
         rates: Any = opened()
         for number in range(10_000):
             assert rates.take(f"{number}", MANY) == 0
@@ -290,7 +290,7 @@ def test_a_player_who_moves_too_often_waits_and_nobody_else(tmp_path: Path) -> N
         assert service.ask("GET", "/v1/me/games", token=bob.token).status == 200
 
 
-def test_what_a_revoked_key_signs_is_not_counted_for_its_player(tmp_path: Path) -> None:
+def test_signatures_of_a_revoked_key_are_not_counted_for_its_player(tmp_path: Path) -> None:
     with inside(tmp_path / "data", limit_player="50/hour") as service:
         alice, bob = two_players(service)
         game = begin(alice, bob)
@@ -308,7 +308,7 @@ def test_what_a_revoked_key_signs_is_not_counted_for_its_player(tmp_path: Path) 
         assert counted == ["bob"]
 
 
-def test_what_a_process_has_counted_by_itself_for_a_revoked_key_is_given_back(tmp_path: Path) -> None:
+def test_counts_that_a_process_has_made_for_a_revoked_key_are_given_back(tmp_path: Path) -> None:
     """So whoever has stolen a key that is revoked cannot use up its player's share."""
     with inside(tmp_path / "data", limit_player="5000/hour") as service:
         alice, bob = two_players(service)

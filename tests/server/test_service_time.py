@@ -451,7 +451,7 @@ def test_a_service_that_does_not_know_the_time_takes_nothing_and_answers_what_on
 # --- drained, and signed heads ----------------------------------------------------------------------------------------
 
 
-def test_what_has_arrived_and_is_not_decided_holds_back_heads_and_timeouts(tmp_path: Path) -> None:
+def test_an_undecided_arrival_holds_back_heads_and_timeouts(tmp_path: Path) -> None:
     clock = Clock()
     waiting: list[str] = []
 

@@ -154,7 +154,7 @@ def test_an_origin_is_what_players_take_as_an_address(monkeypatch: pytest.Monkey
         load(file)
 
 
-def test_what_the_environment_leaves_empty_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_variable_of_the_environment_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DATA", "HOST", "ORIGIN", "METRICS", "PORT"):
         monkeypatch.setenv(f"HKOJI_SERVER_{name}", "")
     found = load()

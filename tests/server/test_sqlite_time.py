@@ -93,7 +93,7 @@ def test_a_recording_waits_for_another_process_and_begins_after_what_it_took(tmp
 
 
 @pytest.mark.parametrize("what", ["append", "game", "give", "annul"])
-def test_whatever_waits_for_a_recording_finds_the_outage(tmp_path: Path, what: str) -> None:
+def test_everything_that_waits_for_a_recording_finds_the_outage(tmp_path: Path, what: str) -> None:
     with opened(tmp_path) as (store, other, waits):
         table, added = new_game(store, 1), Table(seed=2)
         summary = run(store.summary(table.game))

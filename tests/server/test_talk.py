@@ -110,7 +110,7 @@ def test_pages_have_every_message_once(players: tuple[Player, Player]) -> None:
         assert talk_of(bob, game, query).status == 400
 
 
-def test_whoever_does_not_play_finds_no_game(service: Inside, players: tuple[Player, Player]) -> None:
+def test_somebody_who_does_not_play_finds_no_game(service: Inside, players: tuple[Player, Player]) -> None:
     alice, _ = players
     carol = Player(service, "carol").register()
     game, unknown = begin(*players), "0" * 32
@@ -218,7 +218,7 @@ def test_a_week_after_the_end_nothing_more_is_written_and_after_ninety_days_noth
     assert admin.check(tmp_path / "data").faults == ()
 
 
-def test_what_is_deleted_leaves_its_number_and_nothing_else(service: Inside, players: tuple[Player, Player]) -> None:
+def test_a_deleted_message_leaves_its_number_and_nothing_else(service: Inside, players: tuple[Player, Player]) -> None:
     alice, bob = players
     game = begin(*players)
     for words in ("one", "two"):
@@ -237,7 +237,7 @@ def test_what_is_deleted_leaves_its_number_and_nothing_else(service: Inside, pla
     assert kept == [(1, 0, 0), (2, 1, 1), (3, 0, 0)]
 
 
-def test_who_has_blocked_the_author_hears_nothing(service: Inside, players: tuple[Player, Player]) -> None:
+def test_a_player_who_has_blocked_the_author_hears_nothing(service: Inside, players: tuple[Player, Player]) -> None:
     alice, bob = players
     game = begin(*players)
     assert alice.say(game, "hi").status == 201

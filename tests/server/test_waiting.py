@@ -79,7 +79,7 @@ def test_every_entry_is_told_once_and_in_order(seed: int, heard: float) -> None:
         assert {game for game, _ in ear.told} <= set(games)
 
 
-def test_whoever_waits_is_woken_without_any_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_waiting_client_is_woken_without_any_hint(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some hundred of them, on as many games: looked up together, without a task each."""
     room = Room(random.Random(1), DEAF)
 

@@ -110,7 +110,7 @@ def test_chats_get_the_text_and_the_address_alone(notice: Notice, form: str) -> 
     assert len(text) < 2000  # Discord's limit
 
 
-def test_what_slack_would_take_for_a_command_is_escaped() -> None:
+def test_words_that_slack_would_take_for_a_command_are_escaped() -> None:
     channel = a_channel("https://hook.example/", form="slack")
     said = json.loads(code_post(channel, "k7wq2m9xpd", "https://x.example/?a=1&b=<!channel>", "slack").body)["text"]
     assert "https://x.example/?a=1&amp;b=&lt;!channel&gt;" in said

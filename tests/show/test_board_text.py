@@ -62,7 +62,7 @@ def commands(text: str, seen: Position) -> list[str]:
 
 
 @both_games
-def test_what_a_board_tells_to_type_can_be_played(ruleset: Ruleset) -> None:
+def test_a_move_that_a_board_tells_to_type_can_be_played(ruleset: Ruleset) -> None:
     """Every answer, order or choice is offered, and one example of each remaining action; others are asked to wait."""
     for seed in SEEDS:
         for table in stages(ruleset, seed):

@@ -172,7 +172,7 @@ def test_not_a_byte_depends_on_what_the_eyes_could_not_see(ruleset: Ruleset, eye
 
 
 @every_game
-def test_what_eyes_know_is_what_is_open(ruleset: Ruleset) -> None:
+def test_eyes_know_the_open_cards(ruleset: Ruleset) -> None:
     """At a decision a seat sees its own hand and the table; of the other hand and the deck only backs."""
     full = played(ruleset, 6)
     pack = ruleset.pack

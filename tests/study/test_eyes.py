@@ -68,7 +68,7 @@ def test_eyes_do_not_depend_on_hidden_cards(ruleset: Ruleset, seed: int, eyes: E
     assert other != full
 
 
-def test_what_is_not_known_is_not_shown() -> None:
+def test_an_unknown_card_is_not_shown() -> None:
     table = new_game(5).play(8)
     public = replay(table.lines)
     assert not knows(public, 0)

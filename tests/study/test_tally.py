@@ -72,7 +72,7 @@ def test_hand_overs_are_changes_of_who_decides(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_who_won_a_round_is_who_the_scoring_says(seed: int) -> None:
+def test_the_winner_of_a_round_is_the_one_that_the_scoring_says(seed: int) -> None:
     result = replayed(seed, GeishasRoad("random"))
     won = []
     for stop in stops(result):

@@ -61,7 +61,7 @@ class FinishedContract:
             assert run(store.finished(at[1], start, 50)) == ()
             assert [each.ended for each in run(store.finished(at[2], start, 50))] == [at[1]] * 3
 
-    def test_whoever_goes_on_at_the_last_place_gets_every_game_once(self, clocked: Clocked) -> None:
+    def test_a_reader_who_goes_on_at_the_last_place_gets_every_game_once(self, clocked: Clocked) -> None:
         """The clocks of the processes may differ, and decisions may be written in any order."""
         rng, refused, moment = random.Random(11), 0, MOMENT
         with clocked(MOMENT) as (store, show):

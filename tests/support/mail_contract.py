@@ -197,7 +197,7 @@ class MailContract:
                 run(store.invite_mailbox(other))
         assert run(store.mailbox_at("bob@example.org")) == new.mailbox
 
-    def test_who_invites_opens_one_game_and_nobody_else_does(self, store: Store) -> None:
+    def test_a_host_who_invites_opens_one_game_and_nobody_else_does(self, store: Store) -> None:
         run(store.invite_mailbox(invitation(at=now())))
         at = now()
         assert run(store.may_invite("bob", "alice", at))
@@ -385,7 +385,7 @@ class MailContract:
             assert found.held_key == other.key
         assert run(store.mailbox_of_key("unknown")) is None
 
-    def test_what_is_erased_is_gone_and_keys_stay(self, store: Store) -> None:
+    def test_an_erased_mailbox_is_gone_and_keys_stay(self, store: Store) -> None:
         box = with_mailbox(store)
         run(store.add_reply(token(1)))
         kept = run(store.add_incoming(mail(box, 1)))
@@ -744,7 +744,7 @@ class MailContract:
 
     # --- what is no longer needed ---------------------------------------------------------------------------------
 
-    def test_what_is_over_is_removed_and_nothing_else(self, store: Store) -> None:
+    def test_finished_work_is_removed_and_nothing_else(self, store: Store) -> None:
         box = with_mailbox(store)
         going = new_game(store, 1, status="playing")
         ended = new_game(store, 2, status="finished", updated=FIRST)
@@ -827,7 +827,7 @@ class MailContract:
         run(store.erase_mailbox(box.channel))
         assert not run(store.note_bounce(box.channel, "f", THIRD, since=SECOND, enough=1))
 
-    def test_what_waits_is_counted(self, store: Store) -> None:
+    def test_waiting_work_is_counted(self, store: Store) -> None:
         box = with_mailbox(store)
         assert run(store.mail_queue(FIRST)) == MailQueue(WaitingSum(0, None), WaitingSum(0, None), WaitingSum(0, None))
         times = [now(), now(-3), now(-2)]

@@ -258,7 +258,7 @@ class OwnKeyContract:
             run(store.recover(own(), "code", SECOND))
         assert run(store.retired(box.held_key)) is None
 
-    def test_what_is_erased_leaves_nothing_of_a_mailbox_that_was_moved_from(self, store: Store) -> None:
+    def test_an_erasure_leaves_nothing_of_a_mailbox_that_was_moved_from(self, store: Store) -> None:
         box = with_mailbox(store)
         new = Mailbox("channel-9", "bob", "bob@example.net", "", "en", "asked", FIRST, confirm="move.9")
         asked = run(store.ask_mailbox(AskedMailbox(new, "{}", None)))

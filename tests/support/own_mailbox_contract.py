@@ -98,7 +98,7 @@ class OwnMailboxContract:
         run(store.ask_mailbox(asked(94, name="dora")))
 
     @pytest.mark.parametrize("revoked", [False, True])
-    def test_whoever_wants_no_letters_is_not_asked_again_when_the_channel_is_removed(
+    def test_a_player_who_wants_no_letters_is_not_asked_again_when_the_channel_is_removed(
         self, store: Store, revoked: bool
     ) -> None:
         with_mailbox(store)
@@ -123,7 +123,7 @@ class OwnMailboxContract:
             ("move.9", "no player can move to this mailbox now"),
         ],
     )
-    def test_what_is_said_of_a_mailbox_that_cannot_be_asked_names_what_was_wished_and_no_reason(
+    def test_the_answer_about_a_mailbox_that_cannot_be_asked_names_the_wish_and_no_reason(
         self, store: Store, confirm: str, said: str
     ) -> None:
         in_use(store)  # and bob plays by mail

@@ -396,7 +396,7 @@ class TimeContract:
         assert found == Outage(later(FIRST, 1), later(FIRST, 600), way)
         assert [run(store.last_beat(each)) for each in (way, other)] == [later(FIRST, 600), FIRST]
 
-    def test_what_nobody_sent_bounds_no_gap(self, store: Store) -> None:
+    def test_an_entry_that_nobody_sent_bounds_no_gap(self, store: Store) -> None:
         """A `seed` that the service sends for a held seat has a mail of the grade `none`."""
         for way in Way:
             run(store.beat(way, FIRST))

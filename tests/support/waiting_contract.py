@@ -131,7 +131,7 @@ class WaitingContract:
         named = [hint for hint in hints if hint.game is not None]
         assert [(hint.game, set(hint.players)) for hint in named] == [(one.game, {"alice", "bob", "carol"})]
 
-    def test_whoever_sends_notices_is_woken_by_one_of_another_process(
+    def test_a_sender_of_notices_is_woken_by_one_of_another_process(
         self, opened: Callable[[], AbstractContextManager[Store]], store: Store
     ) -> None:
         game = new_game(store, 1).game
@@ -145,7 +145,7 @@ class WaitingContract:
         with opened() as other:
             run(work(other))
 
-    def test_what_another_process_writes_is_hinted_at(
+    def test_writes_of_another_process_are_hinted_at(
         self, opened: Callable[[], AbstractContextManager[Store]], store: Store
     ) -> None:
         ours, theirs = new_game(store, 1), new_game(store, 2)

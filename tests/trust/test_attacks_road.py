@@ -136,7 +136,7 @@ def test_the_discarded_card_opened_for_the_kept(tmp_path: Path) -> None:
     file=SERVICE,
 )
 @both_games
-def test_what_is_discarded_opened_early(tmp_path: Path, ruleset: Ruleset, seed: int) -> None:
+def test_a_discarded_card_opened_early(tmp_path: Path, ruleset: Ruleset, seed: int) -> None:
     table = whole_game(seed, ruleset)
     reveal, end = entry_number(table, "reveal"), len(table.lines) - 1
     early, *last = opened_by(table, end)

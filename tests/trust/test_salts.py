@@ -389,7 +389,7 @@ def test_a_careless_salt_would_be_guessed(server: Inside, salt: str) -> None:
 
 
 @pytest.mark.parametrize("salts", ["others", "the same"])
-def test_what_depends_on_cards_depends_on_salts(tmp_path: Path, salts: str) -> None:
+def test_everything_that_depends_on_cards_depends_on_salts(tmp_path: Path, salts: str) -> None:
     """Two games, alike up to a first move that hides a card.
 
     With the same card under another salt, no value published before or after is the same unless it was the same before;

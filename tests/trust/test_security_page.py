@@ -55,7 +55,7 @@ def test_every_test_of_the_modules_is_an_attack() -> None:
     assert set(names) == set(ATTACKS)
 
 
-def test_who_can_attack_is_told_in_few_words() -> None:
+def test_an_attacker_is_named_in_few_words() -> None:
     attacks()
     assert {each.who for each in ATTACKS.values()} == {*WHO, "anybody"}
 

@@ -169,7 +169,7 @@ def statements(head: str) -> tuple[tuple[str, str], ...]:
 
 
 def entering(prev: str) -> Vector:
-    """What the key of a link signs for an entry after the head `prev`, without the name."""
+    """The fields that the key of a link signs for an entry after the head `prev`, without the name."""
     return {"entropy_commit": "ab" * 32, "game": GAME, "key": key_text(public("alice")), "prev": prev, "v": 1}
 
 

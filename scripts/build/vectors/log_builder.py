@@ -116,7 +116,7 @@ def enter(log: Log, seat: int, *, at: int = 0, invite: Vector | None = None) -> 
 
 
 def entering(seat: int) -> Vector:
-    """What a player brings who takes a seat: the commitment to their entropy, and their key."""
+    """The fields of a player who takes a seat: the commitment to their entropy, and their key."""
     name, entropy = PLAYERS[seat]
     commit = sha256(lines("hkoji.entropy.v1", GAME, seat, secret(entropy).hex()).encode()).hexdigest()
     return {"entropy_commit": commit, "key": key_text(public(name))}

@@ -22,7 +22,7 @@ Change = Callable[[Log], Log]
 
 
 class Bare(Enum):
-    """What is found without receipts."""
+    """The finding without receipts."""
 
     SAME = "the same"
     HOLDS = "nothing"

@@ -148,7 +148,7 @@ def _copy(dump: Dump) -> Dump:
     return {table: dict(rows) for table, rows in dump.items()}
 
 
-def test_what_was_recorded_is_whole(known: tuple[Dump, list[Fact]]) -> None:
+def test_the_recording_is_whole(known: tuple[Dump, list[Fact]]) -> None:
     dump, facts = known
     assert [*lost(dump, facts), *half_done(dump)] == []
     assert len(dump["opening"]) > 3

@@ -53,7 +53,7 @@ def test_a_flipped_bit_in_a_log_of_held_keys_passes_neither_audit(tmp_path: Path
         assert not audit(damage.of(log.data), log.pins).ok, (log.name, damage)
 
 
-def test_what_is_remembered_of_the_sound_log_changes_nothing() -> None:
+def test_the_memory_of_the_sound_log_changes_nothing() -> None:
     log = next(log for log in sound_logs() if log.name == "invited")
     auditor = Auditor(log)
     rng = random.Random(1)

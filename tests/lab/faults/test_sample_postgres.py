@@ -59,7 +59,7 @@ def _new_game(names: list[str]) -> int:
 @pytest.mark.parametrize(
     ("kind", "which", "told"), [("lost, after", _commit, 0), ("ended", _append, 0), ("no space", _new_game, 1)]
 )
-def test_what_fails_is_done_once(
+def test_a_failed_call_is_done_once(
     cluster: Cluster, clean: Scenario, kind: str, which: Callable[[list[str]], int], told: int
 ) -> None:
     """The store finds out what a lost connection has committed; after a refusal the client repeats the request."""

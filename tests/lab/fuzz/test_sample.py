@@ -17,7 +17,7 @@ from tests.lab.fuzz.targets import TARGETS
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
-def test_what_was_interesting_once_is_read(target: Target) -> None:
+def test_an_input_that_was_interesting_once_is_read(target: Target) -> None:
     for data in (*corpus.read(target.name), *list(target.seeds())[:20]):
         target.read(data)
 

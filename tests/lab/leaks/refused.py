@@ -250,7 +250,7 @@ def withdrawn(eye: Eye, chance: random.Random) -> Request:
 def talked(eye: Eye, chance: random.Random) -> Request:
     """Tries to write in another's name, with another key or for another game, or to delete what is not the viewer's.
 
-    What the viewer has said may be said again: then nothing changes.
+    The viewer may say again what they have said: then nothing changes.
     """
     telling, path = eye.telling, f"/v1/games/{eye.game}/talk"
     token = chance.choice((None, eye.token, eye.token, eye.expired))

@@ -107,7 +107,7 @@ def test_programs_write_at_different_places() -> None:
     assert lines["html"][0].startswith("<html>")
 
 
-def test_what_the_service_puts_off_comes_again_and_what_it_refuses_comes_back(
+def test_a_letter_that_the_service_puts_off_comes_again_and_a_refused_one_comes_back(
     office: MemoryPostOffice, door: Door
 ) -> None:
     bob = MailboxPlayer(office.open("bob"))

@@ -9,7 +9,7 @@ from tests.lab.mail.stories import run_stories
 from tests.support.letters import KINDS
 
 
-def test_whoever_owes_a_move_has_a_letter_by_which_it_can_be_made() -> None:
+def test_everybody_who_owes_a_move_has_a_letter_by_which_it_can_be_made() -> None:
     done = run_stories(2, seed=4)
     assert done.wrong == []
     assert done.counts["turns"] > 0

@@ -51,7 +51,7 @@ def test_an_acknowledgement_before_its_sync_is_detected(kept: Record, tmp_path: 
     assert any("is lost" in complaint for complaint in told.wrong)
 
 
-def test_what_is_synced_stays_and_the_rest_may_go() -> None:
+def test_synced_writes_stay_and_the_rest_may_go() -> None:
     """The model of the disk, on a file of two sectors."""
     file = Content(b"a" * 1024)
     file.pending = [Call("write", "x", 0, b"b" * 1024), Call("write", "x", 512, b"c" * 1024)]

@@ -123,7 +123,7 @@ TAMPERS: dict[str, tuple[Tamper, str]] = {
 
 
 @pytest.mark.parametrize("what", TAMPERS)
-def test_what_is_wrong_in_the_end_is_seen(honest: tuple[Path, Done], tmp_path: Path, what: str) -> None:
+def test_a_wrong_result_is_seen_in_the_end(honest: tuple[Path, Done], tmp_path: Path, what: str) -> None:
     told = dict(honest[1].told)
     copy = tmp_path / "copy.sqlite3"
     copy.write_bytes(honest[0].read_bytes())

@@ -151,7 +151,7 @@ def test_it_deals_the_cards_that_the_replay_deals(tmp_path: Path, table: Table) 
         assert len(draws) == 8
 
 
-def test_what_a_log_says_is_never_run_printed_as_a_format_or_expanded(tmp_path: Path) -> None:
+def test_the_words_of_a_log_are_never_run_printed_as_a_format_or_expanded(tmp_path: Path) -> None:
     drafts = draft(tables()[2])
     texts = [
         "$(touch pwned)",

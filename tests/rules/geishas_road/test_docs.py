@@ -71,7 +71,7 @@ def test_of_each_colour_at_least_two_items_are_played() -> None:
 # --- the notation ---------------------------------------------------------------------------------------------------
 
 
-def test_what_you_type_is_what_it_says() -> None:
+def test_a_word_that_you_type_is_the_action_that_it_says() -> None:
     table = rows(ROAD_NOTATION, "what you type")
     assert {canonical.strip("`")[0] for _, _, canonical in table} == set("RIGC->!^")
     for typed, _, canonical in table:
@@ -89,7 +89,7 @@ def test_what_you_type_is_what_it_says() -> None:
         (Due.PICK, "0", "^0"),
     ],
 )
-def test_what_is_due_needs_no_sign(due: Due, typed: str, canonical: str) -> None:
+def test_a_due_decision_needs_no_sign(due: Due, typed: str, canonical: str) -> None:
     (sentence,) = re.findall(r"^When one of these is due.*?\.$", ROAD_NOTATION, re.MULTILINE | re.DOTALL)
     assert typed in quoted(sentence)
     assert parse(typed, due=due) == canonical

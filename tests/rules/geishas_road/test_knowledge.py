@@ -112,7 +112,7 @@ def test_an_intrigue_is_taken_once_a_round_by_an_unknown_hand_too() -> None:
         assert error.shape == state.shape() == ("R??", "G??????", "C????????")
 
 
-def test_what_has_been_revealed_of_an_intrigue_can_be_played_back() -> None:
+def test_the_revealed_part_of_an_intrigue_can_be_played_back() -> None:
     """`IB2X`: the card kept has been seen since, the one discarded has not."""
     for action, kept in (("IXX", "X"), ("IB2X", "B2")):
         state = position(f"1. {unseen(action)}")

@@ -136,7 +136,7 @@ def test_of_a_competition_the_opponent_plays_a_pair_and_then_the_other_pair_is_p
     assert offered.apply(Answer(1, "-B3D2")).road.lanterns == (4, 3, 3, 0, 0)
 
 
-def test_who_takes_a_pair_plays_it_in_their_own_order() -> None:
+def test_a_player_who_takes_a_pair_plays_it_in_their_own_order() -> None:
     offered = position(f"1. {unseen(f'{BEFORE} CA4B3E1E2')}")
     assert offered.legal_actions() == ("-A4B3", "-B3A4", "-E1E2")
     assert offered.apply(Answer(1, "-A4B3")).road.lanterns == (3, 4, 3, 0, 0)

@@ -149,13 +149,13 @@ def test_the_loser_of_a_round_chooses_who_starts_the_next() -> None:
         ("RA1", ("A1",)),
     ],
 )
-def test_what_does_not_complete_an_intrigue(action: str, cards: tuple[str, ...]) -> None:
+def test_cards_that_do_not_complete_an_intrigue(action: str, cards: tuple[str, ...]) -> None:
     with pytest.raises(NotationError):
         GeishasRoad().complete(action, cards)
 
 
 @pytest.mark.parametrize("action", ["I", "IA1", "IX", "IXXX", "IA1B2C3", "IA", "IA1B", "I??", "Ia1b2"])
-def test_what_is_no_intrigue_hides_nothing(action: str) -> None:
+def test_an_action_that_is_no_intrigue_hides_nothing(action: str) -> None:
     with pytest.raises(NotationError):
         GeishasRoad().hidden(action)
 

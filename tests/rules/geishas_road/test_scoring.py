@@ -71,7 +71,7 @@ def test_half_a_point_decides_between_equals_and_never_against_a_whole_one() -> 
         ((6, 3, 2, 0, 0), "011..", 0),
     ],
 )
-def test_who_wins_a_round(lanterns: tuple[int, ...], won: str, expected: int | None, first: int) -> None:
+def test_the_winner_of_a_round(lanterns: tuple[int, ...], won: str, expected: int | None, first: int) -> None:
     """With equal prestige and markers the round's starting player wins."""
     assert winner(lanterns, won, first) == (first if expected is None else expected)
     swapped = winner(lanterns, won.translate(str.maketrans("01", "10")), 1 - first)
