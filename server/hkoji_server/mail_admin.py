@@ -20,7 +20,8 @@ from hkoji_server.store.location import verify_exists
 from hkoji_server.store.open_store import location_of, open_store, work_on_store
 
 if TYPE_CHECKING:
-    from hkoji_server.mail.receiving import Received, TakesNames
+    from hkoji_server.mail.receiving import Received
+    from hkoji_server.service.mail.mailboxes import SelfRegistration
     from hkoji_server.store.contract import Store
 
 _TAKEN: Final = 0
@@ -73,7 +74,7 @@ def receive(
 
     async def work() -> Received:
         sources, location = ClockAndEntropy(), location_of(settings)
-        # Who asks for a name is looked for with all that a service has.
+        # A mail that asks for a name needs the whole service, because its sender is looked up in DNS.
         if isinstance(location, Path) and not registers_by_mail(settings):
             with suppress(SeldomError), open_for_one_mail(location, sources.clock) as quick:
                 return await receive_once(quick, sources, settings, recipient, raw, sender)
@@ -85,7 +86,7 @@ def receive(
     return _TAKEN if result.taken else _NOT_OURS if result.not_ours else _TRY_AGAIN
 
 
-async def _registration(store: Store, sources: ClockAndEntropy, settings: Settings) -> TakesNames | None:
+async def _registration(store: Store, sources: ClockAndEntropy, settings: Settings) -> SelfRegistration | None:
     """Returns what takes mails that ask for a name; None if they do not count here."""
     if not registers_by_mail(settings):
         return None

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hkoji.errors import UsageError
 from hkoji.game.clock import Way
@@ -28,11 +28,10 @@ from hkoji_server.mail.courier import LetterTaker, MailCourier, SmtpSubmission
 from hkoji_server.mail.imap import ImapPoller, OpenSession, pace_of, poll_at_intervals
 from hkoji_server.mail.imap_session import open_session
 from hkoji_server.mail.lmtp import LmtpDoor
-from hkoji_server.mail.password_file import read_password
-from hkoji_server.mail.receiving import Bounces, Received, Receiving
+from hkoji_server.mail.receiving import Bounces, Receiving
 from hkoji_server.mail.resolver import TxtResolver, system_resolver
 from hkoji_server.mail.worker import MailWorker, work_at_intervals
-from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
+from hkoji_server.mail_settings import read_imap, read_lmtp, read_password, read_smtp
 from hkoji_server.process.metrics import MailMetrics, watch_queue
 from hkoji_server.process.server import tell_systemd
 from hkoji_server.service.games.keeper import (
@@ -43,7 +42,6 @@ from hkoji_server.service.games.keeper import (
     tidy_at_intervals,
 )
 from hkoji_server.service.games.parts import make_game_parts
-from hkoji_server.service.mail.cases import MailOutcome
 from hkoji_server.service.mail.mailboxes import SelfRegistration
 from hkoji_server.service.mail.parts import make_mail_parts
 from hkoji_server.service.mail.rights import LookUp
@@ -54,7 +52,7 @@ from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime,
 from hkoji_server.settings import Settings, own_address, parse_bind, parse_rate, registers_by_mail
 from hkoji_server.store.contract import Hint, Store
 from hkoji_server.store.location import show_location
-from hkoji_server.store.mail_values import MAIL_KIND, MailVia
+from hkoji_server.store.mail_values import MAIL_KIND
 from hkoji_server.store.open_store import location_of, open_rates, open_store
 from hkoji_server.store.rates import Rate
 
@@ -94,10 +92,9 @@ def assemble(
     limits: RateLimits,
     submission: LetterTaker,
     look_up: LookUp,
-    metrics: MailMetrics | None = None,
+    metrics: MailMetrics,
 ) -> MailWork:
     """Puts the parts together. `own` is the service's address, `submission` takes letters, and `look_up` asks DNS."""
-    counts = _counts(metrics)
     time = ServiceTime(
         store,
         sources,
@@ -119,44 +116,24 @@ def assemble(
         look_up=look_up,
         per_day=settings.mail_per_day,
         per_hour=settings.mail_per_hour,
-        **counts.processed,
+        count=metrics.processed,
     )
-    bounces = Bounces(store, time, **counts.bounced)
+    bounces = Bounces(store, time, count=metrics.bounced)
     registration = SelfRegistration(parts.held_players, look_up) if registers_by_mail(settings) else None
     kept = asyncio.Event()
     courier = MailCourier(store, mail.letters, submission, bounces)
     return MailWork(
         time=time,
-        receiving=Receiving(store, time, own, bounces, registration=registration, woken=kept.set, **counts.received),
+        receiving=Receiving(
+            store, time, own, bounces, registration=registration, woken=kept.set, count=metrics.received
+        ),
         worker=MailWorker(store, time, sources, mail.orders.process),
-        delivery=NoticeDelivery(store, held, time, sources, {MAIL_KIND: courier}, origin=origin, **counts.sent),
+        delivery=NoticeDelivery(store, held, time, sources, {MAIL_KIND: courier}, origin=origin, count=metrics.sent),
         keeper=Keeper(store, held, time, sources, key, slack=settings.slack, ways=(Way.MAIL,)),
         seeds=HeldSeeds(store, held, parts.games, sources),
         seed_due=parts.seed_due,
         kept=kept,
     )
-
-
-class _Counts(NamedTuple):
-    """The parameter `count` of each part, or none."""
-
-    received: dict[str, Any]  # Any: functions by name
-    processed: dict[str, Any]
-    sent: dict[str, Any]
-    bounced: dict[str, Any]
-
-
-def _counts(metrics: MailMetrics | None) -> _Counts:
-    if metrics is None:
-        return _Counts({}, {}, {}, {})
-
-    def processed(via: MailVia, outcome: MailOutcome) -> None:
-        if via == "pipe":  # it was received by a process that lived only for it
-            metrics.received(via, Received.KEPT)
-        metrics.processed(outcome)
-
-    calls = metrics.received, processed, metrics.sent, metrics.bounced
-    return _Counts._make({"count": call} for call in calls)
 
 
 def run_mail(settings: Settings) -> None:
@@ -182,10 +159,10 @@ async def _serve(settings: Settings, sources: ClockAndEntropy) -> int:
     open_mailbox = _mailbox_of(settings)
     location = location_of(settings)
     limits = _limits(settings)
-    metrics = MailMetrics() if settings.mail_metrics else None
+    metrics = MailMetrics()
     try:
         async with AsyncExitStack() as stack:
-            if metrics is not None and settings.mail_metrics:
+            if settings.mail_metrics:
                 stack.callback(metrics.serve(*parse_bind(settings.mail_metrics)))
             store = await stack.enter_async_context(open_store(location, sources.clock))
             key, origin = await _identity(store, sources, settings.origin)
@@ -218,7 +195,7 @@ async def _work(
     sources: ClockAndEntropy,
     parts: MailWork,
     own: OwnAddress,
-    metrics: MailMetrics | None,
+    metrics: MailMetrics,
     polled: ImapPoller | None,
 ) -> int:
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -237,8 +214,8 @@ async def _work(
             send_seeds_at_intervals(parts.seeds, parts.seed_due),
             deliver_at_intervals(parts.delivery),
             tidy_at_intervals(store, sources, settings.offer_lifetime, settings.mail_keep_days),
-            *([] if metrics is None else [watch_queue(store, sources, metrics)]),
-            *([] if polled is None else [poll_at_intervals(polled, pace_of(settings.outage_after))]),
+            *([watch_queue(store, sources, metrics)] if settings.mail_metrics else []),
+            *([poll_at_intervals(polled, pace_of(settings.outage_after))] if polled else []),
         )
     ]
     _say_ready(settings, own, place)

@@ -22,9 +22,8 @@ from hkoji.mail.dkim_rules import DnsAnswers, judge_dkim, signatures_of
 from hkoji.messages.text import Text, quoted, shorten, tell
 from hkoji_server.log import configure_logging
 from hkoji_server.mail.courier import NoTlsError, RefusedLoginError, SmtpRefusal, SmtpSubmission
-from hkoji_server.mail.password_file import read_password
 from hkoji_server.mail.probe import Probe, send_probes
-from hkoji_server.mail_settings import SmtpServer, SmtpTls, read_smtp
+from hkoji_server.mail_settings import SmtpServer, SmtpTls, read_password, read_smtp
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Settings, own_address
 from hkoji_server.store.contract import Store

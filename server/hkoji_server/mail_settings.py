@@ -1,16 +1,21 @@
-"""How the settings of mail are read: the service's own address, where mail comes in, and where letters go out.
+"""How the settings of mail are read: the service's own address, where mail comes in, where letters go out, passwords.
 
-It stands below the settings. Every function raises `ValueError` with a reason for people, which never quotes a value.
+It stands below the settings. What reads a setting raises `ValueError` with a reason for people, which never quotes a
+value.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
+import stat
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 
 _LONGEST_LOCAL: Final = 64 - len("+b-") - 26
@@ -157,3 +162,45 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def read_password(file: Path | None, setting: str) -> str | None:
+    """Returns the first line of the password file for `setting`, None without a file.
+
+    Raises `UsageError` if it cannot be read, the line is empty, or other users may read the file.
+    """
+    if file is None:
+        return None
+    try:
+        others = is_open_to_others(file)
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else tell("it is not UTF-8")
+        raise UsageError(
+            tell("cannot read {file}: {reason}", file=file, reason=reason),
+            hint=tell(
+                "write the password for {setting} into its first line, or name another file by {variable}; nothing was "
+                "started",
+                setting=setting,
+                variable=f"HKOJI_SERVER_{setting.upper()}_PASSWORD_FILE",
+            ),
+        ) from error
+    if others:
+        raise UsageError(
+            tell("other users of this machine may read {file}", file=file),
+            hint=tell("let only the service read it, as with chmod 600; nothing was started"),
+        )
+    if not lines or not lines[0]:
+        raise UsageError(
+            tell("the first line of {file} is empty", file=file),
+            hint=tell("it has to be the password for {setting}; nothing was started", setting=setting),
+        )
+    return lines[0]
+
+
+def is_open_to_others(file: Path) -> bool:
+    """Whether users of the machine who are neither its owner nor of its group may read or change a file.
+
+    Raises `OSError`.
+    """
+    return os.name == "posix" and bool(file.stat().st_mode & (stat.S_IROTH | stat.S_IWOTH))

@@ -156,7 +156,9 @@ def test_commands_are_counted_with_what_is_said_of_them(
     orders: list[OrderKind], parts: list[AnswerKind], counted: dict[tuple[str, str], int]
 ) -> None:
     metrics = MailMetrics()
-    metrics.processed(MailOutcome([part(each) for each in parts], orders=[MailOrder(each, "x") for each in orders]))
+    metrics.processed(
+        "lmtp", MailOutcome([part(each) for each in parts], orders=[MailOrder(each, "x") for each in orders])
+    )
     samples = [each for family in metrics._orders.collect() for each in family.samples]
     totals = [each for each in samples if each.name.endswith("_total")]
     assert {(each.labels["command"], each.labels["result"]): each.value for each in totals} == counted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hkoji_server.mail.password_file import is_open_to_others, read_password
+from hkoji_server.mail_settings import is_open_to_others, read_password
 
 from hkoji.cli.output import Exit, exit_code
 from hkoji.errors import UsageError

@@ -11,6 +11,7 @@ from hkoji_server.process.metrics import MailMetrics
 from hkoji_server.service.games.loaded_games import LoadedGame
 from hkoji_server.service.mail.cases import MailOutcome
 from hkoji_server.service.mail.seat_games import SeatGame, SeatGames
+from hkoji_server.store.mail_values import MailVia
 
 from hkoji.log.line import Line
 from hkoji.mail.commands import MailOrder, OrderFault
@@ -100,7 +101,7 @@ def in_log(lines: Sequence[str], state: State | None) -> tuple[MailOrder, ...] |
     return read_orders(lines, state)
 
 
-def in_metrics(self: MailMetrics, outcome: MailOutcome) -> None:
+def in_metrics(self: MailMetrics, via: MailVia, outcome: MailOutcome) -> None:
     for each in outcome.orders:
         self._orders.labels(each.line, "").inc()
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from hkoji.errors import ClockError, UnreadableMailError
 from hkoji.game.clock import Way, add_seconds
@@ -38,6 +38,9 @@ from hkoji_server.settings import Settings, own_address
 from hkoji_server.store.mail_contract import ArrivalStore
 from hkoji_server.store.mail_values import NO_GAME, Mailbox, MailVia, NewMail, ProbeMail
 from hkoji_server.store.time_contract import StaleDecisionError
+
+if TYPE_CHECKING:
+    from hkoji_server.service.mail.mailboxes import SelfRegistration
 
 _WITHIN: Final = 7 * DAY
 _ENOUGH: Final = {BounceClass.PERMANENT: 1, BounceClass.COMPLAINT: 1, BounceClass.FAILED: 3}
@@ -130,13 +133,6 @@ Count = Callable[[MailVia, Received], None]
 """A function that is called with the way of each mail and what became of it."""
 
 
-class TakesNames(Protocol):
-    """Who takes mails that ask for a name (`hkoji_server.service.mail.mailboxes`)."""
-
-    async def take(self, mail: SplitMail, header: MailHeader, received: str) -> bool:
-        """Asks the sender of a mail that counts to confirm the name. Returns False if it is dropped."""
-
-
 def _nothing(*_: object) -> None:
     """Does nothing."""
 
@@ -167,7 +163,7 @@ class Receiving:
         own: OwnAddress,
         bounces: Bounces,
         *,
-        registration: TakesNames | None = None,
+        registration: SelfRegistration | None = None,
         count: Count = _nothing,
         woken: Callable[[], None] = _nothing,
     ) -> None:
@@ -364,7 +360,7 @@ async def receive_once(
     raw: bytes,
     sender: str | None,
     *,
-    registration: TakesNames | None = None,
+    registration: SelfRegistration | None = None,
 ) -> Received:
     """Keeps or drops a mail. `sender` is that of the envelope, None if the mail server has not said it.
 

@@ -226,8 +226,13 @@ class MailMetrics:
         """Counts a mail that came in."""
         self._received.labels(via, str(result)).inc()
 
-    def processed(self, outcome: MailOutcome) -> None:
-        """Counts a mail that was processed, with its commands."""
+    def processed(self, via: MailVia, outcome: MailOutcome) -> None:
+        """Counts a mail that was processed, with its commands.
+
+        One from a pipe was received by a process that lived only for it, so it is counted here as received too.
+        """
+        if via == "pipe":
+            self.received(via, "kept")
         parts = [each.kind.value for each in outcome.parts]
         commands = [each.kind.value for each in outcome.orders]
         for command, result in zip_longest(commands, parts[: len(commands) or 1]):
