@@ -16,7 +16,6 @@ from typer.exceptions import TyperException
 
 from hkoji import __version__
 from hkoji.cli import completion
-from hkoji.cli.commands import games, host, identity, one_game, play, study
 from hkoji.cli.help import translated_help
 from hkoji.cli.language import current, translate
 from hkoji.cli.usage_errors import as_message
@@ -26,23 +25,37 @@ from hkoji.messages.text import Text, tell
 NAME: Final = "hkoji"
 
 
-def _together(*parts: typer.Typer) -> typer.Typer:
-    """Returns one group of the commands that several modules declare, in their order."""
+@cache
+def _group(title: Text, *parts: typer.Typer) -> typer.Typer:
+    """Returns one group of the commands that several modules declare, in their order, with its title in the help."""
     made = typer.Typer()
     for part in parts:
         made.registered_commands += part.registered_commands
         made.registered_groups += part.registered_groups
+    for command in made.registered_commands:
+        command.rich_help_panel = title
+    for group in made.registered_groups:
+        group.rich_help_panel = title
     return made
 
 
-GROUPS: Final[tuple[tuple[Text, typer.Typer], ...]] = (
-    (tell("Play"), play.commands),
-    (tell("Your games"), _together(games.commands, one_game.commands)),
-    (tell("Identity and settings"), identity.commands),
-    (tell("Check and study"), study.commands),
-    (tell("Host a service"), host.commands),
-)
-"""The groups of commands, each with its title in the help."""
+def groups() -> Iterator[tuple[Text, typer.Typer]]:
+    """Yields the groups of commands, each with its title in the help. A module is loaded when its group comes."""
+    from hkoji.cli.commands import play
+
+    yield (title := tell("Play")), _group(title, play.commands)
+    from hkoji.cli.commands import games, one_game
+
+    yield (title := tell("Your games")), _group(title, games.commands, one_game.commands)
+    from hkoji.cli.commands import identity
+
+    yield (title := tell("Identity and settings")), _group(title, identity.commands)
+    from hkoji.cli.commands import study
+
+    yield (title := tell("Check and study")), _group(title, study.commands)
+    from hkoji.cli.commands import host
+
+    yield (title := tell("Host a service")), _group(title, host.commands)
 
 
 class GroupedCommands(TyperGroup):
@@ -115,14 +128,10 @@ def _program(groups: Sequence[typer.Typer]) -> typer.Typer:
     return made
 
 
-for _title, _commands in GROUPS:
-    for _command in _commands.registered_commands:
-        _command.rich_help_panel = _title
-    for _group in _commands.registered_groups:
-        _group.rich_help_panel = _title
-
-app: Final = _program([group for _, group in GROUPS])
-"""The whole program."""
+@cache
+def whole() -> typer.Typer:
+    """Returns the whole program."""
+    return _program([group for _, group in groups()])
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -150,7 +159,7 @@ def run(words: Sequence[str]) -> int | None:
 def complete(words: Sequence[str]) -> None:
     """Prints what a shell asks for in the environment, for a line that begins with `words`, and exits."""
     word = words[0] if words else ""
-    program = app if word == "help" else program_for(word)
+    program = whole() if word == "help" else program_for(word)
     with translated_help(program):
         root = root_command(program)
         anywhere = [each for each in root.params if each.name in ("_lang", "_deck")]
@@ -171,13 +180,13 @@ def program_for(word: str) -> typer.Typer:
 
     Building the whole takes Typer 20 times as long.
     """
-    for _, group in GROUPS:
+    for _, group in groups():
         found = typer.Typer()
         found.registered_commands = [each for each in group.registered_commands if _name(each) == word]
         found.registered_groups = [each for each in group.registered_groups if each.name == word]
         if found.registered_commands or found.registered_groups:
             return _program([found])
-    return app
+    return whole()
 
 
 def _name(command: Any) -> str:  # Any: Typer's record of a command

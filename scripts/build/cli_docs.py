@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from hkoji.cli.app import GROUPS
+from hkoji.cli.app import groups
 
 DOCS = Path(__file__).parents[2] / "docs"
 HKOJI = Path(sys.executable).with_name("hkoji")
@@ -32,7 +32,7 @@ def settings() -> str:
 
 def commands() -> Iterator[tuple[str, list[str]]]:
     """Yields the title of each group of the help with its commands, in the order of the help."""
-    for title, group in GROUPS:
+    for title, group in groups():
         root = typer.main.get_group(group)
         yield str(title), [" ".join(words) for words in _leaves(root, ())]
 

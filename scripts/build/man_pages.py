@@ -38,11 +38,11 @@ def escape(text: str) -> str:
 
 def pages() -> dict[str, str]:
     """Returns the pages by their file names."""
-    from hkoji.cli.app import GROUPS, NAME, app
+    from hkoji.cli.app import NAME, groups, whole
 
-    root: Any = typer.main.get_command(app)  # Any: Typer does not export the type of commands
+    root: Any = typer.main.get_command(whole())  # Any: Typer does not export the type of commands
     context = typer.Context(root, info_name=NAME, **root.context_settings)
-    found = {f"{NAME}.1": _page(root, context, _program(root, [str(title) for title, _ in GROUPS]))}
+    found = {f"{NAME}.1": _page(root, context, _program(root, [str(title) for title, _ in groups()]))}
     found.update(_below(root, context))
     return found
 

@@ -22,8 +22,8 @@ from hkoji_server import doctor as hosts
 from hkoji_server.doctor import examine_service
 from sqlalchemy import make_url
 
-from hkoji.cli.output import CommandOutput
-from hkoji.cli.player.doctor import show
+from hkoji.cli.commands.identity import show_checks
+from hkoji.cli.output import out
 from hkoji.client import Client, Home
 from hkoji.client import doctor as players
 from hkoji.client.doctor import examine
@@ -299,14 +299,14 @@ def test_each_fault_of_a_service_is_reported(data: Path, tmp_path: Path, monkeyp
     assert hosts._open_files().verdict in ("warn", "ok")  # without a limit there is no finding
 
 
-def test_the_report_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     checks = [DoctorCheck("one", "ok", "fine"), DoctorCheck("two", "warn", "so so", "do this")]
-    out = CommandOutput()
-    assert show(out, checks) == 0
+    monkeypatch.setattr(out, "json", False)
+    assert show_checks(checks) == 0
     lines = [line.split(maxsplit=2) for line in capsys.readouterr().out.splitlines()]
     assert lines == [["ok", "one", "fine"], ["warn", "two", "so so"], ["do", "this"]]
-    out.json = True
-    assert show(out, [*checks, DoctorCheck("three", "fail", "no")]) == 1
+    monkeypatch.setattr(out, "json", True)
+    assert show_checks([*checks, DoctorCheck("three", "fail", "no")]) == 1
     value = json.loads(capsys.readouterr().out)
     assert value["ok"] is False
     assert [check["verdict"] for check in value["checks"]] == ["ok", "warn", "fail"]

@@ -105,7 +105,7 @@ def test_in_a_clone_the_command_names_the_clone(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_errors_name_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hkoji.cli.service.serve.entry_points", lambda **_: ())
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     log = ROOT / "tests" / "data"
     for words, extra in ((("admin", "stats"), "server"), (("replay", str(a_log(log)), "--png", "x.png"), "png")):

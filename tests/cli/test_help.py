@@ -7,7 +7,7 @@ import re
 import pytest
 import typer
 
-from hkoji.cli.app import GROUPS, app
+from hkoji.cli.app import groups, whole
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import ENGLISH, LANGUAGES
 from tests.support.shell import run
@@ -31,10 +31,10 @@ def _sections(language: str) -> dict[str, list[str]]:
 def test_every_command_is_in_exactly_one_group(language: str) -> None:
     say = str if language == ENGLISH else load_speaker(language)
     sections = _sections(language)
-    titles = [say(title) for title, _ in GROUPS]
+    titles = [say(title) for title, _ in groups()]
     assert [title for title in sections if title in titles] == titles
     listed = [name for title in titles for name in sections[title]]
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(whole())
     assert sorted(listed) == sorted(root.commands)  # type: ignore[attr-defined] # the root is a group
     assert len(set(listed)) == len(listed)
 
@@ -47,7 +47,7 @@ def test_no_line_is_cut_short(language: str, group: tuple[str, ...], monkeypatch
 
 
 def test_descriptions_stand_in_one_column() -> None:
-    titles = {str(title) for title, _ in GROUPS}
+    titles = {str(title) for title, _ in groups()}
     columns = set()
     inside = False
     for line in run("--help").out.splitlines():

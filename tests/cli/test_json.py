@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import pytest
 
-from hkoji.cli.app import app, root_command
+from hkoji.cli.app import root_command, whole
 from hkoji.cli.games.watch import message_json
 from hkoji.cli.output import Exit, error_json, out, versioned
 from hkoji.client.talk_messages import UnreadMessage
@@ -83,7 +83,7 @@ def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[str]:  # An
         yield " ".join(words)
 
 
-COMMANDS: Final = frozenset(_commands(root_command(app)))
+COMMANDS: Final = frozenset(_commands(root_command(whole())))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hkoji.cli.app import app, root_command
+from hkoji.cli.app import root_command, whole
 from scripts.build import man_pages
 from tests.support import programs
 from tests.support.shell import run
@@ -40,7 +40,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_every_command_has_a_page(pages: dict[str, Path]) -> None:
-    names = _names(root_command(app))
+    names = _names(root_command(whole()))
     assert {"-".join(words) + ".1" for words in names} == pages.keys()
     for words in names:
         text = pages["-".join(words) + ".1"].read_text()

@@ -10,12 +10,12 @@ import pytest
 import typer
 
 from hkoji.cli import plain_forms
-from hkoji.cli.app import app
+from hkoji.cli.app import whole
 from hkoji.cli.audit.command import AuditOptions
 from hkoji.cli.output import out
 from hkoji.cli.plain_forms import FORMS, PlainCommand, PlainForm, read
 
-ROOT: Any = typer.main.get_command(app)  # Any: Typer does not export the type
+ROOT: Any = typer.main.get_command(whole())  # Any: Typer does not export the type
 FLAGS = ("--json", "--plain")
 WORDS = ("2714", "3BCC", "-C", "-c", "-bd", "gift", "-♣", "b c", "", "1e")
 

@@ -170,11 +170,11 @@ def test_a_mail_is_kept_without_what_only_the_service_needs(tmp_path: Path) -> N
 
 
 def test_the_program_for_a_line_has_only_its_command() -> None:
-    whole = app.root_command(app.app).commands
+    whole = app.root_command(app.whole()).commands
     for name in whole:
         assert list(app.root_command(app.program_for(name)).commands) == [name]
     for word in ("", "--help", "--lang", "nothing"):
-        assert app.program_for(word) is app.app
+        assert app.program_for(word) is app.whole()
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def _made(parameter: Any, value: Any, root: Any) -> Any:  # Any: as above, and a
 
 
 def test_values_are_converted_as_typer_converts_them() -> None:
-    ours, theirs = app.root_command(app.app), typer.main.get_command(app.app)
+    ours, theirs = app.root_command(app.whole()), typer.main.get_command(app.whole())
     compared = 0
     for (path, quick), (_, slow) in zip(_parameters(ours), _parameters(theirs), strict=True):
         several = quick.nargs != 1 or getattr(quick, "multiple", False)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from hkoji.cli.app import app
+from hkoji.cli.app import whole
 from hkoji.cli.output import Exit
 from hkoji.cli.usage_errors import FORMS, as_message
 from hkoji.messages.text import Text
@@ -25,7 +25,7 @@ ENGLISH = re.compile(
 @cache
 def root() -> Any:  # Any: Typer does not export the type of commands
     """The whole program, which takes Typer long to build."""
-    return typer.main.get_command(app)
+    return typer.main.get_command(whole())
 
 
 def commands() -> Iterator[tuple[tuple[str, ...], Any]]:

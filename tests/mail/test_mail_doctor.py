@@ -29,8 +29,8 @@ from hkoji_server.settings import load
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailQueue, WaitingSum
 
-from hkoji.cli.output import CommandOutput, Exit
-from hkoji.cli.player import doctor
+from hkoji.cli.commands import identity
+from hkoji.cli.output import Exit, out
 from hkoji.doctor_check import DoctorCheck
 from hkoji.game.clock import Way, add_seconds
 from hkoji.log.canonical import encode_base64
@@ -390,18 +390,17 @@ def test_the_command_reads_the_settings_file_and_has_the_checks_of_the_database_
     config = sound.data.with_name("service.toml")
     config.write_text(f'data = "{sound.data}"\nmail = "{BARE}"\nmail_smtp = "{server}"\n')
     monkeypatch.setenv("HKOJI_SERVER_CONFIG", "")  # the command sets it
-    out = CommandOutput()
-    out.json = True
-    assert doctor.run(out, None, None, None, config, mail=True) is Exit.OK
+    monkeypatch.setattr(out, "json", True)
+    assert identity.doctor(config=config, mail=True) is Exit.OK
     shown = json.loads(capsys.readouterr().out)
     names = [check["name"] for check in shown["checks"]]
     assert names.index("schema") < names.index("delimiter")
     assert shown["ok"]
     sound.post.recipient = bare
-    assert doctor.run(out, None, None, None, config, mail=True) is Exit.FAILURE
+    assert identity.doctor(config=config, mail=True) is Exit.FAILURE
     change(sound, "UPDATE alembic_version SET version_num = ?", "0001")  # then nothing else can be looked at
     before = len(sound.post.taken)
-    doctor.run(out, None, None, None, config, mail=True)
+    identity.doctor(config=config, mail=True)
     assert len(sound.post.taken) == before
 
 

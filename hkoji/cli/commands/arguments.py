@@ -1,22 +1,32 @@
-"""Arguments and options that several commands share, and the client of the process."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hkoji.cli import completion
+from hkoji.cli.output import out
 from hkoji.show.games import SHOWN_GAMES
-
-if TYPE_CHECKING:
-    from hkoji.client import Client
 
 MOVES = {"ignore_unknown_options": True}  # a move may begin with a dash: -C, -BD
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.")]
-Plain = Annotated[bool, typer.Option("--plain", help="Print sentences, for screen readers.")]
+
+def as_json(wanted: bool) -> bool:
+    """Lets a command print JSON, or not: what `--json` does as soon as it is read."""
+    out.json = wanted
+    return wanted
+
+
+def _as_sentences(wanted: bool) -> bool:
+    out.plain = wanted
+    return wanted
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one line of JSON.", callback=as_json)]
+Plain = Annotated[bool, typer.Option("--plain", help="Print sentences, for screen readers.", callback=_as_sentences)]
 Offline = Annotated[bool, typer.Option("--offline", help="Print your saved copy, and do not ask the service.")]
 Yes = Annotated[
     bool, typer.Option("--yes", help="Do not ask for confirmation. Needed where there is no terminal to ask at.")
@@ -141,10 +151,3 @@ Database = Annotated[
     str | None,
     typer.Option("--database", help="A PostgreSQL database, if not set by HKOJI_DATABASE.", show_default=False),
 ]
-
-
-def client() -> Client:
-    """Returns the client of this process, loading its code only now."""
-    from hkoji.cli.output import client as shared
-
-    return shared()

@@ -22,9 +22,8 @@ from hkoji.cli.commands.arguments import (
     TieBreak,
     Yes,
     Zone,
-    client,
 )
-from hkoji.cli.output import out
+from hkoji.cli.output import client, out
 
 commands = typer.Typer()
 
@@ -99,7 +98,6 @@ def new(
     from hkoji.cli.games.new import Invited, new, read_terms
     from hkoji.cli.games.rulesets import make_ruleset
 
-    out.json = json
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     made = make_ruleset(ruleset, given, option, edition)
     terms = read_terms(clock, rest, zone, expires, unrated=unrated, series=series)
@@ -145,7 +143,6 @@ def join(
     """
     from hkoji.cli.games.new import join, read_join_terms
 
-    out.json = json
     join(client(), out, game, read_join_terms(clock, rest, zone, origin, code, yes=yes))
 
 
@@ -170,7 +167,6 @@ def rematch(
     """
     from hkoji.cli.games.rematch import rematch
 
-    out.json = json
     rematch(client(), out, game, expires)
 
 
@@ -230,7 +226,6 @@ def games(
     from hkoji.cli.games.history import games_of_series, games_with, verify_alone
     from hkoji.cli.games.lists import OpenGames, games, joinable, refuse_filters
 
-    out.json = json
     wanted = OpenGames(ruleset, rated, clock)
     if not open_:
         refuse_filters(wanted)
@@ -251,5 +246,4 @@ def next_(offline: Offline = False, json: Json = False) -> None:
     """List the games that wait for you, the most urgent first."""
     from hkoji.cli.games.lists import waiting
 
-    out.json = json
     waiting(client(), out, offline=offline)

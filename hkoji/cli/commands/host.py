@@ -1,21 +1,34 @@
-"""Declares the commands of the group "Host a service": running and maintaining one."""
+"""The commands of the group "Host a service": running and maintaining one.
+
+They carry out the operator's commands through the functions of the service, and show their results.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hkoji.cli import completion
 from hkoji.cli.commands.arguments import Data, Database, Json
 from hkoji.cli.commands.host_mail import mail
+from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import out
-from hkoji.errors import UsageError
-from hkoji.messages.text import tell
+from hkoji.cli.service import service_function
+from hkoji.errors import AuditError, UsageError
+from hkoji.messages.text import plural, tell
 
 commands = typer.Typer()
 admin = typer.Typer(help="Maintain a service: invite, revoke, back up, check.", no_args_is_help=True)
+
+_FORK = tell(
+    "Players have seen entries that are newer than this copy. To their programs the restored service looks like a "
+    "fork, and they refuse every game that went on after the copy was made. Those games cannot be recovered; players "
+    "keep their logs and can audit them. Players, keys and revocations added since then are lost too: repeat the "
+    "revocations. docs/hosting.md explains what to do."
+)
 
 
 @commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000 --workers auto")
@@ -114,9 +127,7 @@ def serve(
     """
     given = {name: value for name, value in locals().items() if name not in ("data", "host", "port")}
     given["trusted_proxy"] = trusted_proxy or None
-    from hkoji.cli.service.serve import serve
-
-    serve(data, host, port, **given)
+    service_function("serve")(data, host, port, **given)
 
 
 commands.add_typer(admin, name="admin")
@@ -136,10 +147,18 @@ def revoke(
 
     First make sure that the request comes from the player.
     """
-    from hkoji.cli.service import admin
-
-    out.json = json
-    admin.revoke(out, name, data, database)
+    code = service_function("admin").revoke_keys(data, name, database=database)
+    out.result(
+        {"name": name, "code": code},
+        lambda: _(
+            "All keys of {name} are revoked. {name} can register another key with this code, once and before the code "
+            "expires (after a week, unless you have set code_lifetime):\n"
+            "{code}\n"
+            "Give it only to {name}, who then runs: hkoji recover {name} --server URL",
+            name=name,
+            code=code,
+        ),
+    )
 
 
 @admin.command(epilog="Example: hkoji admin invite --uses 12 --days 3 --data /var/lib/hkoji")
@@ -170,20 +189,52 @@ def invite(
 
     A service with `registration = "code"` asks for one.
     """
-    from hkoji.cli.service import admin
-
-    out.json = json
     if listed + (withdraw is not None) + (uses is not None or days is not None) > 1:
         raise UsageError(
             tell("--list and --withdraw make no code; nothing was changed"),
             hint=tell("give one of them alone, or --uses and --days"),
         )
     if withdraw is not None:
-        admin.withdraw(out, withdraw, data, database)
+        made = service_function("admin").withdraw(data, withdraw, database)
+        out.result(made, lambda: _("The code {digest} is withdrawn: {left}.", digest=made["digest"], left=_left(made)))
     elif listed:
-        admin.invitations(out, data, database)
+        _list_invitations(data, database)
     else:
-        admin.invite(out, 1 if uses is None else uses, days, data, database)
+        _invite(1 if uses is None else uses, days, data, database)
+
+
+def _invite(uses: int, days: int | None, data: Path | None, database: str | None) -> None:
+    made = service_function("admin").invite(data, uses, days, database=database)
+    out.result(
+        made,
+        lambda: _n(
+            "With this code {n} new player can register, until {expires}:\n"
+            "{code}\n"
+            "They run: hkoji register --server {origin} --code {code}",
+            "With this code {n} new players can register, until {expires}:\n"
+            "{code}\n"
+            "They run: hkoji register --server {origin} --code {code}",
+            uses,
+            expires=made["expires"],
+            code=made["code"],
+            origin=made["origin"] or "URL",
+        ),
+    )
+
+
+def _list_invitations(data: Path | None, database: str | None) -> None:
+    """Lists the codes for new players that are valid, by the beginnings of their digests."""
+    found: list[dict[str, Any]] = service_function("admin").invitations(data, database)  # Any: JSON
+    out.result(
+        found,
+        lambda: "\n".join(f"{each['digest']}  {_left(each)}" for each in found) if found else _("There are no codes."),
+    )
+
+
+def _left(code: dict[str, Any]) -> str:  # Any: JSON
+    return _n(
+        "for {n} player, until {expires}", "for {n} players, until {expires}", code["uses"], expires=code["expires"]
+    )
 
 
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")
@@ -199,10 +250,15 @@ def backup(
 
     The copy has every move acknowledged before it was begun. No file is overwritten.
     """
-    from hkoji.cli.service import admin
-
-    out.json = json
-    admin.backup(out, target, data, database)
+    made = service_function("admin").backup(target, data, database)
+    out.result(
+        made,
+        lambda: _(
+            "The copy is complete: {file}, {size}. It contains the service's private key: protect it like the service.",
+            file=made["file"],
+            size=_size(made["bytes"]),
+        ),
+    )
 
 
 @admin.command(epilog="Example: hkoji admin restore hkoji-20261121T030000Z.sqlite3 --data /var/lib/hkoji-new")
@@ -215,10 +271,11 @@ def restore(
 
     An existing database is never replaced. Read the command's warning about forks.
     """
-    from hkoji.cli.service import admin
-
-    out.json = json
-    admin.restore(out, source, data)
+    made = service_function("admin").restore(source, data)
+    out.result(
+        made, lambda: _("The folder {folder} has the copy now, {size}.", folder=made["data"], size=_size(made["bytes"]))
+    )
+    out.say(_FORK)
 
 
 @admin.command(epilog="Example: hkoji admin check --data /var/lib/hkoji --jobs 2")
@@ -232,10 +289,37 @@ def check(
 
     That is every log, receipt, summary, seed and opening. Exit code 8 if something is wrong.
     """
-    from hkoji.cli.service import admin
-
-    out.json = json
-    admin.check(out, data, database, jobs)
+    tally = service_function("admin").check(data, database, jobs=jobs)
+    value = {
+        "ok": not tally.count,
+        "games": tally.games,
+        "entries": tally.entries,
+        "players": tally.players,
+        "faults": tally.count,
+        "found": [{"kind": each.kind, "name": each.name, "reason": str(each.reason)} for each in tally.faults],
+    }
+    out.result(
+        value,
+        lambda: "\n".join(
+            (
+                *(f"{each.kind} {each.name}: {translate(each.reason)}".replace(" :", ":") for each in tally.faults),
+                _(
+                    "Checked: {games}, {entries}, {players}.",
+                    games=_n("{n} game", "{n} games", tally.games),
+                    entries=_n("{n} entry", "{n} entries", tally.entries),
+                    players=_n("{n} player", "{n} players", tally.players),
+                ),
+                _("Everything holds.") if not tally.count else _n("{n} fault.", "{n} faults.", tally.count),
+            )
+        ),
+    )
+    if tally.count:
+        raise AuditError(
+            None,
+            plural("there is {n} fault in the database", "there are {n} faults in the database", tally.count),
+            seq=None,
+            signer=None,
+        )
 
 
 @admin.command(epilog="Example: hkoji admin tidy --data /var/lib/hkoji")
@@ -244,10 +328,16 @@ def tidy(data: Data = None, database: Database = None, json: Json = False) -> No
 
     A running service does this by itself, several times an hour.
     """
-    from hkoji.cli.service import admin
-
-    out.json = json
-    admin.tidy(out, data, database)
+    made = service_function("admin").tidy(data, database)
+    rows = (
+        (_("offers that were not opened"), made["offers"]),
+        (_("expired logins"), made["logins"]),
+        (_("expired login challenges"), made["challenges"]),
+        (_("expired codes"), made["codes"]),
+        (_("statements about games that have moved on"), made["statements"]),
+        (_("notices to channels that were removed"), made["notices"]),
+    )
+    out.result(made, lambda: f"{_('Removed:')}\n{_table(rows)}")
 
 
 @admin.command(epilog="Example: hkoji admin outage 2026-11-20T12:00:00Z 2026-11-20T13:30:00Z --data /var/lib/hkoji")
@@ -264,10 +354,28 @@ def outage(
     The time counts for no player whom it concerns: with `http` those with a key of their own, with `mail` those whose
     key the service holds. The service itself records when it did not run. Nothing can have come that way then.
     """
-    from hkoji.cli.service import admin
+    from hkoji.game.clock import Way
 
-    out.json = json
-    admin.outage(out, begin, until, data, database, way=way)
+    if way not in set(Way):
+        raise UsageError(tell("{way} is not a way", way=way), hint=tell("write --way http or --way mail"))
+    made = service_function("admin").outage(data, begin, until, database, way=Way(way))
+
+    def text() -> str:
+        if made["way"] == Way.MAIL:
+            return _(
+                "The time from {begin} until {until} counts for no player whose key the service holds. "
+                "Their next entries say so.",
+                begin=made["from"],
+                until=made["until"],
+            )
+        return _(
+            "The time from {begin} until {until} counts for no player with a key of their own. Their next entries say "
+            "so.",
+            begin=made["from"],
+            until=made["until"],
+        )
+
+    out.result(made, text)
 
 
 @admin.command(epilog="Example: hkoji admin vacuum --data /var/lib/hkoji")
@@ -276,16 +384,57 @@ def vacuum(data: Data = None, database: Database = None, json: Json = False) -> 
 
     Stop the service first: otherwise moves wait, or are refused.
     """
-    from hkoji.cli.service import admin
-
-    out.json = json
-    admin.vacuum(out, data, database)
+    made = service_function("admin").vacuum(data, database)
+    out.result(
+        made,
+        lambda: _(
+            "The size was {before}; it is {after} now.", before=_size(made["before"]), after=_size(made["after"])
+        ),
+    )
 
 
 @admin.command(epilog="Example: hkoji admin stats --data /var/lib/hkoji --json")
 def stats(data: Data = None, database: Database = None, json: Json = False) -> None:
     """Print the numbers of games, entries and players, and the size."""
-    from hkoji.cli.service import admin
+    value: dict[str, Any] = service_function("admin").stats(data, database)  # Any: JSON
+    games = value["games"]
+    rows = (
+        (_("games"), games["total"]),
+        *((f"  {_status(name)}", count) for name, count in games.items() if name != "total"),
+        (_("entries"), value["entries"]),
+        (_("players"), value["players"]),
+        (_("earlier keys"), value["earlier_keys"]),
+        (_("logins"), value["logins"]),
+        (_("codes"), value["codes"]),
+        (_("channels for notices"), value["channels"]),
+        (_("notices to be sent"), value["notices"]),
+        (_("size"), _size(value["bytes"])),
+        *(((_("of it unused"), _size(value["free_bytes"])),) if value["free_bytes"] is not None else ()),
+    )
+    out.result(value, lambda: _table(rows))
 
-    out.json = json
-    admin.stats(out, data, database)
+
+def _table(rows: Sequence[tuple[str, object]]) -> str:
+    width = max(len(name) for name, _count in rows)
+    return "\n".join(f"{name:{width}}  {count}" for name, count in rows)
+
+
+def _status(name: str) -> str:
+    names = {
+        "offered": _("offered, not opened"),
+        "open": _("open"),
+        "playing": _("playing"),
+        "finished": _("finished"),
+        "cancelled": _("cancelled"),
+    }
+    return names.get(name, name)
+
+
+def _size(number: int) -> str:
+    """Formats a number of bytes for people."""
+    value = float(number)
+    for unit in ("bytes", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"

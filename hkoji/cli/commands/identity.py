@@ -1,19 +1,30 @@
-"""Declares the commands of the group "Identity and settings"."""
+"""The commands of the group "Identity and settings" about the player, and the check of the set-up."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from hkoji.cli import completion
-from hkoji.cli.commands.arguments import EVENTS, Channel, Json, KeyFile, Origin, Server, Yes, client
-from hkoji.cli.commands.mail import mail
-from hkoji.cli.output import out
+from hkoji.cli.commands import config, keys
+from hkoji.cli.commands.arguments import Json, KeyFile, Origin, Server
+from hkoji.cli.commands.channels import mail, notify
+from hkoji.cli.input import confirm, read_code, with_origin
+from hkoji.cli.language import _, _n, translate
+from hkoji.cli.output import Exit, client, out
+from hkoji.errors import HkojiError, TrustError
+from hkoji.messages.text import plural, tell
+
+if TYPE_CHECKING:
+    from hkoji.client.service import Service
+    from hkoji.doctor_check import DoctorCheck
 
 commands = typer.Typer()
-notify = typer.Typer(help="Be told of your games elsewhere: by a webhook, or by mail.", no_args_is_help=True)
+
+_STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @commands.command(epilog="Example: hkoji init alice --key ~/.ssh/id_ed25519")
@@ -23,10 +34,29 @@ def init(
     json: Json = False,
 ) -> None:
     """Create your identity: a name and a key, kept in HKOJI_HOME."""
-    from hkoji.cli.player import identity
+    import secrets
 
-    out.json = json
-    identity.init(out, name, key)
+    from hkoji.client import Home
+    from hkoji.client.identity import create
+
+    home = Home()
+    identity = create(home, name, key, secrets.token_bytes(32))
+    value = {
+        "name": identity.name,
+        "key": identity.key.text,
+        "fingerprint": identity.key.fingerprint,
+        "home": str(home.path),
+    }
+    out.result(
+        value,
+        lambda: _(
+            "You are {name}, key {fingerprint}, kept in {folder}\n"
+            "Then: hkoji register --server URL, or with a link from a friend: hkoji join LINK",
+            name=identity.name,
+            fingerprint=identity.key.fingerprint,
+            folder=home.path,
+        ),
+    )
 
 
 @commands.command(epilog="Example: hkoji register --server https://hanamikoji.example")
@@ -53,290 +83,113 @@ def register(
     address: a terminal asks whether to move your games there, and elsewhere you give --move-games. They are moved only
     if the service proves that it has the same key as before.
     """
-    from hkoji.cli.player import identity
+    from hkoji.client.moving import goes_on, require_proof
 
-    out.json = json
-    identity.register(client(), out, server, identity.RegisterOptions(origin, code, move_games))
+    player = client()
+    given = read_code(out) if code == "-" else code
+
+    def enrol(confirmed: str | None) -> Service:
+        if move_games:
+            require_proof(player.home, player.service(server), confirmed)
+        return player.register(server, confirmed, given)
+
+    service = with_origin(out, origin, enrol)
+    moved = player.move_games() if move_games else _offer_to_move(service)
+    going = sum(goes_on(player.home, game) for game in moved)
+    if going:
+        out.say(plural("{n} game is bound to {url} now", "{n} games are bound to {url} now", going, url=service.url))
+    elif move_games and not moved:
+        out.say(tell("no game here is bound to an earlier address of this service"))
+    identity = player.identity
+    value = {
+        "name": identity.name,
+        "key": identity.key.text,
+        "server": service.url,
+        "server_key": service.key.text,
+        "server_fingerprint": service.key.fingerprint,
+        "moved": list(moved),
+    }
+    out.result(
+        value,
+        lambda: _(
+            "You are now registered at {url} as {name}.\nThen: hkoji new, or: hkoji games --open",
+            name=identity.name,
+            url=service.url,
+        ),
+    )
+
+
+def _offer_to_move(service: Service) -> tuple[str, ...]:
+    """Offers to move the games of earlier addresses of a service if some go on. Returns those that have been moved."""
+    from hkoji.client.moving import goes_on, movable_games
+    from hkoji.client.requests import move_command
+
+    home = client().home
+    going: list[str] = []
+    urls: list[str] = []
+    for each in movable_games(home, service.url, service.key):
+        found = [game for game in each.games if goes_on(home, game)]
+        going += found
+        urls += [each.url] if found else []
+    if not going:
+        return ()
+    out.say(
+        plural(
+            "{n} game here is bound to an earlier address of this service: {urls}",
+            "{n} games here are bound to earlier addresses of this service: {urls}",
+            len(going),
+            urls=", ".join(urls),
+        )
+    )
+    try:
+        service.prove(service.key, service.pins.origin or "")
+        confirm(out, _n("Move it to {url}?", "Move them to {url}?", len(going), url=service.url), "", yes=False)
+    except TrustError as error:
+        out.say(tell("warning: {reason}", reason=error))
+        out.say(error.hint)
+    except HkojiError:
+        out.say(tell("to move them: {command}", command=move_command(service.url)))
+    else:
+        return client().move_games()
+    return ()
 
 
 @commands.command()
 def whoami(json: Json = False) -> None:
     """Print your name, key and service."""
-    from hkoji.cli.player import identity
-
-    out.json = json
-    identity.whoami(client(), out)
-
-
-@commands.command(epilog="Examples: hkoji key > alice.pub; hkoji audit 2714 --key alice=alice.pub")
-def key(json: Json = False) -> None:
-    """Print your public key, to give to others."""
-    from hkoji.cli.player import keys
-
-    out.json = json
-    keys.key(client(), out)
-
-
-@commands.command("keys", epilog="Example: hkoji keys --json")
-def keys_(json: Json = False) -> None:
-    """List the keys of others that you know, and how.
-
-    A key is confirmed by you (hkoji trust), introduced by link, signed by an earlier key, or only seen first: then you
-    rely on the service until you compare it.
-    """
-    from hkoji.cli.player import keys
-
-    out.json = json
-    keys.known(client(), out)
-
-
-@commands.command(epilog="Examples: hkoji rekey; hkoji rekey --key ~/.ssh/id_ed25519")
-def rekey(key: KeyFile = None, json: Json = False) -> None:
-    """Replace your key; the old key signs the change.
-
-    Games in progress follow, each on your turn. If the command was interrupted, run it again. --key also takes up a
-    key that you have changed or recovered on another machine.
-    """
-    from hkoji.cli.player import keys
-
-    out.json = json
-    keys.rekey(client(), out, key)
+    identity, home = client().identity, client().home
+    server = home.config().get("server")
+    value: dict[str, Any] = {  # Any: JSON
+        "name": identity.name,
+        "key": identity.key.text,
+        "fingerprint": identity.key.fingerprint,
+        "server": server,
+        "home": str(home.path),
+        "earlier": [own.public.fingerprint for own in identity.earlier],
+        "next": identity.next.public.fingerprint if identity.next else None,
+    }
+    next_ = [_("next key, not known to all services yet: {key}", key=value["next"])] if identity.next else []
+    out.result(
+        value,
+        lambda: "\n".join(
+            (
+                identity.name,
+                identity.key.text,
+                identity.key.fingerprint,
+                *next_,
+                *(_("earlier key: {key}", key=own.public.fingerprint) for own in identity.earlier),
+                _("service: {url}", url=server or _("none yet")),
+                _("home: {folder}", folder=home.path),
+            )
+        ),
+        exact=True,
+    )
 
 
-@commands.command(
-    epilog="Examples: hkoji revoke; hkoji revoke --prepare > revocation.json; hkoji revoke revocation.json"
-)
-def revoke(
-    file: Annotated[
-        str | None,
-        typer.Argument(metavar="FILE", help="A revocation prepared earlier; - for standard input.", show_default=False),
-    ] = None,
-    prepare: Annotated[bool, typer.Option("--prepare", help="Print the revocation and send nothing.")] = False,
-    fingerprint: Annotated[
-        str | None,
-        typer.Option("--fingerprint", help="An earlier key of yours, as in hkoji whoami.", show_default=False),
-    ] = None,
-    yes: Yes = False,
-    json: Json = False,
-) -> None:
-    """Revoke your key, for example because it was stolen.
-
-    Only the operator of your service can then give you another: see hkoji recover. A revocation made with --prepare
-    and kept elsewhere can be sent from any machine, without the key.
-    """
-    from hkoji.cli.player import keys
-
-    out.json = json
-    keys.revoke(client(), out, keys.RevokeOptions(file, prepare, fingerprint, yes))
-
-
-@commands.command(epilog="Example: hkoji recover alice --server https://hanamikoji.example < code.txt")
-def recover(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name as a player.", show_default=False)],
-    server: Server,
-    origin: Origin = None,
-    key: KeyFile = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Needed in a batch; elsewhere the code is confirmation enough.")
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Get your name back with a new key, by a code.
-
-    The code is read from standard input. After a revocation the operator of the service gives you one. If you play by
-    mail, a letter brings one when you write own key, and this command revokes the key that the service holds for you.
-    """
-    from hkoji.cli.player import keys
-
-    out.json = json
-    keys.recover(client(), out, name, keys.RecoverOptions(server, origin, key, yes))
-
-
-@commands.command(epilog="Example: hkoji trust alice SHA256:…")
-def trust(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The player.", show_default=False, autocompletion=completion.players)
-    ],
-    key: Annotated[
-        str, typer.Argument(metavar="KEY", help="A fingerprint, a key as text, or a .pub file.", show_default=False)
-    ],
-    json: Json = False,
-) -> None:
-    """Accept a key as the current key of a player.
-
-    First compare it with the player, by another channel than the service.
-    """
-    from hkoji.cli.player import keys
-
-    out.json = json
-    keys.trust(client(), out, name, key)
-
-
+commands.registered_commands += keys.commands.registered_commands
+commands.registered_commands += config.commands.registered_commands
 commands.add_typer(mail, name="mail")
 commands.add_typer(notify, name="notify")
-
-
-@notify.command(
-    epilog="Examples: hkoji notify add webhook https://example.org/hook --events turn,over; "
-    "hkoji notify add webhook https://hooks.slack.com/services/… --format slack --quiet 22:00-07:00"
-)
-def add(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="KIND",
-            help="How: webhook, or mail.",
-            show_default=False,
-            autocompletion=completion.one_of("webhook", "mail"),
-        ),
-    ],
-    target: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="Where to: https, or a mailbox.", show_default=False)
-    ],
-    events: Annotated[
-        str | None,
-        typer.Option(
-            "--events",
-            help=f"What to be told of, with commas between: {', '.join(EVENTS)}; default: all.",
-            show_default=False,
-            autocompletion=completion.one_of(*EVENTS),
-        ),
-    ] = None,
-    quiet: Annotated[
-        str | None,
-        typer.Option("--quiet", metavar="SPAN", help="Send nothing in these hours: 22:00-07:00.", show_default=False),
-    ] = None,
-    digest: Annotated[
-        str | None,
-        typer.Option("--digest", metavar="TIMES", help="Send only at these times: 08:00,18:00.", show_default=False),
-    ] = None,
-    zone: Annotated[
-        str | None,
-        typer.Option(
-            "--zone",
-            metavar="ZONE",
-            help="The time zone of these times: +01:00; default: that of this machine, now.",
-            show_default=False,
-        ),
-    ] = None,
-    format_: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="What is posted: json (the default), or the text alone for slack or discord.",
-            show_default=False,
-            autocompletion=completion.one_of("json", "slack", "discord"),
-        ),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Add a channel: an address to which the service posts.
-
-    The service sends a first notice there, with a code. It sends no other before you have typed the code with notify
-    confirm; in a mailbox, before you have answered yes. To change a channel, remove it and add it again. To answer by
-    mail too: hkoji mail on.
-    """
-    from hkoji.cli.player import notify
-
-    out.json = json
-    notify.add(client(), out, kind, target, notify.ChannelOptions(events, quiet, digest, zone, format_))
-
-
-@notify.command(epilog="Example: hkoji notify confirm 5f0c9a1e k7wq2m9xpd")
-def confirm(
-    channel: Channel,
-    code: Annotated[str, typer.Argument(metavar="CODE", help="The code of the first notice.", show_default=False)],
-    json: Json = False,
-) -> None:
-    """Confirm a channel by the code of its first notice."""
-    from hkoji.cli.player import notify
-
-    out.json = json
-    notify.confirm(client(), out, channel, code)
-
-
-@notify.command("test", epilog="Example: hkoji notify test 5f0c9a1e")
-def send_test(channel: Channel, json: Json = False) -> None:
-    """Let the service send a test notice.
-
-    A channel that the service has turned off, because notices could not be delivered, is on again if it arrives.
-    """
-    from hkoji.cli.player import notify
-
-    out.json = json
-    notify.test(client(), out, channel)
-
-
-@notify.command(epilog="Example: hkoji notify remove 5f0c9a1e")
-def remove(channel: Channel, json: Json = False) -> None:
-    """Remove a channel."""
-    from hkoji.cli.player import notify
-
-    out.json = json
-    notify.remove(client(), out, channel)
-
-
-@notify.command("list")
-def list_channels(json: Json = False) -> None:
-    """List your channels."""
-    from hkoji.cli.player import notify
-
-    out.json = json
-    notify.list_channels(client(), out)
-
-
-@commands.command(epilog="Examples: hkoji config lang it; hkoji config always only; hkoji config invites known")
-def config(
-    key: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SETTING",
-            help="lang, deck, always or invites; default: show all that are kept here.",
-            show_default=False,
-            autocompletion=completion.setting_names,
-        ),
-    ] = None,
-    value: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="VALUE", help="The value to keep.", show_default=False, autocompletion=completion.setting_values
-        ),
-    ] = None,
-    unset: Annotated[bool, typer.Option("--unset", help="Remove the setting.")] = False,
-    json: Json = False,
-) -> None:
-    """Show the settings, or change one.
-
-    lang, deck and always are kept here. Your service keeps invites, which says whose invitations you accept: those of
-    everyone, of known players (past opponents, and players whose keys you trust) or of nobody.
-    """
-    from hkoji.cli.player import config
-
-    out.json = json
-    if key == config.INVITES:
-        config.invites(client(), out, value, unset=unset)
-    else:
-        config.run(out, key, value, unset=unset)
-
-
-@commands.command(epilog="Examples: hkoji block mallory; hkoji block mallory --remove; hkoji block --list")
-def block(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="The player.", show_default=False, autocompletion=completion.players),
-    ] = None,
-    remove: Annotated[bool, typer.Option("--remove", help="Remove the block.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="List the players whom you have blocked.")] = False,
-    json: Json = False,
-) -> None:
-    """Block a player: no invitations, joins or messages.
-
-    Open invitations of this player are declined. Games in progress go on.
-    """
-    from hkoji.cli.player import block
-
-    out.json = json
-    block.run(client(), out, name, remove=remove, list_=list_)
 
 
 @commands.command(epilog="Examples: hkoji doctor; hkoji doctor --mail --config /etc/hkoji/service.toml")
@@ -358,16 +211,39 @@ def doctor(
         Path | None, typer.Option("--config", help="Its settings file (TOML).", show_default=False)
     ] = None,
     json: Json = False,
-) -> None:
+) -> Exit:
     """Check your files, key, pins, service and clock.
 
     With --data, --database or --config, check a service that you operate. Each line is ok, warn or fail, and names the
     next step. Exit code 1 if a check failed. Nothing is changed.
     """
-    from hkoji.cli.player import doctor
+    if mail or any(each is not None for each in (data, database, backups, config)):
+        from hkoji.cli.service import service_function
 
-    out.json = json
-    raise typer.Exit(doctor.run(out, data, database, backups, config, mail=mail))
+        examined = service_function("admin").examine(data, database, backups=backups, mail=mail, config=config)
+        return show_checks(examined)
+    from hkoji.client import Home
+    from hkoji.client.doctor import examine
+
+    return show_checks(examine(Home()))
+
+
+def show_checks(checks: Iterable[DoctorCheck]) -> Exit:
+    """Shows the result of each check. Returns an exit code."""
+    from hkoji.doctor_check import all_passed
+
+    found = list(checks)
+    passed = all_passed(found)
+    value = {"ok": passed, "checks": [check.to_json() for check in found]}
+    out.result(value, lambda: "\n".join(map(_line, found)))
+    return Exit.OK if passed else Exit.FAILURE
+
+
+def _line(check: DoctorCheck) -> str:
+    words = {"ok": _("ok"), "warn": _("warn"), "fail": _("FAIL")}
+    verdict = out.style.paint(f"{words[check.verdict]:5}", _STYLES[check.verdict])
+    hint = f"\n      {'':13}{translate(check.hint)}" if check.hint else ""
+    return f"{verdict} {check.name:13} {translate(check.said)}{hint}"
 
 
 @commands.command("help", epilog="Examples: hkoji help move; hkoji help bot run")

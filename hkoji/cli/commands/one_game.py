@@ -17,9 +17,8 @@ from hkoji.cli.commands.arguments import (
     Origin,
     Plain,
     Yes,
-    client,
 )
-from hkoji.cli.output import out
+from hkoji.cli.output import client, out
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 
@@ -43,7 +42,6 @@ def show(game: Game, offline: Offline = False, json: Json = False, plain: Plain 
     """Show a game as you see it, and what you can do."""
     from hkoji.cli.games.show import show
 
-    out.json, out.plain = json, plain
     show(client(), out, game, offline=offline)
 
 
@@ -60,7 +58,6 @@ def move(
     """Make a move."""
     from hkoji.cli.games import move
 
-    out.json, out.plain = json, plain
     if dry:
         move.dry_run(client(), out, game, notation)
     else:
@@ -77,7 +74,6 @@ def wait(
     """Wait until it is your turn or the game is over."""
     from hkoji.cli.games.show import wait
 
-    out.json, out.plain = json, plain
     wait(client(), out, game, timeout)
 
 
@@ -111,7 +107,6 @@ def watch(
     """
     from hkoji.cli.games.watch import read_commands, watch
 
-    out.json, out.plain = json, plain
     game, commands = read_commands(game, rest, all_=all_, run=exec_, notify=notify)
     watch(client(), out, game, after, all_=all_, commands=commands, plans=plans, delay=delay)
 
@@ -141,7 +136,6 @@ def plan(
     """
     from hkoji.cli.games.plan import PlanWishes, plan
 
-    out.json = json
     plan(client(), out, game, PlanWishes(file, tried, drop, list_, yes))
 
 
@@ -153,7 +147,6 @@ def plans_run(delay: Delay = None, json: Json = False) -> None:
     """Make the moves of your plans that are due, once."""
     from hkoji.cli.games.plan import read_delay, run_plans
 
-    out.json = json
     raise typer.Exit(run_plans(client(), out, read_delay(delay)))
 
 
@@ -162,7 +155,6 @@ def resign(game: Game, yes: Yes = False, json: Json = False, plain: Plain = Fals
     """Resign a game."""
     from hkoji.cli.games.move import resign
 
-    out.json, out.plain = json, plain
     resign(client(), out, game, yes=yes)
 
 
@@ -171,7 +163,6 @@ def cancel(game: Game, json: Json = False, plain: Plain = False) -> None:
     """Cancel a game of yours that nobody has joined."""
     from hkoji.cli.games.new import cancel
 
-    out.json, out.plain = json, plain
     cancel(client(), out, game)
 
 
@@ -205,7 +196,6 @@ def decline(
     """
     from hkoji.cli.games.new import decline
 
-    out.json, out.plain = json, plain
     decline(client(), out, game, why)
 
 
@@ -214,7 +204,6 @@ def clock(game: Game, offline: Offline = False, json: Json = False) -> None:
     """Show the clock of a game: time left and reserves."""
     from hkoji.cli.games.clock import clock
 
-    out.json = json
     clock(client(), out, game, offline=offline)
 
 
@@ -232,7 +221,6 @@ def give(
     """
     from hkoji.cli.games.clock import give
 
-    out.json = json
     give(client(), out, game, duration)
 
 
@@ -248,7 +236,6 @@ def annul(
     """
     from hkoji.cli.games.clock import annul
 
-    out.json = json
     annul(client(), out, game, withdraw=withdraw)
 
 
@@ -279,7 +266,6 @@ def talk(
     """
     from hkoji.cli.games import talk
 
-    out.json = json
     if sum((bool(words), delete is not None, mute is not None)) > 1:
         raise UsageError(tell("give one of TEXT, --delete and --mute"), hint=tell("nothing was sent"))
     if delete is not None:
@@ -307,7 +293,6 @@ def note(
     """
     from hkoji.cli.games.talk import note
 
-    out.json = json
     note(client(), out, game, words, replace=replace, delete=delete)
 
 
@@ -319,7 +304,6 @@ def sign(game: Game, notation: Notation, json: Json = False) -> None:
     """
     from hkoji.cli.games.move import sign
 
-    out.json = json
     sign(client(), out, game, notation)
 
 
@@ -335,7 +319,6 @@ def submit(
     """Send a signed move, from any machine."""
     from hkoji.cli.games.move import submit
 
-    out.json = json
     submit(client(), out, file, server, origin)
 
 
@@ -350,5 +333,4 @@ def batch(
     """
     from hkoji.cli.batch import run
 
-    out.json = json
     raise typer.Exit(run(context.obj, out))

@@ -20,9 +20,9 @@ from hkoji.cli.commands.arguments import (
     Plain,
     RulesetName,
     TieBreak,
-    client,
+    as_json,
 )
-from hkoji.cli.output import out
+from hkoji.cli.output import client, out
 
 commands = typer.Typer()
 bots = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Let a bot play: a built-in one or your program.")
@@ -66,7 +66,9 @@ def play(
     tiebreak: TieBreak = None,
     markers: Markers = None,
     option: MoreOptions = None,
-    json: Annotated[bool, typer.Option("--json", help="With --list: print one line of JSON.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="With --list: print one line of JSON.", callback=as_json)
+    ] = False,
     plain: Plain = False,
 ) -> None:
     """Play at a prompt, against a bot or by correspondence.
@@ -75,7 +77,6 @@ def play(
     """
     from hkoji.cli.play import play as prompt
 
-    out.json, out.plain = json, plain
     options = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     given = {name: value for name, value in options.items() if value is not None}
     wish = prompt.PlayOptions(ruleset, edition, given, tuple(option or ()), bot, level, new)
@@ -98,7 +99,6 @@ def rules(
     """Print the rules of a game."""
     from hkoji.cli.play import rulebook
 
-    out.json, out.plain = json, plain
     rulebook.show_editions(out) if list_ else rulebook.show_rules(out, game, edition)
 
 
@@ -110,7 +110,6 @@ def deck(json: Json = False, plain: Plain = False) -> None:
     """
     from hkoji.cli.play import rulebook as decklist
 
-    out.json, out.plain = json, plain
     decklist.show_deck(out)
 
 
@@ -157,7 +156,6 @@ def bot_run(
     """Let a bot play your seat of a game until it is over."""
     from hkoji.cli.play import bot as bots
 
-    out.json, out.plain = json, plain
     chosen = bots.choose(bot, program or (), seed, keep=keep, interface=interface, timeout=timeout)
     bots.run(client(), out, game, chosen, once=once)
 
@@ -167,7 +165,6 @@ def bot_list(json: Json = False) -> None:
     """List the bots with their games and their levels in `hkoji play`."""
     from hkoji.cli.play import bot as bots
 
-    out.json = json
     bots.listing(out)
 
 
@@ -208,7 +205,6 @@ def arena(
     from hkoji.cli.games.rulesets import make_ruleset
     from hkoji.cli.play import arena as match
 
-    out.json, out.plain = json, plain
     given = {"first": first, "max_rounds": max_rounds, "tiebreak": tiebreak, "markers": markers}
     plan = match.make_plan((bot, other), make_ruleset(ruleset, given, option, edition), games, seed)
     raise typer.Exit(match.run(out, plan, jobs=jobs, folder=export))

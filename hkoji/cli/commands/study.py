@@ -8,8 +8,8 @@ import typer
 
 from hkoji.cli import completion
 from hkoji.cli.audit.required_grade import RequiredGrade
-from hkoji.cli.commands.arguments import Force, Game, Jobs, Json, Offline, Plain, Source, client
-from hkoji.cli.output import out
+from hkoji.cli.commands.arguments import Force, Game, Jobs, Json, Offline, Plain, Source
+from hkoji.cli.output import client, out
 
 commands = typer.Typer()
 
@@ -70,7 +70,6 @@ def audit(
     """
     from hkoji.cli.audit import command
 
-    out.json, out.plain = json, plain
     wish = command.AuditOptions(tuple(key or ()), tuple(keys or ()), jobs, clock, tuple(mails or ()), require, dns)
     raise typer.Exit(command.run(client, out, sources, wish))
 
@@ -111,7 +110,6 @@ def replay(
     """Step through a game, or print it in notation."""
     from hkoji.cli.study import replay as study
 
-    out.json, out.plain = json, plain
     study.show_replay(client, out, source, study.ReplayOptions(at, eyes, step, svg, png, force))
 
 
@@ -137,7 +135,6 @@ def stats(
     """
     from hkoji.cli.study.stats import show_stats
 
-    out.json, out.plain = json, plain
     show_stats(out, files, jobs, plot, force=force)
 
 
@@ -146,7 +143,6 @@ def log(game: Game, offline: Offline = False, json: Json = False) -> None:
     """Print the public log of a game, one JSON object per line."""
     from hkoji.cli.games import export
 
-    out.json = json
     export.log(client(), out, game, offline=offline)
 
 
@@ -165,7 +161,6 @@ def export(
     """
     from hkoji.cli.games import export
 
-    out.json = json
     export.export(client(), out, game, kept=kept)
 
 
@@ -188,5 +183,4 @@ def evidence(
     """
     from hkoji.cli.games import export
 
-    out.json = json
     export.evidence(client(), out, game, output, cards=cards, force=force)

@@ -1,1 +1,0 @@
-"""`hkoji arena` and `hkoji bot`."""

@@ -1,1 +1,0 @@
-"""`hkoji rules` and `hkoji deck`: pages to read."""

@@ -1,1 +1,0 @@
-"""`hkoji play`: a game at the prompt."""

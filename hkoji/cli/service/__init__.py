@@ -1,1 +1,0 @@
-"""`hkoji serve` and `hkoji admin`: runs a service and maintains it."""
