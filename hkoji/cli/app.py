@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -137,14 +137,17 @@ def whole() -> typer.Typer:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def run(words: Sequence[str]) -> int | None:
-    """Runs a command line and returns its exit code. Raises `UsageError` from Typer's, and what the command raises."""
+def run(words: Sequence[str], again: Callable[[Sequence[str]], int | None]) -> int | None:
+    """Runs a command line and returns its exit code. Raises `UsageError` from Typer's, and what the command raises.
+
+    A command that runs others does so by `again`.
+    """
     word = words[0] if words else ""
     with translated_help(program_for(word)):
         root = _root_command(word, current())
         try:
             # Typer's `main` would print an empty line at Ctrl-C.
-            with root.make_context(NAME, list(words), obj=run) as context:
+            with root.make_context(NAME, list(words), obj=again) as context:
                 code: int | None = root.invoke(context)
         except typer.Exit as left:
             return left.exit_code

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from typing import Any, Final, TypeAlias
 
-from hkoji.cli import plain_forms, settings
+from hkoji.cli import settings
 from hkoji.cli.output import VERSION, CommandOutput, EncodedResult, Exit, encode, error_json
 from hkoji.errors import HkojiError, UsageError
 from hkoji.log.signatures import use_fastest
@@ -90,10 +90,6 @@ def _run(command: RunCommand, out: CommandOutput, words: list[str]) -> None:
     settings.apply(chosen, once=True)
     if not words or words[0] in _NOT_HERE:
         raise UsageError(tell("this command does not work in a batch"), hint=tell("any other command works"))
-    call = plain_forms.read(words)
-    if call is not None:
-        plain_forms.run(call)
-        return
     # Help and --version print text, which becomes the result.
     with redirect_stdout(io.StringIO()) as printed:
         command(words)

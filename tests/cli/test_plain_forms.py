@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 import typer
 
-from hkoji.cli import plain_forms
 from hkoji.cli.app import whole
 from hkoji.cli.audit.command import AuditOptions
+from hkoji.cli.main import FORMS, PlainCommand, PlainForm, read_plain, run_plain
 from hkoji.cli.output import out
-from hkoji.cli.plain_forms import FORMS, PlainCommand, PlainForm, read
 
 ROOT: Any = typer.main.get_command(whole())  # Any: Typer does not export the type
 FLAGS = ("--json", "--plain")
@@ -78,9 +77,9 @@ def _by_typer(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> PlainC
             return None
         call = found.pop() if found else None
         # The same functions are called without Typer.
-        plain = read(words)
+        plain = read_plain(words)
         if plain is not None:
-            plain_forms.run(plain)
+            run_plain(plain)
             assert found == [plain]
         return call
 
@@ -88,7 +87,7 @@ def _by_typer(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> PlainC
 def test_both_parse_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = 0
     for words in _lines():
-        parsed = read(words)
+        parsed = read_plain(words)
         if parsed is not None:
             assert parsed == _by_typer(words, monkeypatch), words
             plain += 1

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from hkoji.cli.batch import _split
-from hkoji.cli.plain_forms import read as read_quick
+from hkoji.cli.main import read_plain as read_quick
 from hkoji.cli.settings import split_options
 from hkoji.errors import IllegalError
 from hkoji.rules.protocol import DECISION_KINDS, Ruleset, State
