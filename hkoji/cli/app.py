@@ -16,9 +16,8 @@ from typer.exceptions import TyperException
 
 from hkoji import __version__
 from hkoji.cli import completion
-from hkoji.cli.help import translated_help
+from hkoji.cli.help import as_message, translated_help
 from hkoji.cli.language import current, translate
-from hkoji.cli.usage_errors import as_message
 from hkoji.errors import UsageError
 from hkoji.messages.text import Text, tell
 

@@ -1,9 +1,10 @@
-"""Translates the help of the commands into the language in use.
+"""Puts what Typer writes, the help of the commands and its errors, into the language in use.
 
 The help is written in English where a command is declared: docstrings, `help=`, `epilog=`. This module finds it in the
 Typer program and translates it before it is shown. `scripts/build/catalogues.py` finds the messages of the help with
 this module, so they need no marks. Typer passes some of its own texts to gettext; a formatter of ours translates the
-others.
+others. For its errors this module has templates, and recognizes a message by them. Tests provoke every error that the
+commands can have.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ import contextlib
 import gettext
 import inspect
 import os
+import re
+import string
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, get_type_hints
@@ -20,9 +24,9 @@ import typer
 from typer.core import TyperCommand
 from typer.models import ArgumentInfo, OptionInfo
 
-from hkoji.cli import language
+from hkoji.cli.language import _, current, translate
 from hkoji.manual.catalogues import DOMAIN, LOCALE
-from hkoji.messages.text import ENGLISH, Text, quoted, tell
+from hkoji.messages.text import ENGLISH, Text, printable, quoted, tell
 
 TYPER: Final = (
     tell("Arguments"),
@@ -69,18 +73,18 @@ def find(app: typer.Typer) -> tuple[HelpText, ...]:
 @contextlib.contextmanager
 def translated_help(app: typer.Typer) -> Iterator[None]:
     """Puts a program's help into the language in use for the time of the block."""
-    if language.current() == ENGLISH:
+    if current() == ENGLISH:
         yield
         return
     found, before = find(app), os.environ.get("LANGUAGE")
     for words in found:
-        setattr(words.holder, words.attribute, language.translate(words.message))
+        setattr(words.holder, words.attribute, translate(words.message))
     gettext.bindtextdomain(DOMAIN, str(LOCALE))
     domain = gettext.textdomain()
     try:
         # Typer asks gettext without naming a language; gettext then reads it from LANGUAGE.
         gettext.textdomain(DOMAIN)
-        os.environ["LANGUAGE"] = language.current()
+        os.environ["LANGUAGE"] = current()
         with translated_forms():
             yield
     finally:
@@ -98,13 +102,13 @@ def translated_forms() -> Iterator[None]:
     """Lets Typer write usage and help with a formatter that translates what Typer does not pass to gettext."""
     context = TyperCommand.context_class
     usual = context.formatter_class
-    own: Final = {str(each): language.translate(each) for each in _OPTIONS}
+    own: Final = {str(each): translate(each) for each in _OPTIONS}
 
     class TranslatedFormatter(usual):  # type: ignore[misc, valid-type] # a class that Typer does not export
         def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
             for each in _ARGUMENTS:
-                args = args.replace(each, language.translate(each))
-            super().write_usage(prog, args, f"{language.translate(tell('Usage'))}: " if prefix is None else prefix)
+                args = args.replace(each, translate(each))
+            super().write_usage(prog, args, f"{translate(tell('Usage'))}: " if prefix is None else prefix)
 
         def write_dl(self, rows: Sequence[tuple[str, str]], *widths: int, **named: int) -> None:
             shown = [(first, own.get(text, text)) for first, text in rows]
@@ -130,7 +134,7 @@ def _find(app: typer.Typer) -> Iterator[HelpText]:
 
 def _examples(epilog: str) -> Text:
     """Returns an epilog as a message. If it consists of commands, they are a value, which is not translated."""
-    word, _, commands = epilog.partition(": ")
+    word, _colon, commands = epilog.partition(": ")
     if all(command.startswith(_COMMANDS) for command in commands.split("; ")):
         if word == "Example":
             return tell("Example: {command}", command=commands)
@@ -158,3 +162,70 @@ def _of(info: Any, callback: Callable[..., Any] | None) -> Iterator[HelpText]:  
                 for attribute in ("help", "metavar"):
                     if written := getattr(parameter, attribute):
                         yield HelpText(parameter, attribute, quoted(written))
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+_REASONS: Final = {
+    "Input should be a valid integer, unable to parse string as an integer": tell("it has to be a whole number"),
+    "Input should be a valid number, unable to parse string as a number": tell("it has to be a number"),
+    "Unable to parse input string as an integer, exceeded maximum size": tell("the number has too many digits"),
+    "Input should be greater than or equal to {least}": tell("it has to be {least} or more", least=""),
+    "Input should be less than or equal to {most}": tell("it has to be {most} or less", most=""),
+}
+"""Typer passes on these reasons of the library that checks values. They are said in words that a player knows."""
+
+ERRORS: Final = (
+    tell("No such option: {option} (Possible options: {similar})", option="", similar=""),
+    tell("No such option: {option}", option=""),
+    tell("Option {option} requires an argument.", option=""),
+    tell("Option {option} does not take a value.", option=""),
+    tell("Missing argument {argument}.", argument=""),
+    tell("Missing option {option}.", option=""),
+    tell("No such command {command}. Did you mean {similar}?", command="", similar=""),
+    tell("No such command {command}.", command=""),
+    tell("Got unexpected extra argument(s) ({arguments})", arguments=""),
+    tell("Invalid value for {parameter}: {reason}", parameter="", reason=""),
+    *_REASONS.values(),
+)
+"""Typer's messages, each before those that would also match it, with the words of `_REASONS` for its reasons."""
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], Text], ...]:
+    forms = (*_REASONS.items(), *((form.template, form) for form in ERRORS))
+    return tuple((re.compile(_pattern(template), re.DOTALL), form) for template, form in forms)
+
+
+def _pattern(template: str) -> str:
+    parts = string.Formatter().parse(template)
+    return "".join(re.escape(literal) + (f"(?P<{name}>.+)" if name else "") for literal, name, _spec, _how in parts)
+
+
+def as_message(english: str) -> str:
+    """Returns a message of Typer as a `Text`; one that is not known stays as it is."""
+    for pattern, form in _patterns():
+        found = pattern.fullmatch(english)
+        if found:
+            named = found.groupdict().items()
+            return Text(form.template, {name: as_message(each) if name == "reason" else each for name, each in named})
+    return english
+
+
+def show_usage_error(error: Any) -> None:  # Any: an exception whose type Typer does not export
+    """Prints an error as Typer does: usage, where help is, and what is wrong."""
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        with translated_forms():
+            usage = context.get_usage()
+        if message.startswith(usage):  # a command without its arguments: the message is its help
+            sys.stderr.write(f"{message}\n")
+            return
+        command = f"{context.command_path} {context.help_option_names[0]}"
+        hint = _("Try '{command}' for help.", command=command)
+        sys.stderr.write(f"{usage}\n{hint}\n\n")
+    known = as_message(message)
+    shown = translate(known) if isinstance(known, Text) else printable(known, "\n")
+    sys.stderr.write(f"{_('Error: {message}', message=shown)}\n")

@@ -57,9 +57,9 @@ def _typer(words: Sequence[str]) -> int | None:
     except UsageError as error:
         if out.json or out.keep or not hasattr(error.__cause__, "show"):
             raise
-        from hkoji.cli import usage_errors
+        from hkoji.cli.help import show_usage_error
 
-        usage_errors.show(error.__cause__)  # Typer's own error: its text has the usage
+        show_usage_error(error.__cause__)  # Typer's own error: its text has the usage
         return Exit.USAGE
 
 

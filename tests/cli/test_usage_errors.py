@@ -11,8 +11,8 @@ import pytest
 import typer
 
 from hkoji.cli.app import whole
+from hkoji.cli.help import ERRORS, as_message
 from hkoji.cli.output import Exit
-from hkoji.cli.usage_errors import FORMS, as_message
 from hkoji.messages.text import Text
 from tests.support.shell import Done, run
 
@@ -103,7 +103,7 @@ def test_every_error_is_said_in_italian() -> None:
         shown = re.sub(r"'[^']*'|\([^)]*\)", "", italian.err)
         assert not ENGLISH.search(shown), italian.err
     # Nothing is kept that cannot come up.
-    assert {form.template for form in FORMS} - met == set()
+    assert {form.template for form in ERRORS} - met == set()
 
 
 @pytest.mark.parametrize("words", [words for words, _ in commands()], ids=" ".join)
