@@ -92,7 +92,6 @@ def _root(
         typer.Option(
             "--lang",
             help="The language: en or it. Allowed anywhere in any command.",
-            show_default=False,
             autocompletion=completion.languages,
         ),
     ] = None,
@@ -101,7 +100,6 @@ def _root(
         typer.Option(
             "--deck",
             help="The names of the cards: standard or everdeck. Allowed anywhere.",
-            show_default=False,
             autocompletion=completion.decks,
         ),
     ] = None,

@@ -36,27 +36,17 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a file that exists
 
 # --- games ------------------------------------------------------------------------------------------------------------
 
-_GAME = typer.Argument(
-    metavar="GAME", help="The game's id or its first characters.", show_default=False, autocompletion=completion.games
-)
+_GAME = typer.Argument(metavar="GAME", help="The game's id or its first characters.", autocompletion=completion.games)
 Game = Annotated[str, _GAME]
 OptionalGame = Annotated[str | None, _GAME]
 Notation = Annotated[
     list[str],
-    typer.Argument(
-        metavar="NOTATION",
-        help="A move: 3BCC, -C, 1e, gift b c c …",
-        show_default=False,
-        autocompletion=completion.moves,
-    ),
+    typer.Argument(metavar="NOTATION", help="A move: 3BCC, -C, 1e, gift b c c …", autocompletion=completion.moves),
 ]
 Source = Annotated[
     str,
     typer.Argument(
-        metavar="FILE|GAME",
-        help="A log file, - for standard input, or a game.",
-        show_default=False,
-        autocompletion=completion.games,
+        metavar="FILE|GAME", help="A log file, - for standard input, or a game.", autocompletion=completion.games
     ),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", min=1, max=256, help="Number of processes.")]
@@ -66,29 +56,23 @@ Jobs = Annotated[int, typer.Option("--jobs", min=1, max=256, help="Number of pro
 # The names of boards are those of rulesets. The table of rulesets would load the rules of all games.
 GAME_HELP = f"The game: {' or '.join(sorted(SHOWN_GAMES, reverse=True))}."
 
-RulesetName = Annotated[
-    str | None,
-    typer.Option("--ruleset", help=GAME_HELP, show_default=False, autocompletion=completion.rulesets),
-]
+RulesetName = Annotated[str | None, typer.Option("--ruleset", help=GAME_HELP, autocompletion=completion.rulesets)]
 First = Annotated[
     str | None,
     typer.Option(
         "--first",
         help="The player who starts: host (the default), guest or random.",
-        show_default=False,
         autocompletion=completion.one_of("host", "guest", "random"),
     ),
 ]
 MaxRounds = Annotated[
-    int | None,
-    typer.Option("--max-rounds", min=0, help="hanamikoji: the most rounds; 0 for no limit.", show_default=False),
+    int | None, typer.Option("--max-rounds", min=0, help="hanamikoji: the most rounds; 0 for no limit.")
 ]
 TieBreak = Annotated[
     str | None,
     typer.Option(
         "--tiebreak",
         help="hanamikoji, at the limit: geisha (English rules) or charm (Italian).",
-        show_default=False,
         autocompletion=completion.one_of("geisha", "charm"),
     ),
 ]
@@ -97,7 +81,6 @@ Markers = Annotated[
     typer.Option(
         "--markers",
         help="geishas-road: the first markers, choose (the default) or random.",
-        show_default=False,
         autocompletion=completion.one_of("choose", "random"),
     ),
 ]
@@ -106,7 +89,6 @@ EditionName = Annotated[
     typer.Option(
         "--edition",
         help="The options of a published edition; see hkoji rules --list.",
-        show_default=False,
         autocompletion=completion.editions,
     ),
 ]
@@ -118,19 +100,15 @@ MoreOptions = Annotated[
 # --- time -------------------------------------------------------------------------------------------------------------
 
 Rest = Annotated[
-    str | None,
-    typer.Option("--rest", metavar="DAYS", help="Weekdays that do not count, 1 (Monday) to 7: 67.", show_default=False),
+    str | None, typer.Option("--rest", metavar="DAYS", help="Weekdays that do not count, 1 (Monday) to 7: 67.")
 ]
 Zone = Annotated[
-    str | None,
-    typer.Option("--zone", metavar="ZONE", help="The time zone of these days: +01:00, -05:30.", show_default=False),
+    str | None, typer.Option("--zone", metavar="ZONE", help="The time zone of these days: +01:00, -05:30.")
 ]
 
 # --- notices ----------------------------------------------------------------------------------------------------------
 
-Channel = Annotated[
-    str, typer.Argument(metavar="CHANNEL", help="The channel's id or its first characters.", show_default=False)
-]
+Channel = Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel's id or its first characters.")]
 
 EVENTS = ("turn", "remind1", "remind2", "over", "invited", "joined", "declined", "given", "annul", "talk", "failing")
 """The events of which a service can tell a player."""
@@ -141,13 +119,9 @@ KeyFile = Annotated[
     Path | None,
     typer.Option("--key", help="An Ed25519 SSH key (a .pub file for one in ssh-agent); default: a new one."),
 ]
-Server = Annotated[str, typer.Option("--server", help="The service's address.", show_default=False)]
-Origin = Annotated[
-    str | None,
-    typer.Option("--origin", help="The service's origin, if it is not that address.", show_default=False),
-]
-Data = Annotated[Path | None, typer.Option("--data", help="The folder of the database.", show_default=False)]
+Server = Annotated[str, typer.Option("--server", help="The service's address.")]
+Origin = Annotated[str | None, typer.Option("--origin", help="The service's origin, if it is not that address.")]
+Data = Annotated[Path | None, typer.Option("--data", help="The folder of the database.")]
 Database = Annotated[
-    str | None,
-    typer.Option("--database", help="A PostgreSQL database, if not set by HKOJI_DATABASE.", show_default=False),
+    str | None, typer.Option("--database", help="A PostgreSQL database, if not set by HKOJI_DATABASE.")
 ]

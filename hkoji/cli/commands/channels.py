@@ -38,39 +38,28 @@ def add(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="KIND",
-            help="How: webhook, or mail.",
-            show_default=False,
-            autocompletion=completion.one_of("webhook", "mail"),
+            metavar="KIND", help="How: webhook, or mail.", autocompletion=completion.one_of("webhook", "mail")
         ),
     ],
-    target: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="Where to: https, or a mailbox.", show_default=False)
-    ],
+    target: Annotated[str, typer.Argument(metavar="ADDRESS", help="Where to: https, or a mailbox.")],
     events: Annotated[
         str | None,
         typer.Option(
             "--events",
             help=f"What to be told of, with commas between: {', '.join(EVENTS)}; default: all.",
-            show_default=False,
             autocompletion=completion.one_of(*EVENTS),
         ),
     ] = None,
     quiet: Annotated[
-        str | None,
-        typer.Option("--quiet", metavar="SPAN", help="Send nothing in these hours: 22:00-07:00.", show_default=False),
+        str | None, typer.Option("--quiet", metavar="SPAN", help="Send nothing in these hours: 22:00-07:00.")
     ] = None,
     digest: Annotated[
-        str | None,
-        typer.Option("--digest", metavar="TIMES", help="Send only at these times: 08:00,18:00.", show_default=False),
+        str | None, typer.Option("--digest", metavar="TIMES", help="Send only at these times: 08:00,18:00.")
     ] = None,
     zone: Annotated[
         str | None,
         typer.Option(
-            "--zone",
-            metavar="ZONE",
-            help="The time zone of these times: +01:00; default: that of this machine, now.",
-            show_default=False,
+            "--zone", metavar="ZONE", help="The time zone of these times: +01:00; default: that of this machine, now."
         ),
     ] = None,
     format_: Annotated[
@@ -78,7 +67,6 @@ def add(
         typer.Option(
             "--format",
             help="What is posted: json (the default), or the text alone for slack or discord.",
-            show_default=False,
             autocompletion=completion.one_of("json", "slack", "discord"),
         ),
     ] = None,
@@ -114,7 +102,7 @@ def add(
 @notify.command(epilog="Example: hkoji notify confirm 5f0c9a1e k7wq2m9xpd")
 def confirm(
     channel: Channel,
-    code: Annotated[str, typer.Argument(metavar="CODE", help="The code of the first notice.", show_default=False)],
+    code: Annotated[str, typer.Argument(metavar="CODE", help="The code of the first notice.")],
     json: Json = False,
 ) -> None:
     """Confirm a channel by the code of its first notice."""
@@ -239,7 +227,7 @@ def _local_zone() -> str:
 
 @mail.command(epilog="Examples: hkoji mail on alice@mail.example; hkoji mail on alice@mail.example --require dkim")
 def on(
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Your mailbox.", show_default=False)],
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="Your mailbox.")],
     require: Annotated[
         str,
         typer.Option(

@@ -27,15 +27,11 @@ def config(
         typer.Argument(
             metavar="SETTING",
             help="lang, deck, always or invites; default: show all that are kept here.",
-            show_default=False,
             autocompletion=completion.setting_names,
         ),
     ] = None,
     value: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="VALUE", help="The value to keep.", show_default=False, autocompletion=completion.setting_values
-        ),
+        str | None, typer.Argument(metavar="VALUE", help="The value to keep.", autocompletion=completion.setting_values)
     ] = None,
     unset: Annotated[bool, typer.Option("--unset", help="Remove the setting.")] = False,
     json: Json = False,
@@ -126,8 +122,7 @@ def _check(key: str, value: str) -> None:
 @commands.command(epilog="Examples: hkoji block mallory; hkoji block mallory --remove; hkoji block --list")
 def block(
     name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="The player.", show_default=False, autocompletion=completion.players),
+        str | None, typer.Argument(metavar="NAME", help="The player.", autocompletion=completion.players)
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the block.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the players whom you have blocked.")] = False,

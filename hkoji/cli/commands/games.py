@@ -36,8 +36,7 @@ def new(
     ruleset: RulesetName = None,
     edition: EditionName = None,
     invite: Annotated[
-        str | None,
-        typer.Option("--invite", help="The only player who may join.", autocompletion=completion.players),
+        str | None, typer.Option("--invite", help="The only player who may join.", autocompletion=completion.players)
     ] = None,
     link: Annotated[bool, typer.Option("--link", help="Print a link with which one friend can join.")] = False,
     mail: Annotated[
@@ -46,7 +45,6 @@ def new(
             "--mail",
             metavar="ADDRESS",
             help="Ask the owner of this mailbox to play by mail, under the name of --invite.",
-            show_default=False,
         ),
     ] = None,
     first: First = None,
@@ -59,7 +57,6 @@ def new(
         typer.Option(
             "--clock",
             help="Time for each turn / in reserve, 3d/14d if not given; none: no clock.",
-            show_default=False,
             autocompletion=completion.one_of("3d/14d", "3d", "1d/7d", "/30d", "/30d+1d^45d", "none"),
         ),
     ] = None,
@@ -68,10 +65,7 @@ def new(
     expires: Annotated[
         str | None,
         typer.Option(
-            "--expires",
-            metavar="DUR",
-            help="How long to wait for someone to join, 14d if not given; none: no limit.",
-            show_default=False,
+            "--expires", metavar="DUR", help="How long to wait for someone to join, 14d if not given; none: no limit."
         ),
     ] = None,
     unrated: Annotated[bool, typer.Option("--unrated", help="The game does not count for ratings.")] = False,
@@ -81,7 +75,6 @@ def new(
             "--series",
             metavar="GAMES",
             help="The first game of a series, best of 3, 5, 7 or 9; hkoji rematch opens the others.",
-            show_default=False,
             autocompletion=completion.one_of("3", "5", "7", "9"),
         ),
     ] = None,
@@ -114,13 +107,11 @@ def join(
         typer.Argument(
             metavar="GAME|LINK",
             help="The game's id or its first characters; a link; - for a link on standard input.",
-            show_default=False,
             autocompletion=completion.open_games,
         ),
     ],
     clock: Annotated[
-        str | None,
-        typer.Option("--clock", help="Join only if the game has this clock, as in hkoji new.", show_default=False),
+        str | None, typer.Option("--clock", help="Join only if the game has this clock, as in hkoji new.")
     ] = None,
     rest: Rest = None,
     zone: Zone = None,
@@ -128,9 +119,7 @@ def join(
     code: Annotated[
         str | None,
         typer.Option(
-            "--code",
-            help="With a link: the code from the operator, if its service needs one; - to ask for it.",
-            show_default=False,
+            "--code", help="With a link: the code from the operator, if its service needs one; - to ask for it."
         ),
     ] = None,
     yes: Yes = False,
@@ -152,10 +141,7 @@ def rematch(
     expires: Annotated[
         str | None,
         typer.Option(
-            "--expires",
-            metavar="DUR",
-            help="How long to wait for the opponent, 14d if not given; none: no limit.",
-            show_default=False,
+            "--expires", metavar="DUR", help="How long to wait for the opponent, 14d if not given; none: no limit."
         ),
     ] = None,
     json: Json = False,
@@ -183,20 +169,14 @@ def games(
         ),
     ] = None,
     ruleset: Annotated[
-        str | None,
-        typer.Option(
-            "--ruleset", help="With --open: of this ruleset.", show_default=False, autocompletion=completion.rulesets
-        ),
+        str | None, typer.Option("--ruleset", help="With --open: of this ruleset.", autocompletion=completion.rulesets)
     ] = None,
-    rated: Annotated[
-        bool | None, typer.Option("--rated/--unrated", help="With --open: rated or unrated.", show_default=False)
-    ] = None,
+    rated: Annotated[bool | None, typer.Option("--rated/--unrated", help="With --open: rated or unrated.")] = None,
     clock: Annotated[
         str | None,
         typer.Option(
             "--clock",
             help="With --open: none, fast (the first turn under a day), days (to 31) or slow.",
-            show_default=False,
             autocompletion=completion.one_of("none", "fast", "days", "slow"),
         ),
     ] = None,
@@ -206,7 +186,6 @@ def games(
             "--with",
             metavar="NAME",
             help="List your games with this player, and the score.",
-            show_default=False,
             autocompletion=completion.players,
         ),
     ] = None,
@@ -216,7 +195,6 @@ def games(
             "--series",
             metavar="SERIES",
             help="List the games of a series, by the first digits of its id, and the score.",
-            show_default=False,
         ),
     ] = None,
     offline: Offline = False,

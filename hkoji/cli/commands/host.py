@@ -33,92 +33,62 @@ _FORK = tell(
 
 @commands.command(epilog="Example: hkoji serve --data ~/hkoji-data --port 8000 --workers auto")
 def serve(
-    data: Annotated[
-        Path | None, typer.Option("--data", help="The folder of the database; created if missing.", show_default=False)
-    ] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="The folder of the database; created if missing.")] = None,
     database: Annotated[
         str | None,
         typer.Option(
             "--database",
             help="A PostgreSQL database by its URL. Other users see it: put passwords into HKOJI_DATABASE.",
-            show_default=False,
         ),
     ] = None,
-    host: Annotated[
-        str | None, typer.Option("--host", help="The address to listen on [127.0.0.1].", show_default=False)
-    ] = None,
+    host: Annotated[str | None, typer.Option("--host", help="The address to listen on [127.0.0.1].")] = None,
     port: Annotated[
-        int | None,
-        typer.Option("--port", min=0, max=65535, help="The port; 0 for any free one [8000].", show_default=False),
+        int | None, typer.Option("--port", min=0, max=65535, help="The port; 0 for any free one [8000].")
     ] = None,
     origin: Annotated[
-        str | None,
-        typer.Option("--origin", help="Its address for players, as in https://my.example.", show_default=False),
+        str | None, typer.Option("--origin", help="Its address for players, as in https://my.example.")
     ] = None,
     workers: Annotated[
-        str | None,
-        typer.Option("--workers", help="Number of processes [1], or auto: one for each processor.", show_default=False),
+        str | None, typer.Option("--workers", help="Number of processes [1], or auto: one for each processor.")
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
-        typer.Option(
-            "--trusted-proxy",
-            help="A proxy (address or network) trusted to report clients' addresses.",
-            show_default=False,
-        ),
+        typer.Option("--trusted-proxy", help="A proxy (address or network) trusted to report clients' addresses."),
     ] = None,
     registration: Annotated[
-        str | None,
-        typer.Option("--registration", help="Who may register: open, code or closed [open].", show_default=False),
+        str | None, typer.Option("--registration", help="Who may register: open, code or closed [open].")
     ] = None,
-    max_body: Annotated[
-        int | None, typer.Option("--max-body", help="The largest request in bytes [16384].", show_default=False)
-    ] = None,
+    max_body: Annotated[int | None, typer.Option("--max-body", help="The largest request in bytes [16384].")] = None,
     max_connections: Annotated[
-        int | None,
-        typer.Option("--max-connections", help="Most connections of a process [20000].", show_default=False),
+        int | None, typer.Option("--max-connections", help="Most connections of a process [20000].")
     ] = None,
     limit_address: Annotated[
-        str | None,
-        typer.Option("--limit-address", help="The limit for one address [6000/minute], or off.", show_default=False),
+        str | None, typer.Option("--limit-address", help="The limit for one address [6000/minute], or off.")
     ] = None,
     limit_player: Annotated[
-        str | None,
-        typer.Option("--limit-player", help="The limit for one player [3000/minute], or off.", show_default=False),
+        str | None, typer.Option("--limit-player", help="The limit for one player [3000/minute], or off.")
     ] = None,
     request_timeout: Annotated[
-        float | None,
-        typer.Option("--request-timeout", help="Seconds to wait for a complete request [20].", show_default=False),
+        float | None, typer.Option("--request-timeout", help="Seconds to wait for a complete request [20].")
     ] = None,
     keep_alive: Annotated[
-        int | None,
-        typer.Option("--keep-alive", help="Seconds to keep a connection after an answer [30].", show_default=False),
+        int | None, typer.Option("--keep-alive", help="Seconds to keep a connection after an answer [30].")
     ] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option("--metrics", help="HOST:PORT for Prometheus metrics.", show_default=False),
-    ] = None,
+    metrics: Annotated[str | None, typer.Option("--metrics", help="HOST:PORT for Prometheus metrics.")] = None,
     log_level: Annotated[
         str | None,
         typer.Option(
             "--log-level",
             help="debug, info (a line per request), warning or error [warning].",
-            show_default=False,
             autocompletion=completion.one_of("debug", "info", "warning", "error"),
         ),
     ] = None,
     log_format: Annotated[
         str | None,
-        typer.Option(
-            "--log-format",
-            help="json or text [json].",
-            show_default=False,
-            autocompletion=completion.one_of("json", "text"),
-        ),
+        typer.Option("--log-format", help="json or text [json].", autocompletion=completion.one_of("json", "text")),
     ] = None,
     config: Annotated[
-        Path | None,
-        typer.Option("--config", help="A settings file (TOML). Options given here override it.", show_default=False),
+        Path | None, typer.Option("--config", help="A settings file (TOML). Options given here override it.")
     ] = None,
 ) -> None:
     """Run a service, on SQLite or PostgreSQL.
@@ -136,9 +106,7 @@ admin.add_typer(mail, name="mail")
 
 @admin.command(epilog="Example: hkoji admin revoke alice --data ~/hkoji-data")
 def revoke(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The player whose key is lost or stolen.", show_default=False)
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The player whose key is lost or stolen.")],
     data: Data = None,
     database: Database = None,
     json: Json = False,
@@ -164,21 +132,16 @@ def revoke(
 @admin.command(epilog="Example: hkoji admin invite --uses 12 --days 3 --data /var/lib/hkoji")
 def invite(
     uses: Annotated[
-        int | None,
-        typer.Option("--uses", min=1, max=10_000, help="How many players may register [1].", show_default=False),
+        int | None, typer.Option("--uses", min=1, max=10_000, help="How many players may register [1].")
     ] = None,
     days: Annotated[
-        int | None,
-        typer.Option("--days", min=1, max=3650, help="For how long [7, or code_lifetime].", show_default=False),
+        int | None, typer.Option("--days", min=1, max=3650, help="For how long [7, or code_lifetime].")
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Make none: list the valid codes by their digests.")] = False,
     withdraw: Annotated[
         str | None,
         typer.Option(
-            "--withdraw",
-            metavar="DIGEST",
-            help="Make none: withdraw the code whose digest in the list begins so.",
-            show_default=False,
+            "--withdraw", metavar="DIGEST", help="Make none: withdraw the code whose digest in the list begins so."
         ),
     ] = None,
     data: Data = None,
@@ -239,9 +202,7 @@ def _left(code: dict[str, Any]) -> str:  # Any: JSON
 
 @admin.command(epilog="Example: hkoji admin backup /var/backups/hkoji --data /var/lib/hkoji")
 def backup(
-    target: Annotated[
-        Path, typer.Argument(metavar="DEST", help="A new file with a suffix, or a folder for one.", show_default=False)
-    ],
+    target: Annotated[Path, typer.Argument(metavar="DEST", help="A new file with a suffix, or a folder for one.")],
     data: Data = None,
     database: Database = None,
     json: Json = False,
@@ -263,8 +224,8 @@ def backup(
 
 @admin.command(epilog="Example: hkoji admin restore hkoji-20261121T030000Z.sqlite3 --data /var/lib/hkoji-new")
 def restore(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by `backup`.", show_default=False)],
-    data: Annotated[Path, typer.Option("--data", help="A folder without a database.", show_default=False)],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="A file made by `backup`.")],
+    data: Annotated[Path, typer.Option("--data", help="A folder without a database.")],
     json: Json = False,
 ) -> None:
     """Make a service's folder from a backup.
@@ -342,8 +303,8 @@ def tidy(data: Data = None, database: Database = None, json: Json = False) -> No
 
 @admin.command(epilog="Example: hkoji admin outage 2026-11-20T12:00:00Z 2026-11-20T13:30:00Z --data /var/lib/hkoji")
 def outage(
-    begin: Annotated[str, typer.Argument(metavar="FROM", help="Its first second, in UTC.", show_default=False)],
-    until: Annotated[str, typer.Argument(metavar="UNTIL", help="The second after its last.", show_default=False)],
+    begin: Annotated[str, typer.Argument(metavar="FROM", help="Its first second, in UTC.")],
+    until: Annotated[str, typer.Argument(metavar="UNTIL", help="The second after its last.")],
     way: Annotated[str, typer.Option("--way", metavar="http|mail", help="How players could not reach it.")] = "http",
     data: Data = None,
     database: Database = None,

@@ -18,14 +18,10 @@ from hkoji.messages.text import tell
 
 mail = typer.Typer(help="Let people play by mail.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the player.", show_default=False)]
-ServiceConfig = Annotated[
-    Path | None,
-    typer.Option("--config", help="The settings file of the service (TOML).", show_default=False),
-]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of the player.")]
+ServiceConfig = Annotated[Path | None, typer.Option("--config", help="The settings file of the service (TOML).")]
 Config = Annotated[
-    Path | None,
-    typer.Option("--config", help="A settings file (TOML). Options given here override it.", show_default=False),
+    Path | None, typer.Option("--config", help="A settings file (TOML). Options given here override it.")
 ]
 
 _STATES = {
@@ -49,8 +45,8 @@ _TRY_AGAIN = 75
 
 @mail.command(epilog="Example: hkoji admin mail add bob bob@example.org --config /etc/hkoji/service.toml")
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name to play under.", show_default=False)],
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The mailbox.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name to play under.")],
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The mailbox.")],
     data: Data = None,
     database: Database = None,
     config: ServiceConfig = None,
@@ -83,7 +79,7 @@ def add(
 @mail.command(epilog="Example: hkoji admin mail move bob bob@example.net --config /etc/hkoji/service.toml")
 def move(
     name: Name,
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The new mailbox.", show_default=False)],
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The new mailbox.")],
     data: Data = None,
     database: Database = None,
     config: ServiceConfig = None,
@@ -160,7 +156,7 @@ def erase(name: Name, data: Data = None, database: Database = None, yes: Yes = F
 
 @mail.command(epilog="Example: hkoji admin mail evidence ID bob --data /var/lib/hkoji > bob.mails")
 def evidence(
-    game: Annotated[str, typer.Argument(metavar="GAME", help="The id of the game.", show_default=False)],
+    game: Annotated[str, typer.Argument(metavar="GAME", help="The id of the game.")],
     name: Name,
     data: Data = None,
     database: Database = None,
@@ -201,7 +197,6 @@ def run(
         typer.Option(
             "--log-level",
             help="debug, info (a line per mail), warning or error [warning].",
-            show_default=False,
             autocompletion=completion.one_of("debug", "info", "warning", "error"),
         ),
     ] = None,
@@ -216,14 +211,9 @@ def run(
 
 @mail.command(epilog="Example: hkoji admin mail receive --recipient play+TOKEN@hkoji.example < message")
 def receive(
-    recipient: Annotated[
-        str, typer.Option("--recipient", metavar="ADDRESS", help="The mail's recipient.", show_default=False)
-    ],
+    recipient: Annotated[str, typer.Option("--recipient", metavar="ADDRESS", help="The mail's recipient.")],
     sender: Annotated[
-        str | None,
-        typer.Option(
-            "--sender", metavar="ADDRESS", help="The envelope's sender, empty for a bounce.", show_default=False
-        ),
+        str | None, typer.Option("--sender", metavar="ADDRESS", help="The envelope's sender, empty for a bounce.")
     ] = None,
     data: Data = None,
     database: Database = None,

@@ -29,7 +29,7 @@ _STYLES: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 @commands.command(epilog="Example: hkoji init alice --key ~/.ssh/id_ed25519")
 def init(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name as a player.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name as a player.")],
     key: KeyFile = None,
     json: Json = False,
 ) -> None:
@@ -64,10 +64,7 @@ def register(
     server: Server,
     origin: Origin = None,
     code: Annotated[
-        str | None,
-        typer.Option(
-            "--code", help="The code from the operator, if one is needed; - to ask for it.", show_default=False
-        ),
+        str | None, typer.Option("--code", help="The code from the operator, if one is needed; - to ask for it.")
     ] = None,
     move_games: Annotated[
         bool, typer.Option("--move-games", help="Move the games that you have at an earlier address of the service.")
@@ -194,22 +191,13 @@ commands.add_typer(notify, name="notify")
 
 @commands.command(epilog="Examples: hkoji doctor; hkoji doctor --mail --config /etc/hkoji/service.toml")
 def doctor(
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Check the service in this folder.", show_default=False)
-    ] = None,
-    database: Annotated[
-        str | None,
-        typer.Option("--database", help="Check the service on this database.", show_default=False),
-    ] = None,
-    backups: Annotated[
-        Path | None, typer.Option("--backups", help="The folder of its backups.", show_default=False)
-    ] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Check the service in this folder.")] = None,
+    database: Annotated[str | None, typer.Option("--database", help="Check the service on this database.")] = None,
+    backups: Annotated[Path | None, typer.Option("--backups", help="The folder of its backups.")] = None,
     mail: Annotated[
         bool, typer.Option("--mail", help="Check also how it plays by mail, by two mails to itself.")
     ] = False,
-    config: Annotated[
-        Path | None, typer.Option("--config", help="Its settings file (TOML).", show_default=False)
-    ] = None,
+    config: Annotated[Path | None, typer.Option("--config", help="Its settings file (TOML).")] = None,
     json: Json = False,
 ) -> Exit:
     """Check your files, key, pins, service and clock.

@@ -118,13 +118,11 @@ def rekey(key: KeyFile = None, json: Json = False) -> None:
 )
 def revoke(
     file: Annotated[
-        str | None,
-        typer.Argument(metavar="FILE", help="A revocation prepared earlier; - for standard input.", show_default=False),
+        str | None, typer.Argument(metavar="FILE", help="A revocation prepared earlier; - for standard input.")
     ] = None,
     prepare: Annotated[bool, typer.Option("--prepare", help="Print the revocation and send nothing.")] = False,
     fingerprint: Annotated[
-        str | None,
-        typer.Option("--fingerprint", help="An earlier key of yours, as in hkoji whoami.", show_default=False),
+        str | None, typer.Option("--fingerprint", help="An earlier key of yours, as in hkoji whoami.")
     ] = None,
     yes: Yes = False,
     json: Json = False,
@@ -160,7 +158,7 @@ def revoke(
 
 @commands.command(epilog="Example: hkoji recover alice --server https://hanamikoji.example < code.txt")
 def recover(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name as a player.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Your name as a player.")],
     server: Server,
     origin: Origin = None,
     key: KeyFile = None,
@@ -195,12 +193,8 @@ def recover(
 
 @commands.command(epilog="Example: hkoji trust alice SHA256:…")
 def trust(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The player.", show_default=False, autocompletion=completion.players)
-    ],
-    key: Annotated[
-        str, typer.Argument(metavar="KEY", help="A fingerprint, a key as text, or a .pub file.", show_default=False)
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The player.", autocompletion=completion.players)],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A fingerprint, a key as text, or a .pub file.")],
     json: Json = False,
 ) -> None:
     """Accept a key as the current key of a player.

@@ -31,7 +31,6 @@ Delay = Annotated[
         "--delay",
         metavar="DUR",
         help="How long a planned move waits: 30m, 10m..3h (the default) or 0.",
-        show_default=False,
         autocompletion=completion.one_of("10m..3h", "1h", "0"),
     ),
 ]
@@ -84,18 +83,14 @@ def wait(
 def watch(
     game: OptionalGame = None,
     rest: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="-- CMD", help="With --exec: a command and its arguments.", show_default=False),
+        list[str] | None, typer.Argument(metavar="-- CMD", help="With --exec: a command and its arguments.")
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Watch all your unfinished games, and new ones.")] = False,
     exec_: Annotated[
         bool, typer.Option("--exec", help="Run CMD for each entry, which it reads as JSON; at most 60 s.")
     ] = False,
     notify: Annotated[bool, typer.Option("--notify", help="Show a notification when it is your turn.")] = False,
-    after: Annotated[
-        int | None,
-        typer.Option("--after", min=-1, help="Begin after this entry instead of now.", show_default=False),
-    ] = None,
+    after: Annotated[int | None, typer.Option("--after", min=-1, help="Begin after this entry instead of now.")] = None,
     plans: Annotated[bool, typer.Option("--plans", help="With --all: also play what your plans say.")] = False,
     delay: Delay = None,
     json: Json = False,
@@ -116,13 +111,9 @@ def watch(
 )
 def plan(
     game: OptionalGame = None,
-    file: Annotated[
-        str | None,
-        typer.Argument(metavar="FILE", help="A new plan; - for standard input.", show_default=False),
-    ] = None,
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="A new plan; - for standard input.")] = None,
     tried: Annotated[
-        str | None,
-        typer.Option("--try", metavar="TOKENS", help="Say what the plan does if this is seen.", show_default=False),
+        str | None, typer.Option("--try", metavar="TOKENS", help="Say what the plan does if this is seen.")
     ] = None,
     drop: Annotated[bool, typer.Option("--drop", help="Remove the plan of the game.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List all your plans instead.")] = False,
@@ -171,10 +162,7 @@ def decline(
     game: Annotated[
         str,
         typer.Argument(
-            metavar="GAME",
-            help="The game's id or its first characters.",
-            show_default=False,
-            autocompletion=completion.invitations,
+            metavar="GAME", help="The game's id or its first characters.", autocompletion=completion.invitations
         ),
     ],
     why: Annotated[
@@ -183,7 +171,6 @@ def decline(
             "--why",
             metavar="WORD",
             help="A reason for the host: no, later, shorter, longer (clock), ruleset, rated or bot.",
-            show_default=False,
             autocompletion=completion.one_of("no", "later", "shorter", "longer", "ruleset", "rated", "bot"),
         ),
     ] = None,
@@ -210,9 +197,7 @@ def clock(game: Game, offline: Offline = False, json: Json = False) -> None:
 @commands.command(epilog="Example: hkoji give 2714 2d")
 def give(
     game: Game,
-    duration: Annotated[
-        str, typer.Argument(metavar="DUR", help="How much time: 2d, 1d12h; at most 30d.", show_default=False)
-    ],
+    duration: Annotated[str, typer.Argument(metavar="DUR", help="How much time: 2d, 1d12h; at most 30d.")],
     json: Json = False,
 ) -> None:
     """Give your opponent more time for the current turn.
@@ -243,18 +228,12 @@ def annul(
 def talk(
     game: Game,
     words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help="What to say; - for standard input.", show_default=False),
+        list[str] | None, typer.Argument(metavar="TEXT", help="What to say; - for standard input.")
     ] = None,
-    delete: Annotated[
-        int | None,
-        typer.Option("--delete", metavar="N", min=1, help="Delete your message N.", show_default=False),
-    ] = None,
+    delete: Annotated[int | None, typer.Option("--delete", metavar="N", min=1, help="Delete your message N.")] = None,
     mute: Annotated[
         bool | None,
-        typer.Option(
-            "--mute/--unmute", help="Do not show your opponent's messages here, or show them again.", show_default=False
-        ),
+        typer.Option("--mute/--unmute", help="Do not show your opponent's messages here, or show them again."),
     ] = None,
     offline: Offline = False,
     json: Json = False,
@@ -280,8 +259,7 @@ def talk(
 def note(
     game: Game,
     words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help="What to add to the note; - for standard input.", show_default=False),
+        list[str] | None, typer.Argument(metavar="TEXT", help="What to add to the note; - for standard input.")
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the note by TEXT.")] = False,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the note.")] = False,
@@ -309,9 +287,7 @@ def sign(game: Game, notation: Notation, json: Json = False) -> None:
 
 @commands.command(epilog="Example: hkoji submit entry.json --server https://hanamikoji.example")
 def submit(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A signed move; - for standard input.", show_default=False)
-    ],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A signed move; - for standard input.")],
     server: Annotated[str | None, typer.Option("--server", help="The service; default: the game's, or yours.")] = None,
     origin: Origin = None,
     json: Json = False,

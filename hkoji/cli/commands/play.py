@@ -35,27 +35,18 @@ def play(
         typer.Argument(
             metavar="GAME",
             help="A game in progress, on this machine or a service.",
-            show_default=False,
             autocompletion=completion.prompt_games,
         ),
     ] = None,
     bot: Annotated[
         str | None,
         typer.Option(
-            "--bot",
-            help="The opponent: a bot's name, or a program as in ./mybot.",
-            show_default=False,
-            autocompletion=completion.bots,
+            "--bot", help="The opponent: a bot's name, or a program as in ./mybot.", autocompletion=completion.bots
         ),
     ] = None,
     level: Annotated[
         str | None,
-        typer.Option(
-            "--level",
-            help="beginner, easy (the default), normal or hard.",
-            show_default=False,
-            autocompletion=completion.levels,
-        ),
+        typer.Option("--level", help="beginner, easy (the default), normal or hard.", autocompletion=completion.levels),
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="Begin a new game, even if one is in progress.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="List the games against bots instead.")] = False,
@@ -123,12 +114,10 @@ commands.add_typer(bots, name="bot")
 def bot_run(
     game: Game,
     program: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="-- PROGRAM", help="A program and its arguments.", show_default=False),
+        list[str] | None, typer.Argument(metavar="-- PROGRAM", help="A program and its arguments.")
     ] = None,
     bot: Annotated[
-        str | None,
-        typer.Option("--bot", help="A built-in bot, by its name.", show_default=False, autocompletion=completion.bots),
+        str | None, typer.Option("--bot", help="A built-in bot, by its name.", autocompletion=completion.bots)
     ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Use one process for all moves: it reads and writes one line a move.")
@@ -142,12 +131,10 @@ def bot_run(
         ),
     ] = "json",
     timeout: Annotated[
-        float | None,
-        typer.Option("--timeout", min=0.01, help="Seconds for a move; default: 60.", show_default=False),
+        float | None, typer.Option("--timeout", min=0.01, help="Seconds for a move; default: 60.")
     ] = None,
     seed: Annotated[
-        int | None,
-        typer.Option("--seed", help="A number that makes play repeatable; default: random.", show_default=False),
+        int | None, typer.Option("--seed", help="A number that makes play repeatable; default: random.")
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Play what is due now, and do not wait.")] = False,
     json: Json = False,
@@ -170,23 +157,15 @@ def bot_list(json: Json = False) -> None:
 
 @commands.command(epilog="Examples: hkoji arena greedy random --games 1000; hkoji arena greedy random --export match")
 def arena(
-    bot: Annotated[
-        str,
-        typer.Argument(metavar="BOT", help="A bot, by its name.", show_default=False, autocompletion=completion.bots),
-    ],
-    other: Annotated[
-        str,
-        typer.Argument(metavar="BOT", help="Its opponent.", show_default=False, autocompletion=completion.bots),
-    ],
+    bot: Annotated[str, typer.Argument(metavar="BOT", help="A bot, by its name.", autocompletion=completion.bots)],
+    other: Annotated[str, typer.Argument(metavar="BOT", help="Its opponent.", autocompletion=completion.bots)],
     games: Annotated[int, typer.Option("--games", min=2, help="The number of games; each deal is played twice.")] = 100,
     seed: Annotated[
-        str | None,
-        typer.Option("--seed", help="The source of all cards and decisions; default: random.", show_default=False),
+        str | None, typer.Option("--seed", help="The source of all cards and decisions; default: random.")
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Number of processes.")] = 1,
     export: Annotated[
-        Path | None,
-        typer.Option("--export", metavar="DIR", help="Write signed logs that anyone can check.", show_default=False),
+        Path | None, typer.Option("--export", metavar="DIR", help="Write signed logs that anyone can check.")
     ] = None,
     ruleset: RulesetName = None,
     edition: EditionName = None,

@@ -24,7 +24,6 @@ def audit(
         typer.Argument(
             metavar="FILES|GAME",
             help="Log files, folders of *.jsonl, - for standard input; or one game.",
-            show_default=False,
             autocompletion=completion.games,
         ),
     ],
@@ -38,11 +37,7 @@ def audit(
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs",
-            min=1,
-            max=256,
-            help="Number of processes for many logs; default: one for each processor.",
-            show_default=False,
+            "--jobs", min=1, max=256, help="Number of processes for many logs; default: one for each processor."
         ),
     ] = None,
     clock: Annotated[
@@ -94,7 +89,6 @@ def replay(
         typer.Option(
             "--step/--notation",
             help="Go step by step (with --json: list every step), or print the game; default: step at a terminal.",
-            show_default=False,
         ),
     ] = None,
     svg: Annotated[
@@ -116,10 +110,7 @@ def replay(
 @commands.command(epilog="Examples: hkoji stats games/ --jobs 4 --plot games.svg; hkoji stats - < games.jsonl")
 def stats(
     files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILES", help="Log files, folders of *.jsonl, or - for standard input.", show_default=False
-        ),
+        list[str], typer.Argument(metavar="FILES", help="Log files, folders of *.jsonl, or - for standard input.")
     ],
     jobs: Jobs = 1,
     plot: Annotated[
@@ -167,12 +158,9 @@ def export(
 @commands.command(epilog="Example: hkoji evidence 2714 --output evidence.jsonl && hkoji audit evidence.jsonl")
 def evidence(
     game: Game,
-    output: Annotated[
-        str | None, typer.Option("--output", metavar="FILE", help="Write it into this file.", show_default=False)
-    ] = None,
+    output: Annotated[str | None, typer.Option("--output", metavar="FILE", help="Write it into this file.")] = None,
     cards: Annotated[
-        bool,
-        typer.Option("--with-cards", help="Before the game is over, also include what reveals your own cards."),
+        bool, typer.Option("--with-cards", help="Before the game is over, also include what reveals your own cards.")
     ] = False,
     force: Force = False,
     json: Json = False,
