@@ -2,8 +2,9 @@
 
 The module is longer than most. A cut would give each class a second address, in a package that names all of them again.
 
-Every failure that a user, a service or a file can cause is a `HkojiError` and carries its data as attributes. A class
-has no HTTP status and no exit code of its own: services and the command line map classes to those, each in one table.
+Every failure that a user, a service or a file can cause is a `HkojiError`. It has attributes where code reads its data.
+A class has no HTTP status and no exit code of its own: services and the command line map classes to those, each in one
+table.
 
 *Invalid* means not understood; *illegal* means understood but not allowed. A message says what failed; `hint` says what
 to do next. Neither ever holds a card, salt, seed or token that the reader may not see. Texts for players are `Text`
@@ -104,7 +105,6 @@ class WeakKeyError(InvalidError):
             tell("unusable Ed25519 key: {reason}", reason=reason),
             hint=tell("make a new key with `hkoji init` or `ssh-keygen`"),
         )
-        self.reason = reason
 
 
 class NotUnderstoodError(InvalidError):
@@ -167,7 +167,6 @@ class IllegalEventError(IllegalError):
 
     def __init__(self, reason: str, *, due: str) -> None:
         super().__init__(reason)
-        self.reason = reason
         self.due = due
 
 
@@ -201,7 +200,6 @@ class GameOverError(IllegalError):
         super().__init__(
             tell("game {game} is over", game=short), hint=tell("see it with `hkoji show {game}`", game=short)
         )
-        self.game = game
 
 
 class TimeOverError(IllegalError):
@@ -220,8 +218,6 @@ class TimeOverError(IllegalError):
             else tell("too late: the time in game {game} ended at {deadline}", game=short, deadline=deadline),
             hint=tell("nothing was accepted; see the game with `hkoji show {game}`", game=short),
         )
-        self.game = game
-        self.deadline = deadline
 
 
 class NotOverdueError(IllegalError):
@@ -235,8 +231,6 @@ class NotOverdueError(IllegalError):
             if deadline is None
             else tell("in game {game} there is time until {deadline}", game=game[:8], deadline=deadline)
         )
-        self.game = game
-        self.deadline = deadline
 
 
 class TalkClosedError(IllegalError):
@@ -248,7 +242,6 @@ class TalkClosedError(IllegalError):
         super().__init__(
             reason, hint=tell("nothing was sent; what was written before: hkoji talk {game}", game=game[:8])
         )
-        self.game = game
 
 
 class ConflictError(HkojiError):
@@ -276,8 +269,6 @@ class ExistsError(HkojiError):
 
     def __init__(self, what: str, name: str, *, hint: str = "") -> None:
         super().__init__(tell("{what} {name!r} exists already", what=what, name=name), hint=hint)
-        self.what = what
-        self.name = name
 
 
 # --- trust --------------------------------------------------------------------------------------------------------
@@ -301,7 +292,6 @@ class CommitmentError(HkojiError):
 
     def __init__(self, reason: str, *, seq: int, part: int) -> None:
         super().__init__(tell("opening {part} of entry {seq}: {reason}", part=part, seq=seq, reason=reason))
-        self.reason = reason
         self.seq = seq
         self.part = part
 
@@ -310,10 +300,6 @@ class TrustError(HkojiError):
     """Data from the service that contradicts what this player has seen, signed or pinned."""
 
     code = "trust"
-
-    def __init__(self, reason: str, *, hint: str = "") -> None:
-        super().__init__(reason, hint=hint)
-        self.reason = reason
 
 
 class OtherOriginError(TrustError):
@@ -348,7 +334,6 @@ class AuditError(HkojiError):
     def __init__(self, step: int | None, reason: str, *, seq: int | None, signer: str | None) -> None:
         super().__init__(reason)
         self.step = step
-        self.reason = reason
         self.seq = seq
         self.signer = signer
 
@@ -390,8 +375,6 @@ class RevokedError(ForbiddenError):
                 "nothing was changed; the operator of the service can give {name} a code for another key", name=name
             ),
         )
-        self.name = name
-        self.fingerprint = fingerprint
 
 
 class BlockedError(ForbiddenError):
@@ -413,8 +396,6 @@ class NotFoundError(HkojiError):
 
     def __init__(self, what: str, name: str, *, hint: str = "") -> None:
         super().__init__(tell("no {what} {name!r}", what=what, name=shorten(name)), hint=hint)
-        self.what = what
-        self.name = name
 
 
 class TooLargeError(HkojiError):
@@ -424,8 +405,6 @@ class TooLargeError(HkojiError):
 
     def __init__(self, what: str, limit: int, *, hint: str = "") -> None:
         super().__init__(tell("{what} is larger than {limit} bytes", what=what, limit=limit), hint=hint)
-        self.what = what
-        self.limit = limit
 
 
 class TooManyError(HkojiError):
@@ -597,4 +576,3 @@ class OutputError(HkojiError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(tell("cannot write the output: {reason}; moves that were made are kept", reason=reason))
-        self.reason = reason

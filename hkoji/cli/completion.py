@@ -170,10 +170,7 @@ def setting_values(ctx: typer.Context) -> Values:
 def one_of(*values: str) -> Callable[[], Values]:
     """Returns the completion of a value that is one of a few words."""
 
-    def few() -> Values:
-        return _named(values)
-
-    return few
+    return lambda: _named(values)
 
 
 def _named(names: Iterable[str]) -> Values:
