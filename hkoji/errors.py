@@ -203,7 +203,7 @@ class GameOverError(IllegalError):
 
 
 class TimeOverError(IllegalError):
-    """What has come after the `deadline`: an entry, a statement about a game, or a guest.
+    """An entry, a statement about a game, or a guest that has come after the `deadline`.
 
     `deadline` is None if the log says only that the time was over, and not since when.
     """

@@ -259,7 +259,7 @@ def revoke(refereed: RefereedGame, body: Revoke, *, signer: Signer, at: str) -> 
 
 
 def view(refereed: RefereedGame, seat: Seat) -> View:
-    """What the service shows `seat` of its own cards, to be signed in namespace `hkoji.view.v1`."""
+    """Returns the view of `seat` of its own cards, which the service signs in namespace `hkoji.view.v1`."""
     course = refereed.course
     dealt = tuple(Dealt(cards[seat], number) for number, cards in enumerate(course.dealt, 1))
     return make_view(dealt=dealt, game=course.setup.game, head=course.head, seat=seat, seq=course.seq)

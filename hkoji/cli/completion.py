@@ -191,7 +191,7 @@ def players() -> Values:
 
 
 def eyes() -> Values:
-    """Whose view a replay can show."""
+    """The players and roles whose view a replay can show."""
     return [*_named(("all", "host", "guest", "spectator")), *players()]
 
 

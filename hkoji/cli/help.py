@@ -38,13 +38,13 @@ TYPER: Final = (
 """The texts of the help that Typer passes to gettext, listed here to be in the catalogues."""
 
 _ARGUMENTS: Final = (tell("[OPTIONS]"), tell("COMMAND [ARGS]..."))
-"""What Typer writes for the arguments of a command."""
+"""Typer's words for the arguments of a command."""
 _OPTIONS: Final = (
     tell("Show this message and exit."),
     tell("Install completion for the current shell."),
     tell("Show completion for the current shell, to copy it or customize the installation."),
 )
-"""What Typer writes about its own options."""
+"""Typer's words about its own options."""
 
 
 _COMMANDS: Final = ("hkoji ", "printf ")

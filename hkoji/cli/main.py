@@ -70,7 +70,7 @@ def _guarded(command: Callable[[], int | None]) -> int:
         sys.stdout.flush()
     except HkojiError as error:
         code = exit_code(error)
-        # What was printed before the error comes first; if it cannot be written, the error is told all the same.
+        # The output from before the error comes first; if it cannot be written, the error is told all the same.
         with contextlib.suppress(OutputError, ReaderGoneError):
             sys.stdout.flush()
         out.error(error)

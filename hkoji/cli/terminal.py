@@ -263,7 +263,7 @@ def read_secret(prompt: str) -> str:
 def _charset(stream: TextIO | None, *, terminal: bool) -> str:
     """Returns the encoding of what `stream` can show.
 
-    Python writes UTF-8 in the C locale, because a machine without settings often has a terminal with UTF-8. Whoever
+    Python writes UTF-8 in the C locale, because a machine without settings often has a terminal with UTF-8. A user who
     sets `LC_ALL=C` for a terminal asks for ASCII.
     """
     encoding = getattr(stream, "encoding", None) or _UTF8

@@ -171,7 +171,7 @@ def _listing(
 def listing(client: Client, out: CommandOutput, games: Sequence[dict[str, Any]], *, waiting: bool = False) -> str:
     """Returns games, of which there are some, as a table; where there is no room, in paragraphs."""
     rows = [_row(each, client) for each in games]
-    # What the other columns say already, or what no game has, is left out.
+    # A column is left out if the others say it already, or if no game has anything there.
     hidden = {name for name in _OPTIONAL if not any(row[name] for row in rows)}
     if waiting:
         hidden |= {"to move"} | ({"status"} if all(each["status"] == "playing" for each in games) else set())

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 DEFAULT_CLOCK: Final = "3d/14d"
 DEFAULT_EXPIRES: Final = "14d"
 NEVER: Final = "none"
-"""What is typed for an offer that does not expire."""
+"""Typed for an offer that does not expire."""
 
 
 class NewTerms(NamedTuple):
-    """What is asked for beside the rules: a clock, whether the game is rated, and in how many seconds it expires."""
+    """The terms of a new game beside its rules: a clock, whether it is rated, and in how many seconds it expires."""
 
     clock: TimeControl | None
     rated: bool
@@ -86,7 +86,7 @@ def read_clock_option(clock: str, rest: str | None, zone: str | None) -> TimeCon
 
 
 class Invited(NamedTuple):
-    """Who may join a new game: the player of that name, or whoever has the `link`, or anyone.
+    """The players who may join a new game: the one of that name, or anyone who has the `link`, or anyone.
 
     With `mail`, the address of a mailbox, its owner is asked to play by mail under that name, in the language in use.
     """
