@@ -156,7 +156,7 @@ def run_plain(command: PlainCommand) -> int | None:
 
             games(client(), out)
         case "audit":
-            from hkoji.cli.audit.command import AuditOptions
+            from hkoji.cli.audit import AuditOptions
             from hkoji.cli.audit.command import run as audit
 
             return audit(client, out, list(command.words), AuditOptions())

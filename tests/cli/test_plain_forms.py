@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from hkoji.cli.app import whole
-from hkoji.cli.audit.command import AuditOptions
+from hkoji.cli.audit import AuditOptions
 from hkoji.cli.main import FORMS, PlainCommand, PlainForm, read_plain, run_plain
 from hkoji.cli.output import out
 

@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from hkoji.audit.checks import SignatureCheck
 from hkoji.audit.keyring import ExpectedKeys, Verdict
-from hkoji.cli.audit import report
+from hkoji.cli.audit import AuditOptions, report
 from hkoji.cli.files import UnreadableLog
 from hkoji.cli.input import check_standard_input, is_file
 from hkoji.cli.output import CommandOutput, Exit
@@ -23,8 +23,6 @@ from hkoji.messages.text import shorten, tell
 from hkoji.processors import processors
 
 if TYPE_CHECKING:
-    from hkoji.cli.audit.mail_checks import MailWish
-    from hkoji.cli.audit.required_grade import RequiredGrade
     from hkoji.client import Client
 
 
@@ -128,36 +126,6 @@ def map_in_two_threads(
         yield verdicts[rest]  # if the other thread has failed, its verdict is missing, and this raises
 
 
-class AuditOptions(NamedTuple):
-    """The options: `NAME=KEY`s, files of keys, how many processes (by default one for each processor), the clock.
-
-    `mails` are mails files, `require` is the least grade of a seat (`own` or `dkim`), and with `dns` DNS is asked.
-    """
-
-    keys: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    jobs: int | None = None
-    clock: bool = False
-    mails: tuple[str, ...] = ()
-    require: RequiredGrade | None = None
-    dns: bool = False
-
-    @property
-    def alone(self) -> str | None:
-        """The option that is for one log, if there is one."""
-        given = {"--clock": self.clock, "--require": self.require is not None, "--dns": self.dns}
-        return next((name for name, there in given.items() if there), None)
-
-    @property
-    def mail_wish(self) -> MailWish | None:
-        """What is asked of mails; None if nothing is."""
-        if not self.mails and self.require is None and not self.dns:
-            return None
-        from hkoji.cli.audit.mail_checks import MailWish
-
-        return MailWish(self.mails, self.require, self.dns)
-
-
 def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wish: AuditOptions) -> int:
     """Audits a log, a game or an archive. Returns the exit code; raises `AuditError` if something does not hold."""
     pins = read_expected_keys(wish.keys, wish.files)
@@ -174,7 +142,7 @@ def run(client: Callable[[], Client], out: CommandOutput, sources: list[str], wi
         return show_archive(out, sources, pins, jobs, mails=wish.mails)
     source = sources[0]
     if not is_file(source):
-        report.show_game_audit(client(), out, source, pins, clock=wish.clock, mails=wish.mail_wish)
+        report.show_game_audit(client(), out, source, pins, wish)
         return Exit.OK
     use_fastest()
     return _show_file(out, source, pins, jobs, wish)
@@ -206,5 +174,5 @@ def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int, wis
             hint=tell("give a file, or - for standard input"),
         )
     in_threads = map_in_two_threads if processors() > 1 else map
-    report.show_audit(out, first.text, pins, clock=wish.clock, mails=wish.mail_wish, map_checks=in_threads)
+    report.show_audit(out, first.text, pins, wish, in_threads)
     return Exit.OK

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
-from hkoji.cli.audit.required_grade import RequiredGrade
+from hkoji.cli.audit import AuditOptions, RequiredGrade
 from hkoji.cli.language import _, _n, translate
 from hkoji.errors import MalformedError, NetworkError, StorageError, UsageError
 from hkoji.extras import install_command
@@ -58,19 +58,6 @@ def ask_keys(names: Iterable[str]) -> dict[str, tuple[bytes, ...] | None]:
         else:
             found[name] = tuple(b"".join(record.strings) for record in answer)
     return found
-
-
-class MailWish(NamedTuple):
-    """What is asked of the mails: files of them, the grade that seats must have, and whether DNS is asked again."""
-
-    files: tuple[str, ...] = ()
-    require: RequiredGrade | None = None
-    dns: bool = False
-
-    @property
-    def asks_dns(self) -> bool:
-        """Whether DNS is asked."""
-        return self.dns or self.require is RequiredGrade.DKIM
 
 
 class KeyState(StrEnum):
@@ -160,13 +147,13 @@ def read_mails(files: Iterable[str]) -> MailIndex:
     return index_mails(mailboxes)
 
 
-def check_mails(result: Audit, wish: MailWish) -> tuple[Audit, MailReport | None]:
+def check_mails(result: Audit, wish: AuditOptions) -> tuple[Audit, MailReport | None]:
     """Returns an audit with what the mails add to it, and a report on them if any were given.
 
     Raises `StorageError` for a file that is no mails file, `UsageError` if a library is missing, `NetworkError` if DNS
     is to be asked and does not answer.
     """
-    checked = audit_mails(result, read_mails(wish.files)) if wish.files or wish.asks_dns else None
+    checked = audit_mails(result, read_mails(wish.mails)) if wish.mails or wish.asks_dns else None
     if checked is None:
         return (result if wish.require is None else _require(result, wish.require, ())), None
     live = _ask_again(checked.signed) if wish.asks_dns else None

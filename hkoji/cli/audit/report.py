@@ -11,6 +11,7 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.keyring import ExpectedKeys, MapChecks, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.audit.times import ClockTurn, TimedLine, TimedLog, last_worded
+from hkoji.cli.audit import AuditOptions
 from hkoji.cli.games.game_words import clock_words, local_time
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import CommandOutput
@@ -24,7 +25,7 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 
 if TYPE_CHECKING:
-    from hkoji.cli.audit.mail_checks import MailReport, MailWish
+    from hkoji.cli.audit.mail_checks import MailReport
     from hkoji.client import Client
 
 
@@ -100,25 +101,19 @@ def _signed(seconds: int) -> str:
 
 
 def show_audit(
-    out: CommandOutput,
-    data: bytes,
-    pins: ExpectedKeys,
-    *,
-    clock: bool = False,
-    mails: MailWish | None = None,
-    map_checks: MapChecks = map,
+    out: CommandOutput, data: bytes, pins: ExpectedKeys, wish: AuditOptions, map_checks: MapChecks = map
 ) -> None:
-    """Audits one log, and with `clock` shows the account of its clock.
+    """Audits one log, and shows the account of its clock if that is wished.
 
     Raises `AuditError` naming step, entry and signer if the log does not hold. If this version does not understand it,
-    that is a `LaterVersionError`. For `mails` it raises what `check_mails` raises.
+    that is a `LaterVersionError`. For mails it raises what `check_mails` raises.
     """
     result, report = audit_file(data, pins, map_checks=map_checks), None
-    if mails is not None:
+    if wish.about_mails:
         from hkoji.cli.audit.mail_checks import check_mails
 
-        result, report = check_mails(result, mails)
-    if clock:
+        result, report = check_mails(result, wish)
+    if wish.clock:
         account = ClockAccount(result)
         value = {**audit_json(result, report), "clock": account.to_json()}
         out.result(value, lambda: f"{account.text()}\n{audit_text(result, report)}")
@@ -131,21 +126,13 @@ def show_audit(
         raise AuditError(int(first.step), finding_text(first), seq=first.entry, signer=first.signer)
 
 
-def show_game_audit(
-    client: Client,
-    out: CommandOutput,
-    game: str,
-    pins: ExpectedKeys,
-    *,
-    clock: bool = False,
-    mails: MailWish | None = None,
-) -> None:
+def show_game_audit(client: Client, out: CommandOutput, game: str, pins: ExpectedKeys, wish: AuditOptions) -> None:
     """Audits a game on the service, with the keys that the player knows already. Raises what `show_audit` raises."""
     game = client.find(game)
     known = client.pins(client.server_of(game))
     with client.game(game) as held:
         lines = held.log()
-    show_audit(out, format_log(lines).encode(), {**known, **pins}, clock=clock, mails=mails)
+    show_audit(out, format_log(lines).encode(), {**known, **pins}, wish)
 
 
 _STEPS: Final = {

@@ -125,9 +125,9 @@ def plan(
     Without FILE it shows the plan of the game. A plan stays on this machine, and plays only while hkoji watch --all
     --plans runs here, or when hkoji plans run is called.
     """
-    from hkoji.cli.games.plan import PlanWishes, plan
+    from hkoji.cli.games.plan import plan
 
-    plan(client(), out, game, PlanWishes(file, tried, drop, list_, yes))
+    plan(client(), out, game, file, tried, drop=drop, listed=list_, yes=yes)
 
 
 commands.add_typer(plans, name="plans")

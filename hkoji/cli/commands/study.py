@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hkoji.cli import completion
-from hkoji.cli.audit.required_grade import RequiredGrade
+from hkoji.cli.audit import AuditOptions, RequiredGrade
 from hkoji.cli.commands.arguments import Force, Game, Jobs, Json, Offline, Plain, Source
 from hkoji.cli.output import client, out
 
@@ -65,7 +65,7 @@ def audit(
     """
     from hkoji.cli.audit import command
 
-    wish = command.AuditOptions(tuple(key or ()), tuple(keys or ()), jobs, clock, tuple(mails or ()), require, dns)
+    wish = AuditOptions(tuple(key or ()), tuple(keys or ()), jobs, clock, tuple(mails or ()), require, dns)
     raise typer.Exit(command.run(client, out, sources, wish))
 
 

@@ -33,7 +33,7 @@ from hkoji.game.course import Stage
 from hkoji.messages.text import tell
 from hkoji.plans.grammar import MAX_PLAN_BYTES, ONLY, Plan, format_plan, parse_plan
 from hkoji.plans.standing import ArmedPlan, PlanStanding, stand
-from hkoji.plans.trial import PlanTrial, plan_warnings, try_plan
+from hkoji.plans.trial import plan_warnings, try_plan
 
 if TYPE_CHECKING:
     from hkoji.client.game import ClientGame
@@ -52,19 +52,18 @@ class ShownPlan(NamedTuple):
     warnings: tuple[str, ...]
 
 
-class PlanWishes(NamedTuple):
-    """What a command line asks for."""
-
-    file: str | None
-    tried: str | None
-    drop: bool
-    listed: bool
-    yes: bool
-
-
-def plan(client: Client, out: CommandOutput, game: str | None, wishes: PlanWishes) -> None:
-    """Does what the command line asks for. Raises `UsageError` if that is not one thing."""
-    file, tried, drop, listed, _yes = wishes
+def plan(
+    client: Client,
+    out: CommandOutput,
+    game: str | None,
+    file: str | None,
+    tried: str | None,
+    *,
+    drop: bool,
+    listed: bool,
+    yes: bool,
+) -> None:
+    """Makes, shows, tries or drops the plan of a game, or lists all. Raises `UsageError` if that is not one thing."""
     if (game is None) is not listed or sum((tried is not None, drop, listed)) > 1 or (file and (drop or listed)):
         raise UsageError(
             tell("give a game, or --list; and at most one of --try and --drop"),
@@ -73,7 +72,7 @@ def plan(client: Client, out: CommandOutput, game: str | None, wishes: PlanWishe
     if game is None:
         _list(client, out)
     elif file is not None:
-        _make(client, out, client.find(game), wishes)
+        _make(client, out, client.find(game), file, tried, yes=yes)
     elif drop:
         _drop(client, out, client.find(game, offline=True))
     else:
@@ -83,17 +82,17 @@ def plan(client: Client, out: CommandOutput, game: str | None, wishes: PlanWishe
 # --- making a plan ----------------------------------------------------------------------------------------------------
 
 
-def _make(client: Client, out: CommandOutput, game: str, wishes: PlanWishes) -> None:
-    text = _decode(read_input(out, wishes.file or "-", MAX_PLAN_BYTES))
+def _make(client: Client, out: CommandOutput, game: str, file: str, tried: str | None, *, yes: bool) -> None:
+    text = _decode(read_input(out, file or "-", MAX_PLAN_BYTES))
     with client.game(game) as held:
         position = held.current()
         armed = _armed(text, position)
         before = PlanFiles(held.vault.folder).armed
-    if wishes.tried is not None:
-        _tell_trial(out, position, wishes.tried, try_plan(armed, position, wishes.tried.split()))
+    if tried is not None:
+        _tell_trial(out, armed, position, tried)
         return
     shown = ShownPlan(armed, position, _able(armed, position), None, plan_warnings(armed.plan, position))
-    if not wishes.yes:
+    if not yes:
         out.say(_("This is the plan as it was read:"))
         for line in _lines(armed.plan):
             out.say(line)
@@ -108,7 +107,7 @@ def _make(client: Client, out: CommandOutput, game: str, wishes: PlanWishes) -> 
         tell("there is no terminal to ask for confirmation"),
         hint=tell("nothing was stored; to confirm it, give the command with --yes"),
     )
-    confirm(out, question, tell("not stored"), yes=wishes.yes, unasked=unasked)
+    confirm(out, question, tell("not stored"), yes=yes, unasked=unasked)
     with client.game(game) as held:
         position = held.stored()
         standing = _able(armed, position)
@@ -180,7 +179,7 @@ def _show(client: Client, out: CommandOutput, game: str, tried: str | None) -> N
     if tried is None:
         out.result(lambda: plan_json(shown), lambda: _text(shown))
     else:
-        _tell_trial(out, shown.position, tried, try_plan(shown.armed, shown.position, tried.split()))
+        _tell_trial(out, shown.armed, shown.position, tried)
 
 
 def _list(client: Client, out: CommandOutput) -> None:
@@ -219,10 +218,12 @@ def _no_plan(game: str) -> UsageError:
     )
 
 
-def _tell_trial(out: CommandOutput, position: Position, tried: str, trial: PlanTrial) -> None:
+def _tell_trial(out: CommandOutput, armed: ArmedPlan, position: Position, tried: str) -> None:
+    words = tried.split()
+    trial = try_plan(armed, position, words)
     value = {
         "game": position.game,
-        "tried": tried.split(),
+        "tried": words,
         "moves": [
             {"seen": list(each.seen), "action": each.choice.action, "line": each.choice.line} for each in trial.moves
         ],
