@@ -2,7 +2,8 @@
 
 A `Dialogue` has editing at a terminal, and else reads from a pipe. Everything in it is written to standard output.
 Input that no terminal echoes is echoed here, so that a session from a file looks the same. The end of the input means
-that the player leaves."""
+that the player leaves.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
 from typing import TypeVar
@@ -84,6 +83,9 @@ def map_in_processes(
     `work` must be picklable: a module's function or a partial of one. Groups for which `here` is true, such as
     standard input, are processed in this process.
     """
+    # Loaded only where there is work for several processes: a short audit begins sooner without it.
+    from concurrent.futures import Future, ProcessPoolExecutor
+
     window: deque[Future[list[Result]]] = deque()
     with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         try:

@@ -1,7 +1,8 @@
 """The output of a command, and the code with which it exits: results go to stdout, remarks and errors to stderr.
 
 With `--json` a result is one line of JSON on stdout, and an error one line on stderr. Colour is used only at a
-terminal, never with NO_COLOR or `--plain`. The commands of a process also share the client that is kept here."""
+terminal, never with NO_COLOR or `--plain`. The commands of a process also share the client that is kept here.
+"""
 
 from __future__ import annotations
 

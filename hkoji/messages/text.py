@@ -7,7 +7,8 @@ use their own grammar.
 A `Speaker` gives a message in one language. All code that makes words for people takes it as an argument, so that one
 process can speak to several people. For a reader in another language a message also passes as JSON, with its template
 and values. A received template is not trusted: it is looked up in the reader's own catalogues, or not used. This module
-reads neither files nor the environment: `hkoji.manual` loads catalogues."""
+reads neither files nor the environment: `hkoji.manual` loads catalogues.
+"""
 
 from __future__ import annotations
 

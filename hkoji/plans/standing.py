@@ -1,7 +1,8 @@
 """How a plan stands in a game: what has been seen since it was made, what it plays now, or why it has ended.
 
 A plan is for one round. Its player's own moves are not among the tokens, because the plan made them; nor are the
-opponent's draws, which show nothing. A pattern is a list of tokens, as `hkoji.plans.grammar` has read them."""
+opponent's draws, which show nothing. A pattern is a list of tokens, as `hkoji.plans.grammar` has read them.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Tries a plan: what it would do if certain things were seen next, and which of its moves cannot become legal.
 
-The rules decide what can happen, as in the game."""
+The rules decide what can happen, as in the game.
+"""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ import pytest
 from hkoji import referee
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.audit.log_audit import audit
-from hkoji.cli import long_work
-from hkoji.cli.audit import command
+from hkoji.cli.audit import command, many_logs
 from hkoji.cli.files import LogBytes, UnreadableLog, split
 from hkoji.cli.long_work import map_in_processes
 from hkoji.cli.output import Exit
@@ -614,7 +613,7 @@ def test_other_processes_audit_only_if_there_is_enough_for_them(
         used.append(jobs)
         return map_in_processes(groups, work, jobs, here=here)
 
-    monkeypatch.setattr(long_work, "map_in_processes", noted)
+    monkeypatch.setattr(many_logs, "map_in_processes", noted)
     monkeypatch.setattr(command, "processors", lambda: 2)
     for number, table in enumerate(games):
         (tmp_path / f"{number}.jsonl").write_text(table.text)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from hkoji.audit.checks import SignatureCheck
 from hkoji.audit.keyring import ExpectedKeys, Verdict
 from hkoji.cli.audit import AuditOptions, report
-from hkoji.cli.files import UnreadableLog
+from hkoji.cli.files import UnreadableLog, read_all
 from hkoji.cli.input import check_standard_input, is_file
 from hkoji.cli.output import CommandOutput, Exit
 from hkoji.errors import InvalidError, StorageError, UsageError
@@ -157,8 +157,6 @@ def _one_log(option: str) -> UsageError:
 
 def _show_file(out: CommandOutput, file: str, pins: ExpectedKeys, jobs: int, wish: AuditOptions) -> int:
     """Audits a file, which is read until it is known whether it holds one log or more."""
-    from hkoji.cli.files import read_all
-
     found = read_all((file,))
     first = next(found)
     second = next(found, None)

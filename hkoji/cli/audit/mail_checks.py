@@ -1,6 +1,7 @@
 """What `hkoji audit` does about mails: step 11, `--require` and `--dns`.
 
-No other module of the player's side asks DNS."""
+No other module of the player's side asks DNS.
+"""
 
 from __future__ import annotations
 

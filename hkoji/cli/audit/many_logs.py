@@ -23,7 +23,7 @@ from hkoji.cli.audit.report import audit_json, finding_text, main_finding, signe
 from hkoji.cli.audit.seen import FoundContradiction, LogPlace, SeenLogs, SeenMails
 from hkoji.cli.files import LogBytes, UnreadableLog, log_files, read_all
 from hkoji.cli.language import _, _n, translate
-from hkoji.cli.long_work import progress, shows_progress, uninterrupted
+from hkoji.cli.long_work import map_in_processes, progress, shows_progress, uninterrupted
 from hkoji.cli.output import CommandOutput, Exit
 from hkoji.errors import AuditError, HkojiError, LaterVersionError
 from hkoji.log.signatures import use_fastest
@@ -191,8 +191,6 @@ def _audited(
     if len(begun) < 2:  # this process is done sooner than others start
         yield from chain.from_iterable(map(work, begun))
         return
-    from hkoji.cli.long_work import map_in_processes
-
     yield from map_in_processes(chain(begun, groups), work, jobs, here=_idle)
 
 

@@ -12,7 +12,6 @@ from hkoji.audit.keyring import ExpectedKeys, MapChecks, Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.audit.times import ClockTurn, TimedLine, TimedLog, last_worded
 from hkoji.cli.audit import AuditOptions
-from hkoji.cli.games.game_words import clock_words, local_time
 from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import AuditError, LaterVersionError
@@ -66,6 +65,8 @@ class ClockAccount:
 
     def text(self) -> str:
         """Returns the account for people, a line for each turn."""
+        from hkoji.cli.games.game_words import clock_words, local_time
+
         if self._control is None:
             return _("The game has no clock.")
         head = (_("turn"), _("player"), _("began"), _("ended"), _("counted"), _("reserve"))

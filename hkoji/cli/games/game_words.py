@@ -1,6 +1,7 @@
 """A game in words: its time and clock, its place in a series, and the players who answer by mail.
 
-JSON has times in UTC and lengths in seconds; people read local times with the zone, and lengths as they type them."""
+JSON has times in UTC and lengths in seconds; people read local times with the zone, and lengths as they type them.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.cli.games.game_words import clock_words, local_time, reserve_text, short_time, until_text
+from hkoji.cli.games.game_words import clock_words, grades_cell, local_time, reserve_text, short_time, until_text
 from hkoji.cli.games.told import ask_or_keep, tell_news
 from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
@@ -219,7 +219,7 @@ def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
         "until": "" if time.reading.deadline is None else short_time(time.reading.deadline, time.now),
         "reserve": reserve_text(time),
         "call off": _asked(game["annul"], me),
-        "by mail": _by_mail(game["by_mail"], me),
+        "by mail": grades_cell(game["by_mail"], me),
         "updated": local_time(game["updated"])[:_MINUTES] if game["updated"] else "",
         "result": translate(_result(game, me)),
     }
@@ -228,14 +228,6 @@ def _row(game: dict[str, Any], client: Client) -> dict[str, str]:  # Any: JSON
 def _asked(names: Sequence[str], me: str) -> str:
     """Returns who has asked to call a game off; empty if nobody has."""
     return ", ".join(_("asked by you") if name == me else _("asked by {name}", name=name) for name in names)
-
-
-def _by_mail(grades: dict[str, str], me: str) -> str:
-    if not grades:
-        return ""
-    from hkoji.cli.games.game_words import grades_cell
-
-    return grades_cell(grades, me)
 
 
 def _table(rows: list[dict[str, str]], columns: list[str]) -> list[str]:

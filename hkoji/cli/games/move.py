@@ -7,7 +7,7 @@ from typing import Any
 
 from hkoji.cli.games.game_words import local_time
 from hkoji.cli.games.show import bare_position_json, position_json, show_position
-from hkoji.cli.games.told import note_end
+from hkoji.cli.games.told import note_end, say_age
 from hkoji.cli.input import confirm, read_input, with_origin
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput
@@ -53,8 +53,6 @@ def move(client: Client, out: CommandOutput, game: str, notation: Sequence[str])
 
 def dry_run(client: Client, out: CommandOutput, game: str, notation: Sequence[str]) -> None:
     """Shows what a move would do, by the game as it is kept here. Sends and writes nothing."""
-    from hkoji.cli.games.told import say_age
-
     game = client.find(game, offline=True)
     kept = client.kept_game(game)
     text = " ".join(notation)

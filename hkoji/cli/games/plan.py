@@ -1,6 +1,7 @@
 """`hkoji plan`, `hkoji plans run` and `hkoji watch --plans`: makes, shows, tries and drops plans, and plays by them.
 
-A plan stays on this machine."""
+A plan stays on this machine.
+"""
 
 from __future__ import annotations
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from hkoji.cli.games.game_words import grade_lines, series_line, terms_lines, time_lines
 from hkoji.cli.games.told import ask_or_keep, noting, tell_game_news
 from hkoji.cli.language import _
 from hkoji.cli.output import CommandOutput, EncodedResult
@@ -14,6 +16,7 @@ from hkoji.errors import CancelledError
 from hkoji.game.course import Stage
 from hkoji.game.position import time_of_record
 from hkoji.game.result_text import closing_body, lapse_json
+from hkoji.messages.text import printable
 
 if TYPE_CHECKING:
     from hkoji.client.kept_game import GameTime, KeptGame
@@ -65,8 +68,7 @@ def show(client: Client, out: CommandOutput, game: str, *, offline: bool = False
 
     def show_kept() -> list[KeptGame]:
         kept = client.kept_game(client.find(game, offline=True))
-        position, time, said = kept.position, kept.time, beside(kept.position, kept.recorded)
-        _show(out, position, time, lambda: {**_value(position, time, said), **kept.age}, said)
+        show_position(out, kept.position, kept.time, beside(kept.position, kept.recorded), kept.age)
         return [kept]
 
     def show_asked(found: tuple[Position, GameTime, Beside]) -> None:
@@ -102,43 +104,31 @@ def wait(client: Client, out: CommandOutput, game: str, timeout: float | None) -
     tell_game_news(client, out, position)
 
 
-def show_position(out: CommandOutput, position: Position, time: GameTime, beside: Beside = _NOTHING) -> None:
-    """Shows a board, with what stands `beside` it; with `--json` a position for programs."""
-    _show(out, position, time, lambda: _value(position, time, beside), beside)
-
-
-def _value(position: Position, time: GameTime, beside: Beside) -> Mapping[str, Any]:  # Any: JSON
-    value, more = position_json(position, time, beside.place), beside.to_json()
-    return {**value, **more} if more else value
-
-
-def _show(
+def show_position(
     out: CommandOutput,
     position: Position,
     time: GameTime,
-    value: Callable[[], Mapping[str, Any]],  # Any: JSON
-    beside: Beside,
+    beside: Beside = _NOTHING,
+    age: Mapping[str, Any] = MappingProxyType({}),  # Any: JSON
 ) -> None:
+    """Shows a board, with what stands `beside` it; with `--json` a position for programs, and the `age` of a copy."""
     deck_for(position.course.setup.ruleset.name)
+
+    def value() -> Mapping[str, Any]:  # Any: JSON
+        shown, more = position_json(position, time, beside.place), {**beside.to_json(), **age}
+        return {**shown, **more} if more else shown
 
     def text() -> str:
         from hkoji.cli.boards import draw
-        from hkoji.cli.games.game_words import terms_lines, time_lines
 
         lines = time_lines(time, position)
         if position.course.joinable:
             lines = [*terms_lines(time.agreement), *lines]
         if beside.place is not None:
-            from hkoji.cli.games.game_words import series_line
-
             lines = [series_line(beside.place), *lines]
         if position.course.setup.held_keys:
-            from hkoji.cli.games.game_words import grade_lines
-
             lines = [*lines, *grade_lines(position.course.setup)]
         if beside.note is not None:
-            from hkoji.cli.games.talk import note_lines
-
             lines = [*lines, _("Note: {text}", text=" / ".join(note_lines(beside.note)))]
         board = draw(position, out.style, lines)
         if beside.link is None:
@@ -148,6 +138,11 @@ def _show(
 
     # A link is not folded: it is copied from there.
     out.result(value, text, exact=beside.link is not None)
+
+
+def note_lines(text: str) -> list[str]:
+    """Returns a note in lines that can be shown."""
+    return [printable(line, "\t") for line in text.split("\n")]
 
 
 class _Encoded(NamedTuple):

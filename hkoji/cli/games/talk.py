@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from unicodedata import east_asian_width
 
 from hkoji.cli.games.game_words import local_time
+from hkoji.cli.games.show import note_lines
 from hkoji.cli.games.told import ask_or_keep
 from hkoji.cli.input import read_words
 from hkoji.cli.language import _, translate
@@ -62,11 +63,6 @@ def note(
         return _("There is no note about game {game}.", game=game[:8])
 
     out.result(lambda: {"game": game, "note": text}, shown)
-
-
-def note_lines(text: str) -> list[str]:
-    """Returns a note in lines that can be shown."""
-    return [printable(line, "\t") for line in text.split("\n")]
 
 
 _INDENT: Final = "    "

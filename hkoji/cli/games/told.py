@@ -3,7 +3,8 @@
 News are told once, in one line with the command that shows more: `next`, `games`, `show`, `wait` and `watch` tell them.
 With `--offline`, or if the service does not answer, `show`, `next`, `games` and `log` print what is kept here, and say
 how old it is. If that was not asked for, the exit code is still that of a service that cannot be reached, so that no
-script takes an old answer for a new one."""
+script takes an old answer for a new one.
+"""
 
 from __future__ import annotations
 

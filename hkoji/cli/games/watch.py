@@ -1,7 +1,8 @@
 """`hkoji watch`: prints a line for each entry of games as it arrives; `--exec` and `--notify` do more at each.
 
 A command gets the entry as one line of JSON on its standard input. No shell reads any of it. It has a process group of
-its own, which is killed after a minute, so that one that hangs does not keep the next entry from being told."""
+its own, which is killed after a minute, so that one that hangs does not keep the next entry from being told.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from hkoji.cli.games.rulesets import make_ruleset
 from hkoji.cli.games.told import note_end
 from hkoji.cli.input import LEAVE, Dialogue
 from hkoji.cli.language import _, translate
-from hkoji.cli.output import CommandOutput, Exit
+from hkoji.cli.output import CommandOutput, Exit, client
 from hkoji.cli.play.prompt import PromptGame, rounds_text
 from hkoji.client import Client, Home, Position, watching
 from hkoji.client.kept.files import read_json, write_file
@@ -78,8 +78,6 @@ def run(out: CommandOutput, game: str | None, wish: PlayOptions, *, listed: bool
     code = resume(out, game)
     if code is not None:
         return code
-    from hkoji.cli.output import client
-
     if out.client is None and not Home().config_file.exists():
         # Without a player there is no game on a service.
         hint = tell("list your games against bots with `hkoji play --list`, or begin one with `hkoji play`")

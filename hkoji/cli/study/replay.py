@@ -2,7 +2,8 @@
 
 `ReplayWalk` holds the place in the game and carries out the commands; `walk` reads them line by line, from a terminal
 or a pipe, and prints. Boards and their titles go to standard output, prompts, help and errors to standard error. Only
-what the chosen eyes saw is ever drawn."""
+what the chosen eyes saw is ever drawn.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 The games are read from files, folders and standard input, in one or more processes. Only the record of a log is kept,
 so memory is bounded by the largest game. Unreadable and invalid logs are reported, and reading continues. Files are
-split into logs as for an audit (`hkoji.cli.files`). Signatures are not checked."""
+split into logs as for an audit (`hkoji.cli.files`). Signatures are not checked.
+"""
 
 from __future__ import annotations
 
