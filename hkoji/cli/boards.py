@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from hkoji.cli.language import _, translate
+from hkoji.cli.language import _, speaking
 from hkoji.cli.output import TextStyle
 from hkoji.cli.settings import deck_for
 from hkoji.cli.terminal import fold
@@ -40,7 +40,7 @@ def _board(position: Position, style: TextStyle, notes: Iterable[str] = ()) -> B
     deck = deck_for(position.course.setup.ruleset.name)
     narrow = style.width is not None and style.width < WIDTH
     plain = style.plain or narrow or isinstance(deck, SpelledDeck)
-    return games.board(position, Look(translate, deck, style.paint, plain, tuple(notes)))
+    return games.board(position, Look(speaking(), deck, style.paint, plain, tuple(notes)))
 
 
 def _commands(made: Board) -> Iterator[Choice]:

@@ -42,6 +42,11 @@ def current() -> str:
     return _Current.name
 
 
+def speaking() -> Speaker:
+    """Returns the speaker of the language in use."""
+    return _Current.say
+
+
 def translate(message: str) -> str:
     """Returns a message in the language in use; text that is no `Text` stays as it is."""
     return _Current.say(message)

@@ -198,7 +198,7 @@ def deck_for(ruleset: str, *, symbols: bool = False) -> Deck:
 
     deck = _ChosenDeck.deck or STANDARD
     if deck.fits(ruleset):
-        return deck if symbols or can_show(deck.write(ascii_uppercase)) else SpelledDeck(deck, language.translate)
+        return deck if symbols or can_show(deck.write(ascii_uppercase)) else SpelledDeck(deck, language.speaking())
     if _ChosenDeck.asked:
         raise UsageError(
             tell("{game} cannot be played with the deck {deck!r}", game=ruleset, deck=deck.name),
