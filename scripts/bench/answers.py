@@ -26,15 +26,11 @@ from typing import Final
 from hkoji_server.service.mail.commands import command_fields
 from hkoji_server.service.mail.tokens import MailTokens
 from hkoji_server.service.players.channel_settings import ChannelSettings
-from hkoji_server.store.mail_values import (
-    MAIL_KIND,
-    HeldRegistration,
-    KeptCertificate,
-    KeptHeldKey,
-    Mailbox,
-    NewMailbox,
-)
+from hkoji_server.store.mail_invitations import NewMailbox
+from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey
+from hkoji_server.store.mail_values import MAIL_KIND, Mailbox
 from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.tables import Player, row_of
 
 from hkoji.log.canonical import encode
 from hkoji.log.private_key import PrivateKey
@@ -68,10 +64,12 @@ class _MailedPlayer:
         """Adds their mailbox, which has accepted, and the token of their command address."""
         key = self.key.public.text
         box = Mailbox(f"channel-{self.name}", self.name, self.address, key, "en", "invited", _SINCE)
-        held = KeptHeldKey(key, self.name, self.key.to_openssh().decode())
-        certificate = KeptCertificate("{}" + self.name, key, self.address, "5a" * 32)
+        held = row_of(KeptHeldKey, key=key, name=self.name, private=self.key.to_openssh().decode())
+        certificate = row_of(KeptCertificate, text="{}" + self.name, key=key, mailbox=self.address, salt="5a" * 32)
         await store.invite_mailbox(NewMailbox(box, _SETTINGS, held, certificate, None, _SINCE))
-        await store.accept_mailbox(box.channel, HeldRegistration(self.name, key, _SINCE, "text", "sig"))
+        await store.accept_mailbox(
+            box.channel, row_of(Player, name=self.name, key=key, registered=_SINCE, text="text", sig="sig")
+        )
         token = await tokens.issue(command_fields(box), box, _SINCE)
         self.to = f"play+{token.text}@{_HOST}"
 

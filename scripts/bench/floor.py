@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from hkoji_server.store.contract import Append
+from hkoji_server.store.game_values import Append
 
 ADVANCE = (
     "UPDATE game SET seq = ?, head = ?, round = ?, actor = ?, to_move = ?, updated = ?"

@@ -23,7 +23,7 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 from hkoji_server.service.games.loaded_games import summarise
-from hkoji_server.store.contract import GameSummary
+from hkoji_server.store.game_values import GameSummary
 from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji_server.store.statements import summary_values
 from hkoji_server.store.tables import GAME

@@ -20,7 +20,7 @@ from hkoji_server.service.games.views import GameViews
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.settings import Settings
-from hkoji_server.store.contract import Append, NewGame
+from hkoji_server.store.game_values import Append, NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.game.course import Stage

@@ -24,8 +24,11 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Final
 
-from hkoji_server.store.mail_values import HeldRegistration, KeptCertificate, KeptHeldKey, Mailbox, NewMailbox
+from hkoji_server.store.mail_invitations import NewMailbox
+from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey
+from hkoji_server.store.mail_values import Mailbox
 from hkoji_server.store.sqlite.store import SqliteStore
+from hkoji_server.store.tables import Player, row_of
 
 from hkoji.game.agreement import Agreement
 from hkoji.game.time_control import DAY, TimeControl
@@ -68,11 +71,20 @@ async def _add_mail_player(store: SqliteStore, game: Prepared) -> None:
     name, key = game.begun[1].lines[-1].entry.by, game.guest_key.public.text
     address = f"{name}@players.example"
     box = Mailbox(f"channel-{name}", name, address, key, "en", "invited", _SINCE)
-    held = KeptHeldKey(key, name, game.guest_key.to_openssh().decode())
+    held = row_of(KeptHeldKey, key=key, name=name, private=game.guest_key.to_openssh().decode())
     await store.invite_mailbox(
-        NewMailbox(box, "{}", held, KeptCertificate("{}" + name, key, address, "5a" * 32), None, _SINCE)
+        NewMailbox(
+            box,
+            "{}",
+            held,
+            row_of(KeptCertificate, text="{}" + name, key=key, mailbox=address, salt="5a" * 32),
+            None,
+            _SINCE,
+        )
     )
-    await store.accept_mailbox(box.channel, HeldRegistration(name, key, _SINCE, "text", "sig"))
+    await store.accept_mailbox(
+        box.channel, row_of(Player, name=name, key=key, registered=_SINCE, text="text", sig="sig")
+    )
 
 
 def _make_database(path: Path, games: Sequence[Prepared], held: Sequence[Prepared]) -> None:

@@ -14,7 +14,8 @@ from functools import partial
 from typing import NamedTuple
 
 from hkoji_server.service.games.loaded_games import summarise
-from hkoji_server.store.contract import Append, NewGame, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Append, NewGame
 
 from hkoji import referee
 from hkoji.game.agreement import UNTIMED, Agreement

@@ -25,11 +25,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from hkoji_server.store.contract import Append, GameSummary, Query, Store
-from hkoji_server.store.game_lists import statement_of, values_of
-from hkoji_server.store.sqlite.connections import READS
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_lists import listed, statement_of, values_of
+from hkoji_server.store.game_values import Append, GameSummary, Query
+from hkoji_server.store.sql_steps import compiled
+from hkoji_server.store.sqlite.connections import DIALECT
 from hkoji_server.store.sqlite.store import SqliteStore
-from hkoji_server.store.statements import ReadStatements
+from sqlalchemy import Dialect
 
 from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
@@ -292,16 +294,16 @@ async def _append(held: Held, games: list[GameSummary], at_once: int) -> tuple[f
 _LINE: Final = new_game(1).play(1).lines[-1]
 
 
-def waiting_for(reads: ReadStatements, player: str) -> tuple[str, dict[str, Any]]:  # Any: column values
+def waiting_for(dialect: Dialect, player: str) -> tuple[str, dict[str, Any]]:  # Any: column values
     """The store's statement of "waiting for me", and its parameters."""
     query = Query(player=player, waiting=True)
-    return reads.games(statement_of(query)), values_of(query)
+    return compiled(listed(statement_of(query)), dialect), values_of(query)
 
 
 def _alone(path: Path, players: Sequence[str]) -> float:
     """The store's own statement, given to the driver."""
     connection = sqlite3.connect(path)
-    asked = [waiting_for(READS, player) for player in players]
+    asked = [waiting_for(DIALECT, player) for player in players]
     for each in asked:  # these rows are in memory afterwards
         connection.execute(*each).fetchall()
     started = time.thread_time()

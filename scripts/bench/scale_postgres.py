@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.postgres.statements import READS
+from hkoji_server.store.postgres.statements import DIALECT
 from hkoji_server.store.postgres.store import PostgresStore, open_postgres
 
 from scripts.bench import large
@@ -70,7 +70,7 @@ async def _compare(urls: dict[str, str], made: Sequence[large.Stock], server: in
 
 def _alone(url: str, server: int, players: Sequence[str]) -> float:
     """The store's own statement, prepared; the server's time alone."""
-    asked = [(text.encode(), values) for text, values in (waiting_for(READS, player) for player in players)]
+    asked = [(text.encode(), values) for text, values in (waiting_for(DIALECT, player) for player in players)]
     with connected(url) as connection:
         for each in asked:
             connection.execute(*each, prepare=True).fetchall()

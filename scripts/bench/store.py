@@ -17,7 +17,8 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any, TypeVar
 
-from hkoji_server.store.contract import Append, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Append
 from hkoji_server.store.sqlite.store import SqliteStore
 from uvicorn import Config
 

@@ -68,10 +68,10 @@ from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import PlayerKeys, Players, identify
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings, cap_of_address, load, own_address, parse_bind, parse_rate
+from hkoji_server.store.contract import timed_store
 from hkoji_server.store.location import Location, show_location
 from hkoji_server.store.open_store import location_of, open_rates, open_store
 from hkoji_server.store.rates import Rate
-from hkoji_server.store.timed_store import timed_store
 
 _DESCRIPTION = """Games of Hanamikoji by correspondence, each a signed, append-only log.
 

@@ -50,7 +50,8 @@ from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import identify
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime, beat_at_intervals
 from hkoji_server.settings import Settings, own_address, parse_bind, parse_rate, registers_by_mail
-from hkoji_server.store.contract import Hint, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Hint
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import MAIL_KIND
 from hkoji_server.store.open_store import location_of, open_rates, open_store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from hkoji_server.store.contract import Append, NewGame
+from hkoji_server.store.game_values import Append, NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.audit.log_audit import audit

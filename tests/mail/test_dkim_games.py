@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 from hkoji_server.log import ServiceLog
-from hkoji_server.store.mail_values import MailEvidence
+from hkoji_server.store.mail_tables import MailEvidence
 
 from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
@@ -27,6 +26,7 @@ from tests.support.mail.mail_table import MailTable
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
 from tests.support.mail.signing import SigningProvider, seconds_of, sign
+from tests.support.rows import replace
 from tests.support.service import Player
 
 KEY_NAME = "s1._domainkey.example.org"

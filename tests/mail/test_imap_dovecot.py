@@ -17,7 +17,8 @@ from hkoji_server.mail.receiving import Bounces, Receiving
 from hkoji_server.mail_settings import ImapServer
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import ImapPlace, IncomingMail
+from hkoji_server.store.mail_tables import IncomingMail
+from hkoji_server.store.mail_values import ImapPlace
 
 from hkoji.game.clock import Way
 from hkoji.mail.fields import LONGEST_MAIL

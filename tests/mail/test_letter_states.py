@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from hkoji_server import mailbox_admin
+from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import Mailbox
-from hkoji_server.store.sql import SqlStore
 
 from tests.support.mail.list_world import unread
 from tests.support.mail.mail_hosts import command_address
@@ -48,16 +48,16 @@ def test_a_player_who_has_stopped_letters_is_not_given_away(table: MailTable) ->
 def test_the_operators_lock_keeps_what_a_mail_has_changed_meanwhile(
     table: MailTable, monkeypatch: pytest.MonkeyPatch, meanwhile: dict[str, str]
 ) -> None:
-    box, change, changes = table.world.box("bob"), SqlStore.change_mailbox, 0
+    box, change, changes = table.world.box("bob"), Store.change_mailbox, 0
 
-    async def late(store: SqlStore, mailbox: Mailbox, was: Mailbox | None = None) -> bool:
+    async def late(store: Store, mailbox: Mailbox, was: Mailbox | None = None) -> bool:
         nonlocal changes
         changes += 1
         if changes == 1:
             await change(store, replace(box, **meanwhile), box)  # type: ignore[arg-type] # fields by name
         return await change(store, mailbox, was)
 
-    monkeypatch.setattr(SqlStore, "change_mailbox", late)
+    monkeypatch.setattr(Store, "change_mailbox", late)
     shown = mailbox_admin.lock(table.world.service.data, "bob")
     assert (shown["state"], shown["address"]) == ("suspended", meanwhile.get("address", box.address))
     locked = table.world.box("bob")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.store.mail_values import MailDraft, MailEvidence
+from hkoji_server.store.mail_tables import MailDraft, MailEvidence
 
 from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
@@ -20,6 +19,7 @@ from tests.support.mail.mail_table import MailTable, mail
 from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.reading import offered
 from tests.support.mail.signing import SigningProvider
+from tests.support.rows import replace
 from tests.support.service import Player
 
 EVE = "eve@evil.example"

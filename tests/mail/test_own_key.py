@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 from hkoji_server.service.games.invitations import Invitations
-from hkoji_server.store.contract import Append
-from hkoji_server.store.player_contract import Player as RegisteredPlayer
+from hkoji_server.store.game_values import Append
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.game import entry_kinds
@@ -30,6 +28,7 @@ from tests.support.mail.mail_hosts import command_address
 from tests.support.mail.mail_table import MailTable, mail
 from tests.support.mail.post_office import Letter
 from tests.support.mail.reading import offered
+from tests.support.rows import a_player, replace
 from tests.support.service import Answer, Player
 
 OWN = PrivateKey.from_seed(b"\x61" * 32)
@@ -450,7 +449,7 @@ def test_a_game_that_is_opened_in_the_moment_of_the_recovery_is_refused(table: M
         entry_kinds.Invite("bob", parse_public_key(world.box("bob").held_key)),
         Invitations.verify_may_invite,
     )
-    new = RegisteredPlayer("bob", OWN.public.text, "2026-11-20T12:00:00Z", "text", "sig")
+    new = a_player("bob", OWN.public.text, "2026-11-20T12:00:00Z", "text", "sig")
 
     async def meanwhile(*given: Any) -> None:
         # The invited key has been found valid, and the entry that opens the game is not written yet.
@@ -472,7 +471,7 @@ def test_a_wish_to_call_off_in_the_moment_of_the_recovery_is_not_kept(table: Mai
     assert table.send("call off") == "asked back"
     letter, add = table.answers()[-1], SqliteStore.add_statement
     before = world.run(world.store.evidence(table.game, "bob"))
-    new = RegisteredPlayer("bob", OWN.public.text, "2026-11-20T12:00:00Z", "text", "sig")
+    new = a_player("bob", OWN.public.text, "2026-11-20T12:00:00Z", "text", "sig")
 
     async def late(*given: Any, **named: Any) -> bool:
         # The service has signed for bob, and found the key valid. Another process revokes it before the wish is kept.

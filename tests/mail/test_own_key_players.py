@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hkoji_server import mailbox_admin
 from hkoji_server.service.mail.seat_games import mails_of
-from hkoji_server.store.sql import SqlStore
+from hkoji_server.store.contract import Store
 
 from hkoji.audit.log_audit import audit
 from hkoji.cli.output import Exit
@@ -596,7 +596,7 @@ def test_orders_that_end_while_the_service_is_killed_end_when_it_is_asked_again(
         async def killed(*_: object) -> None:
             raise StorageError("killed")
 
-        patched.setattr(SqlStore, "revoke_key", killed)
+        patched.setattr(Store, "revoke_key", killed)
         assert table.alice("mail", "off").code != 0
     assert table.alice("mail", "off").code == 0
     box = table.world.run(table.world.store.own_mailbox("alice"))

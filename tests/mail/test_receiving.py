@@ -7,7 +7,6 @@ import random
 import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import pytest
 from hkoji_server.mail.receiving import Bounces, Received, Receiving, digest_of
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import MOST_WAITING, IncomingMail, ReplyToken
+from hkoji_server.store.mail_tables import IncomingMail
+from hkoji_server.store.mail_values import MOST_WAITING, ReplyToken
 
 from hkoji.errors import StorageError
 from hkoji.game.clock import Way
@@ -27,6 +27,7 @@ from hkoji.mail.tokens import token_digest
 from tests.support.loops import run
 from tests.support.mail_contract import with_mailbox
 from tests.support.new_database import copy_new_database
+from tests.support.rows import replace
 from tests.support.stores import sqlite_at
 
 OWN = OwnAddress("play@hkoji.example")

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import pytest
 from hkoji_server.store.contract import Store
-from hkoji_server.store.player_contract import Player
 
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.claimed_mails import claimed_mails
@@ -21,6 +20,7 @@ from tests.mail.test_two_mail_processes import InterruptedStore
 from tests.support.mail.list_world import ListWorld, list_world
 from tests.support.mail.mail_table import MailTable
 from tests.support.mail.post_office import Letter
+from tests.support.rows import a_player
 
 OWN = PrivateKey.from_seed(b"\x61" * 32)
 
@@ -102,7 +102,7 @@ def test_gifts_wishes_and_a_recovery_in_processes_on_a_postgresql(tmp_path: Path
         assert wishes(table) == ["bob"]
         verify_kept(table)
         table.answers()
-        new = Player("bob", OWN.public.text, "2026-11-20T12:00:00Z", "text", "sig")
+        new = a_player("bob", OWN.public.text, "2026-11-20T12:00:00Z", "text", "sig")
         code = sha256(asked(table).encode()).hexdigest()
         said = by_both(table.letter, "give 4h", other.store.recover(new, code, world.run(world.time.now())))
         # Which of the two was first is not said; but a gift is kept if and only if its letter says so.

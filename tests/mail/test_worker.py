@@ -11,7 +11,8 @@ import pytest
 from hkoji_server.mail.worker import AT_ONCE, MailWorker, work_at_intervals
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import SET_ASIDE, IncomingMail, Mailbox
+from hkoji_server.store.mail_tables import IncomingMail
+from hkoji_server.store.mail_values import SET_ASIDE, Mailbox
 
 from hkoji.errors import ClockError, StorageError
 from hkoji.game.clock import Way

@@ -7,14 +7,13 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
 from hkoji_server.service.players.channel_settings import ChannelSettings
-from hkoji_server.store.notice_contract import Channel
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee
@@ -26,6 +25,7 @@ from hkoji.log.statement import make_registration
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support.loops import run
 from tests.support.receiver import Receiver, receiver
+from tests.support.rows import a_kept_channel, replace
 from tests.support.service import Answer, Player, begin, offer_of
 from tests.support.service_in_process import Inside, inside
 from tests.support.stores import sqlite_at
@@ -150,7 +150,7 @@ class Visit:
     def _add_channels(self) -> None:
         """Gives the owner a channel that waits for its code, and one that is confirmed."""
         at, settings = self.hall.service.clock().strftime("%Y-%m-%dT%H:%M:%SZ"), ChannelSettings().text
-        waits = Channel(
+        waits = a_kept_channel(
             self.channels["0"], self.host.name, "webhook", self.address, ("turn",), settings, at,
             code=sha256(self.code.encode()).hexdigest(),
         )  # fmt: skip

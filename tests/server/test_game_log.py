@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import ResponseValidationError
 from hkoji_server.routes import answer_json, openapi, plain, problems
 from hkoji_server.service.games.views import ViewCache
-from hkoji_server.store.contract import GameSummary
+from hkoji_server.store.game_values import GameSummary
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter

@@ -14,8 +14,8 @@ import pytest
 from hkoji_server.service.games import followers
 from hkoji_server.service.games.followers import PlayerFollower
 from hkoji_server.service.games.waiting_hub import LookIntervals, WaitingHub
-from hkoji_server.store.contract import MOST_INVITATIONS as MOST_OF_ONE_HOST
-from hkoji_server.store.contract import MOST_OPEN
+from hkoji_server.store.game_values import MOST_INVITATIONS as MOST_OF_ONE_HOST
+from hkoji_server.store.game_values import MOST_OPEN
 
 from hkoji.client import Client, Home
 from hkoji.client.identity import create

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from unittest.mock import patch
 
-from hkoji_server.store.sql import SqlStore
+from hkoji_server.store.contract import Store
 
 from tests.support.service import begin, two_players
 from tests.support.timed_games import AN_HOUR, HOUR, SLACK, inside_with_keeper, kinds, let_keepers_look, log_of
@@ -21,7 +21,7 @@ def test_a_deadline_that_was_moved_since_the_look_has_its_slack(tmp_path: Path) 
         async def seen(*_: object) -> tuple[str, ...]:
             return (game,)  # as when another process moved the deadline on after the look, for an outage
 
-        with patch.object(SqlStore, "overdue", seen):
+        with patch.object(Store, "overdue", seen):
             let_keepers_look(service)
         assert log_of(players[0], game) == before
         service.clock.pass_by(SLACK)

@@ -19,8 +19,8 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from hkoji_server.store import migrate
-from hkoji_server.store.contract import Query, Store
-from hkoji_server.store.player_contract import OperatorCode
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Query
 from hkoji_server.store.tables import GameTable
 from sqlalchemy import create_engine, text
 
@@ -28,6 +28,7 @@ from hkoji.errors import StorageError
 from hkoji.game.clock import Outage, Way
 from tests.support.cluster import Cluster
 from tests.support.loops import run
+from tests.support.rows import a_code
 from tests.support.stores import DATABASES, postgres_at, sqlite_at
 
 AT = "2026-11-20T12:00:00Z"
@@ -119,7 +120,7 @@ def test_a_golden_database_is_read_with_all_that_is_in_it(golden: Database) -> N
         (game,) = run(store.games(Query()))
         assert (game.status, game.seq, len(run(store.lines(game.game)))) == ("playing", 8, 9)
         assert [each.revoked for name in ("alice", "carol") for each in run(store.retired_of(name))] == [False, True]
-        assert run(store.invitations(AT)) == (OperatorCode("c0" * 32, "2026-12-20T12:00:00Z", 3),)
+        assert run(store.invitations(AT)) == (a_code("c0" * 32, "2026-12-20T12:00:00Z", 3),)
         assert run(store.outages()) == (Outage("2026-11-18T00:00:00Z", "2026-11-18T01:00:00Z", Way.HTTP),)
         assert run(store.token("e0" * 32, AT)) == "bob"
         assert run(store.blocks("bob")) == ("carol",)

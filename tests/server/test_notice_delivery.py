@@ -17,7 +17,7 @@ from hkoji_server.service.notices import delivery as notice_delivery
 from hkoji_server.service.notices.couriers import MOST_OF_HOST, MOST_OF_PLAYER, Gone, Later, Never
 from hkoji_server.service.notices.delivery import LEASE, MOST_FAILURES, SEND_SECONDS
 from hkoji_server.store.notices import outbox_row, writing
-from hkoji_server.store.talk_contract import NewMessage
+from hkoji_server.store.talk import NewMessage
 
 from hkoji.errors import MalformedError
 from hkoji.game import entry_kinds
@@ -463,7 +463,7 @@ def write_due(service: Told, *channels: str) -> None:
     """Writes a notice that is due for each of these channels, in this order."""
     at = service.service.clock.now.strftime("%Y-%m-%dT%H:%M:%SZ")
     rows = [outbox_row("", seq, "answer", channel, "noting", at) for seq, channel in enumerate(channels)]
-    service.run(service.store._holding(lambda connection: connection.execute(writing("sqlite"), rows)))  # type: ignore[attr-defined] # a step of the store
+    service.run(service.store._holding(lambda connection: connection.execute(writing("sqlite"), rows)))
 
 
 def begun(service: Told) -> list[str]:
@@ -504,7 +504,7 @@ def test_a_receiver_that_shares_places_waits_for_nobody_but_those(
     service: Told, shared: dict[str, str], most: int
 ) -> None:
     rows = [{"player": f"p{number}", "target": f"{number}.example", **shared} for number in range(most + 1)]
-    with patch("hkoji_server.store.notices.MOST_CHANNELS", most + 1):
+    with patch("hkoji_server.store.choices.MOST_CHANNELS", most + 1):
         slow = [service.add(row["player"], f"slow{n:02}", target=row["target"]).id for n, row in enumerate(rows)]
     stranger = service.add("stranger", "stranger").id
     write_due(service, *slow, stranger)

@@ -20,7 +20,8 @@ from hkoji_server.service.games.notice_rules import (
     notices_of_gift,
 )
 from hkoji_server.service.players.channel_settings import AHEAD, LONGEST_QUIET, ChannelSettings, Quiet
-from hkoji_server.store.notice_contract import LeasedNotice, NewNotice
+from hkoji_server.store.game_values import NewNotice
+from hkoji_server.store.notices import LeasedNotice
 from hypothesis import assume, given
 from hypothesis import strategies as st
 

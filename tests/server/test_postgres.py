@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,16 +19,17 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from hkoji_server.settings import load
-from hkoji_server.store import game_lists, player_keys
-from hkoji_server.store.contract import Query, Store
+from hkoji_server.store import game_lists, players
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Query
 from hkoji_server.store.location import parse_location
 from hkoji_server.store.open_store import location_of, open_store
-from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
 from hkoji_server.store.postgres import statements as said
 from hkoji_server.store.postgres import store as module
 from hkoji_server.store.postgres.connections import LostError, PostgresConnections, check_safe
 from hkoji_server.store.postgres.store import PostgresStore, open_postgres
-from hkoji_server.store.tables import GameTable
+from hkoji_server.store.sql_steps import compiled
+from hkoji_server.store.tables import GameTable, RetiredKey
 from sqlalchemy import Connection, create_engine, text
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, RevokedError, StorageError
@@ -41,6 +41,7 @@ from tests.support.ledger import connected, everything
 from tests.support.loops import run
 from tests.support.mail_contract import with_mailbox
 from tests.support.own_key_contract import begun, entry, own
+from tests.support.rows import a_code, a_player, a_retired_key, replace
 from tests.support.service import serving
 from tests.support.store_contract import Opened, StoreContract, append_of, with_game
 from tests.support.stores import (
@@ -239,7 +240,7 @@ async def _revoked_early(store: Store, key: str, slow: Any) -> bool:  # Any: psy
 
     Returns whether the revocation returned before that.
     """
-    revoking = asyncio.create_task(store.revoke_key(RetiredKey(key, "alice", AT, True)))
+    revoking = asyncio.create_task(store.revoke_key(a_retired_key(key, "alice", AT, True)))
     while await store.retired(key) is None:
         await asyncio.sleep(0.01)
     await asyncio.sleep(0.1)
@@ -252,7 +253,7 @@ async def _revoked_early(store: Store, key: str, slow: Any) -> bool:  # Any: psy
 def test_a_revocation_returns_when_nothing_can_come_that_has_not_seen_it(postgres: str) -> None:
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with postgres_at(postgres) as store, with_game(store) as table:
-        run(store.add_player(Player("alice", key, AT, "text", "sig")))
+        run(store.add_player(a_player("alice", key, AT, "text", "sig")))
         append = append_of(table, 0, (table.lines[1],), key=key)
         values = said.append_values(append)
         slow = connected(postgres)  # another process, during an append
@@ -274,11 +275,11 @@ def test_a_revocation_waits_for_an_append_that_began_before_with_a_higher_number
     """The append begins while the revocation's transaction is open, and has not ended when that one has."""
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with postgres_at(postgres) as store, with_game(store) as table, connected(postgres) as slow:
-        run(store.add_player(Player("alice", key, AT, "text", "sig")))
+        run(store.add_player(a_player("alice", key, AT, "text", "sig")))
         append = append_of(table, 0, (table.lines[1],), key=key)
         values = said.append_values(append)
         numbers: list[int] = []
-        revoke = player_keys.revoke
+        revoke = players.revoke
 
         def revoke_and_go_on(connection: Connection, retired: RetiredKey) -> None:
             revoke(connection, retired)
@@ -288,7 +289,7 @@ def test_a_revocation_waits_for_an_append_that_began_before_with_a_higher_number
             assert slow.execute(said.append_statement(append), values).fetchone() == (1, None)
             numbers.append(int(slow.execute("SELECT pg_current_xact_id()::text").fetchone()[0]))
 
-        monkeypatch.setattr(player_keys, "revoke", revoke_and_go_on)
+        monkeypatch.setattr(players, "revoke", revoke_and_go_on)
 
         assert not run(_revoked_early(store, key, slow))
         assert numbers == sorted(numbers)
@@ -301,14 +302,14 @@ def test_a_revocation_that_cannot_be_certain_says_so(postgres: str, monkeypatch:
     monkeypatch.setattr(module, "_PATIENCE", 0.05)
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with postgres_at(postgres) as store, connected(postgres) as slow:
-        run(store.add_player(Player("alice", key, AT, "text", "sig")))
+        run(store.add_player(a_player("alice", key, AT, "text", "sig")))
         slow.execute("BEGIN")
         slow.execute("SELECT pg_current_xact_id()")
         with pytest.raises(StorageError, match="may still appear"):
-            run(store.revoke_key(RetiredKey(key, "alice", AT, True)))
+            run(store.revoke_key(a_retired_key(key, "alice", AT, True)))
         slow.execute("COMMIT")
-        run(store.revoke_key(RetiredKey(key, "alice", AT, True)))
-        assert run(store.retired(key)) == RetiredKey(key, "alice", AT, True)
+        run(store.revoke_key(a_retired_key(key, "alice", AT, True)))
+        assert run(store.retired(key)) == a_retired_key(key, "alice", AT, True)
 
 
 @pytest.mark.parametrize("last", [2, 4])
@@ -316,7 +317,7 @@ def test_a_recovery_waits_for_what_the_held_key_is_signing(postgres: str, last: 
     """A join by mail, after which the key is still needed, or a later entry; its transaction is under way."""
     with postgres_at(postgres) as store, connected(postgres) as slow:
         box = with_mailbox(store)
-        run(store.add_code(OperatorCode("code", "2027-06-01T00:00:00Z", name="bob")))
+        run(store.add_code(a_code("code", "2027-06-01T00:00:00Z", name="bob")))
         table = begun(store, last - 1)
         append = replace(entry(table, last), key=box.held_key)
         values = said.append_values(append)
@@ -351,16 +352,16 @@ def test_a_recovery_waits_for_what_the_held_key_is_signing(postgres: str, last: 
 def test_a_key_is_one_players_however_many_ask_for_it_at_once(postgres: str) -> None:
     texts = [PrivateKey.from_seed(bytes([n + 1]) * 32).public.text for n in range(30)]
     with postgres_at(postgres) as one, postgres_at(postgres) as two:
-        run(one.add_player(Player("alice", texts[0], AT, "text", "sig")))
+        run(one.add_player(a_player("alice", texts[0], AT, "text", "sig")))
         held = texts[0]
 
         async def race(new: str, turn: int) -> tuple[object, ...]:
-            changed = Player("alice", new, AT, f"text {turn}", "sig")
+            changed = a_player("alice", new, AT, f"text {turn}", "sig")
             return await asyncio.gather(
-                one.replace_key(changed, RetiredKey(held, "alice", AT, False)),
-                two.add_player(Player(f"bob{turn}", new, AT, "text", "sig")),
-                one.add_player(Player(f"carol{turn}", held, AT, "text", "sig")),
-                two.replace_key(replace(changed, text="other"), RetiredKey(held, "alice", AT, False)),
+                one.replace_key(changed, a_retired_key(held, "alice", AT, False)),
+                two.add_player(a_player(f"bob{turn}", new, AT, "text", "sig")),
+                one.add_player(a_player(f"carol{turn}", held, AT, "text", "sig")),
+                two.replace_key(replace(changed, text="other"), a_retired_key(held, "alice", AT, False)),
                 return_exceptions=True,
             )
 
@@ -380,10 +381,10 @@ def test_no_login_outlives_the_revocation_that_it_met(postgres: str) -> None:
     with postgres_at(postgres) as one, postgres_at(postgres) as two:
 
         async def race(name: str, key: str) -> list[BaseException]:
-            await one.add_player(Player(name, key, AT, "text", "sig"))
+            await one.add_player(a_player(name, key, AT, "text", "sig"))
             done = await asyncio.gather(
                 *(one.add_token(f"{name} {n}", name, later, now, key) for n in range(3)),
-                two.revoke_key(RetiredKey(key, name, AT, True)),
+                two.revoke_key(a_retired_key(key, name, AT, True)),
                 return_exceptions=True,
             )
             return [each for each in done if isinstance(each, BaseException)]
@@ -483,8 +484,8 @@ def test_an_append_that_was_lost_and_overtaken_is_refused(postgres: str) -> None
 def test_a_committed_append_with_a_lost_answer_counts_though_its_key_was_revoked_then(postgres: str) -> None:
     key = PrivateKey.from_seed(b"\x01" * 32).public.text
     with postgres_at(postgres) as store, postgres_at(postgres) as other, with_game(store) as table:
-        run(store.add_player(Player("alice", key, AT, "text", "sig")))
-        losing = _Losing(store, done=True, first=other.revoke_key(RetiredKey(key, "alice", AT, True)))
+        run(store.add_player(a_player("alice", key, AT, "text", "sig")))
+        losing = _Losing(store, done=True, first=other.revoke_key(a_retired_key(key, "alice", AT, True)))
         with patch.object(store._connections, "once", losing.once):
             run(store.append(append_of(table, 0, (table.lines[1],), key=key)))
         assert run(store.lines(table.game)) == tuple(table.lines[:2])
@@ -547,7 +548,7 @@ def test_lists_and_reads_are_walks_in_an_index(postgres: str) -> None:
         )
         server.execute("ANALYZE game")
         for query, expected in queries.items():
-            asked = said.READS.games(game_lists.statement_of(query))
+            asked = compiled(game_lists.listed(game_lists.statement_of(query)), said.DIALECT)
             plan = "\n".join(
                 row[0] for row in server.execute(f"EXPLAIN {asked}", game_lists.values_of(query)).fetchall()
             )

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, NewGame
+from hkoji_server.store.game_values import Append, NewGame
 from hkoji_server.store.postgres import statements as said
 from hkoji_server.store.postgres import store as module
 from hkoji_server.store.postgres.store import PostgresStore

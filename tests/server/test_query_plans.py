@@ -9,33 +9,25 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import psycopg
 import pytest
-from hkoji_server.store.contract import OfferQuota, OpenFilter, Query, Speed, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_statements import _OVERDUE
+from hkoji_server.store.game_values import NewNotice, OfferQuota, OpenFilter, Query, Speed
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.mail_values import (
-    AskedMailbox,
-    HeldRegistration,
-    ImapPlace,
-    KeptCertificate,
-    Mailbox,
-    MailboxMove,
-    MailDraft,
-    NewAnswer,
-    ProbeMail,
-)
-from hkoji_server.store.notice_contract import Channel, NewNotice
-from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
+from hkoji_server.store.mail_invitations import AskedMailbox, MailboxMove
+from hkoji_server.store.mail_tables import KeptCertificate
+from hkoji_server.store.mail_values import ImapPlace, Mailbox, NewAnswer, ProbeMail
+from hkoji_server.store.postgres.statements import DIALECT
 from hkoji_server.store.postgres.store import open_postgres
+from hkoji_server.store.sql_steps import compiled
 from hkoji_server.store.sqlite import connections as module
 from hkoji_server.store.sqlite.store import SqliteStore
-from hkoji_server.store.talk_contract import NewMessage
-from hkoji_server.store.time_contract import KeptStatement
+from hkoji_server.store.talk import NewMessage
 
 from hkoji.errors import ConflictError
 from hkoji.game.clock import Outage, Way
@@ -44,6 +36,7 @@ from hkoji.game.course import STATUSES
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.mail_contract import evidence, invitation, mail, token
+from tests.support.rows import a_code, a_draft, a_kept_channel, a_player, a_retired_key, a_statement, replace
 from tests.support.store_contract import append_of, game_of, summary
 from tests.support.table import AT, Table
 from tests.support.times import now
@@ -108,26 +101,26 @@ async def every_method(store: Store) -> None:
     await store.add_identity("key", "http://one")
     await store.identity()
     await store.set_origin("http://two")
-    await store.add_player(Player("alice", one, AT, "text", "sig"))
+    await store.add_player(a_player("alice", one, AT, "text", "sig"))
     await store.player("alice")
     await store.add_challenge("challenge", LATER)
     await store.take_challenge("challenge", AT)
     await store.add_token("token", "alice", LATER, AT)
     await store.token("token", AT)
     await store.drop_token("token")
-    await store.replace_key(Player("alice", two, AT, "text", "sig"), RetiredKey(one, "alice", AT, False))
-    await store.revoke_key(RetiredKey(one, "alice", AT, True))
-    await store.revoke_key(RetiredKey(two, "alice", AT, True))
+    await store.replace_key(a_player("alice", two, AT, "text", "sig"), a_retired_key(one, "alice", AT, False))
+    await store.revoke_key(a_retired_key(one, "alice", AT, True))
+    await store.revoke_key(a_retired_key(two, "alice", AT, True))
     await store.retired(one)
     await store.knows_key(one)
     await store.retired_of("alice")
-    await store.add_code(OperatorCode("code", LATER, name="alice"))
-    await store.add_code(OperatorCode("another", LATER, name="alice"))
-    await store.add_code(OperatorCode("registers", LATER, uses=2))
+    await store.add_code(a_code("code", LATER, name="alice"))
+    await store.add_code(a_code("another", LATER, name="alice"))
+    await store.add_code(a_code("registers", LATER, uses=2))
     await store.invitations(AT)
     await store.withdraw_code("unknown")
-    await store.add_player(Player("bob", four, AT, "text", "sig"), "registers")
-    await store.recover(Player("alice", three, AT, "text", "sig"), "another", AT)
+    await store.add_player(a_player("bob", four, AT, "text", "sig"), "registers")
+    await store.recover(a_player("alice", three, AT, "text", "sig"), "another", AT)
     await store.add_game(game_of(table))
     first = append_of(table, 0, (table.lines[1],), openings=(Opening(1, 0, "A", "aa"),), key=three)
     await store.append(first)
@@ -168,14 +161,16 @@ async def every_method_of_notices(store: Store) -> None:
     await store.add_game(game_of(table))
     for name, target in (("a", "a"), ("b", "b"), ("d", "c"), ("c", "c")):
         events = ("turn", "given", "failing")
-        await store.add_channel(Channel(name, "bob", "webhook", f"https://{target}", events, "{}", AT, code="code"))
+        await store.add_channel(
+            a_kept_channel(name, "bob", "webhook", f"https://{target}", events, "{}", AT, code="code")
+        )
     await store.confirm_channel("bob", "a", "code", AT)
     await store.confirm_channel("bob", "b", "code", AT)
     told = tuple(NewNotice(table.game, seq, "turn", "bob", AT) for seq in range(4))
     append = append_of(table, 0, (table.lines[1],))
     await store.append(replace(append, notices=told))
     head = table.lines[1].entry.head
-    gift = KeptStatement(table.game, head, "give", "alice", 1, "c2ln", now())
+    gift = a_statement(table.game, head, "give", "alice", 1, "c2ln", now())
     await store.add_statement(gift, deadline=None, after=None, outages=0, notices=told)
     await store.next_notice(["webhook", "mail"])
     await store.due_channels(["webhook", "mail"], LATER, 10)
@@ -215,7 +210,7 @@ async def every_method_of_time(store: Store) -> None:
     await store.set_deadline(table.game, head, LATER, None)
     for kind, name in (("give", "bob"), ("give", "bob"), ("annul", "bob")):
         seconds = 1 if kind == "give" else None
-        made = KeptStatement(table.game, head, "give" if seconds else "annul", name, seconds, "c2ln", now())
+        made = a_statement(table.game, head, "give" if seconds else "annul", name, seconds, "c2ln", now())
         await store.add_statement(made, deadline=None, after=None, outages=0)
     await store.statements(table.game)
     await store.remove_statement(table.game, head, "annul", "bob")
@@ -253,7 +248,7 @@ async def every_method_of_mail(store: Store) -> None:
     await store.invite_mailbox(replace(invitation("fred", number=78), by=None))
     box = new.mailbox
     await store.may_invite("erin", "alice", AT)
-    await store.accept_mailbox(box.channel, HeldRegistration("erin", box.held_key, AT, "text", "sig"))
+    await store.accept_mailbox(box.channel, a_player("erin", box.held_key, AT, "text", "sig"))
     await store.note_answered("channel-78", AT)
     await store.change_mailbox(replace(box, state="active"))
     for found in (
@@ -291,7 +286,7 @@ async def every_method_of_mail(store: Store) -> None:
         await store.note_bounce(box.channel, digest, AT, since=AT, enough=2)
     await store.drop_waiting("", "answer", box.channel)
     await store.count_letter(box.channel, AT, per_day=2, per_hour=2)
-    await store.add_draft(MailDraft(table.game, "cd", "erin", "{}"), evidence(1))
+    await store.add_draft(a_draft(table.game, "cd", "erin", "{}"), evidence(1))
     await store.drafts(table.game)
     await store.drafts_with_entropy(("", ""), 5)
     await store.forget_entropy(table.game, "cd")
@@ -545,7 +540,7 @@ def test_postgres_scans_no_table(postgres: str) -> None:
 def test_postgres_finds_overdue_games_in_their_index(postgres: str) -> None:
     """Among many games that have a deadline, and more that have none, without any hint to the planner."""
     store = run(open_postgres(parse_location(postgres)))
-    overdue = store._reads.overdue
+    overdue = compiled(_OVERDUE, DIALECT)
     try:
         url = parse_location(postgres).set(drivername="postgresql").render_as_string(hide_password=False)
         with psycopg.connect(url, autocommit=True) as connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hkoji_server.service.games.loaded_games import append_of, hold
-from hkoji_server.store.contract import Append
+from hkoji_server.store.game_values import Append
 
 from hkoji import referee
 from hkoji.game import entry_kinds

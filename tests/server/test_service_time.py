@@ -20,7 +20,7 @@ from hkoji_server.service.games.views import SignedHeads
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.sqlite.store import SqliteStore
-from hkoji_server.store.time_contract import Beat
+from hkoji_server.store.time_contract import Beat, BeatStore
 
 from hkoji.errors import ClockError
 from hkoji.game import entry_kinds
@@ -64,7 +64,7 @@ def stores(path: Path, number: int, clock: Callable[[], datetime]) -> Iterator[l
             store.close()
 
 
-def process(store: Store, clock: Clock, **given: Any) -> ServiceTime:  # Any: its arguments
+def process(store: BeatStore, clock: Clock, **given: Any) -> ServiceTime:  # Any: its arguments
     """The time of one process on a store."""
     return ServiceTime(store, ClockAndEntropy(clock, boot=clock.elapsed), outage_after=AFTER, **given)
 

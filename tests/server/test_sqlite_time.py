@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import NewGame
+from hkoji_server.store.game_values import NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji_server.store.statements import entry_values
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError

@@ -10,7 +10,7 @@ import pytest
 from hkoji_server.service.games.keeper import Keeper
 from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames, append_of, decide, summarise
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
-from hkoji_server.store.contract import NewGame
+from hkoji_server.store.game_values import NewGame
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji import referee

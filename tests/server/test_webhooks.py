@@ -18,8 +18,8 @@ from hkoji_server.service.notices.webhook import LONGEST_WAIT, WebhookCourier, c
 from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings
 from hkoji_server.service.players.limits import POSTS, RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store.notice_contract import Channel
 from hkoji_server.store.sqlite.rates import SqliteRates
+from hkoji_server.store.tables import Channel
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +30,7 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.rules.registry import RULESETS
 from tests.support.loops import run
 from tests.support.receiver import Received, Receiver, answers, receiver
+from tests.support.rows import a_kept_channel
 from tests.support.service_in_process import Clock, drawn
 
 ROOT = Path(__file__).parents[2]
@@ -123,7 +124,7 @@ def test_words_that_slack_would_take_for_a_command_are_escaped() -> None:
 def a_channel(target: str, *, form: str = "json") -> Channel:
     settings = ChannelSettings(format=form).text
     created = "2026-11-20T12:00:00Z"
-    return Channel(CHANNEL, "alice", "webhook", target, ("turn",), settings, created, confirmed=created)
+    return a_kept_channel(CHANNEL, "alice", "webhook", target, ("turn",), settings, created, confirmed=created)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from hkoji_server.routes.event_streams import EventStream
 from hkoji_server.service.games.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
 from hkoji_server.service.games.waiting_hub import WaitingHub
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store.contract import GamePlace, Hint, OnHint
+from hkoji_server.store.game_values import GamePlace, Hint, OnHint
 
 from hkoji.client.requests import read_events
 from hkoji.log.entry import make_entry

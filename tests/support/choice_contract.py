@@ -8,14 +8,15 @@ import random
 from itertools import count, product
 
 import pytest
-from hkoji_server.store.choice_contract import MOST_BLOCKS
-from hkoji_server.store.contract import GameSummary, NewGame, OfferQuota, OpenFilter, Query, Store
+from hkoji_server.store.choices import MOST_BLOCKS
+from hkoji_server.store.contract import Store
 from hkoji_server.store.game_lists import cursor_of
-from hkoji_server.store.player_contract import Player
+from hkoji_server.store.game_values import GameSummary, NewGame, OfferQuota, OpenFilter, Query
 
 from hkoji.errors import IllegalError, NotFoundError, TooManyGamesError
 from hkoji.game.clock import add_seconds
 from tests.support.loops import run
+from tests.support.rows import a_player
 from tests.support.table import AT, Table
 from tests.support.times import now
 
@@ -26,7 +27,7 @@ CLOCKS = (None, (0, DAY - 1), (0, DAY), (3600, DAY - 3600), (DAY, 30 * DAY), (DA
 
 def registered(store: Store, *names: str, at: str = AT) -> None:
     for name in names:
-        assert run(store.add_player(Player(name, f"key of {name}", at, "text", "sig"))) is None
+        assert run(store.add_player(a_player(name, f"key of {name}", at, "text", "sig"))) is None
 
 
 def offered(seed: int, player: str, quota: OfferQuota | None, at: str | None = None) -> NewGame:

@@ -14,8 +14,9 @@ from hkoji_server.service.games.notice_rules import EVENTS
 from hkoji_server.service.notices.couriers import Notice
 from hkoji_server.service.notices.delivery import NoticeDelivery
 from hkoji_server.store.contract import Store
-from hkoji_server.store.notice_contract import Channel
+from hkoji_server.store.tables import Channel
 
+from tests.support.rows import a_kept_channel
 from tests.support.service_in_process import Inside, inside
 from tests.support.table import AT
 from tests.support.timed_games import NEVER_OUT
@@ -79,7 +80,9 @@ class Told:
     def add(self, player: str, name: str = "", **changes: Any) -> Channel:  # Any: fields of the channel
         """Gives a player a channel that works and wants to tell of everything."""
         fields = {"kind": "noting", "target": name or "x", "events": EVENTS, "settings": NO_SETTINGS, "created": AT}
-        channel = Channel(**{"id": name or f"of-{player}", "player": player, "confirmed": AT, **fields, **changes})
+        channel = a_kept_channel(
+            **{"id": name or f"of-{player}", "player": player, "confirmed": AT, **fields, **changes}
+        )
         assert self.run(self.store.add_channel(channel))
         return channel
 

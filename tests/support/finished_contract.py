@@ -10,7 +10,8 @@ from typing import Any, Final
 import pytest
 from hkoji_server.service.games.views import FinishedGames
 from hkoji_server.service.time.service_time import APART, ClockAndEntropy, ServiceTime
-from hkoji_server.store.contract import Append, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Append
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import ClockError

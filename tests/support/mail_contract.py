@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +12,10 @@ import pytest
 from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.tokens import LetterIds, LetterThreads
 from hkoji_server.service.notices.couriers import Notice
-from hkoji_server.store.contract import Append, NewGame, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Append, NewGame, NewNotice
+from hkoji_server.store.mail_invitations import AskedMailbox, NewMailbox
+from hkoji_server.store.mail_tables import MailEvidence
 from hkoji_server.store.mail_values import (
     EVENTS_OF,
     MOST_INVITED_A_DAY,
@@ -26,26 +28,17 @@ from hkoji_server.store.mail_values import (
     RESERVED_SECONDS,
     SET_ASIDE,
     UNASKED_DAYS,
-    AskedMailbox,
     ClosedMailError,
-    HeldRegistration,
     ImapPlace,
-    KeptCertificate,
-    KeptHeldKey,
     KeptMail,
     Mailbox,
-    MailDraft,
-    MailEvidence,
     MailQueue,
     NewAnswer,
     NewMail,
-    NewMailbox,
     ProbeMail,
     ReplyToken,
     WaitingSum,
 )
-from hkoji_server.store.notice_contract import NewNotice
-from hkoji_server.store.player_contract import Player, RetiredKey
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, NotFoundError, TooManyError
@@ -54,6 +47,7 @@ from hkoji.game.time_control import DAY
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.addresses import OwnAddress
 from tests.support.loops import run
+from tests.support.rows import a_certificate, a_draft, a_held_key, a_player, a_retired_key, an_evidence, replace
 from tests.support.table import Table
 from tests.support.time_contract import FIRST, MOMENT, SECOND, THIRD, Clocked, record
 from tests.support.times import log_time, now
@@ -73,8 +67,8 @@ def invitation(name: str = "bob", address: str = "", number: int = 1, **changes:
     key = key_text(number)
     address = address or f"{name.title()}@Example.org"
     box = Mailbox(f"channel-{number}", name, address, key, "en", "invited", FIRST)
-    certificate = KeptCertificate(f'{{"at":"{FIRST}","key":"{key}"}}', key, address.lower(), f"{number:064x}")
-    made = NewMailbox(box, "{}", KeptHeldKey(key, name, f"private {number}"), certificate, "alice", FIRST)
+    certificate = a_certificate(f'{{"at":"{FIRST}","key":"{key}"}}', key, address.lower(), f"{number:064x}")
+    made = NewMailbox(box, "{}", a_held_key(key, name, f"private {number}"), certificate, "alice", FIRST)
     return replace(made, **changes)
 
 
@@ -86,7 +80,7 @@ def later(new: NewMailbox, at: str, **changes: Any) -> NewMailbox:
 def with_mailbox(store: Store, name: str = "bob", number: int = 1) -> Mailbox:
     """A store with the mailbox of a player who has accepted, and alice and the service."""
     run(store.add_identity("key", "http://service"))
-    run(store.add_player(Player("alice", key_text(200), FIRST, "text", "sig")))
+    run(store.add_player(a_player("alice", key_text(200), FIRST, "text", "sig")))
     return add_mailbox(store, name, number)
 
 
@@ -95,7 +89,7 @@ def add_mailbox(store: Store, name: str, number: int) -> Mailbox:
     new = invitation(name, number=number, by=f"host{number}")
     run(store.invite_mailbox(new))
     box = new.mailbox
-    run(store.accept_mailbox(box.channel, HeldRegistration(name, box.held_key, FIRST, "text", "sig")))
+    run(store.accept_mailbox(box.channel, a_player(name, box.held_key, FIRST, "text", "sig")))
     found = run(store.mailbox(box.channel))
     assert found is not None
     return found
@@ -131,14 +125,14 @@ def token(number: int, **changes: Any) -> ReplyToken:
 
 def evidence(number: int, **changes: Any) -> MailEvidence:
     """A mail of bob's that is kept."""
-    made = MailEvidence(
+    made = an_evidence(
         f"{number:064x}", "ab" * 16, "cd" * 32, "bob", b"raw\xff", b"dns", "5a" * 32, "00", "turn", "", "token", 1
     )
     return replace(made, **changes)
 
 
 class MailContract:
-    """The promises of `hkoji_server.store.mail_contract`."""
+    """The promises of the areas of the store that are about play by mail."""
 
     def test_the_secret_of_tokens_is_made_once(
         self, store: Store, opened: Callable[[], AbstractContextManager[Store]]
@@ -171,7 +165,7 @@ class MailContract:
         assert found == (box, box, box)
         assert run(store.held_key(new.held.key)) == new.held
         assert run(store.certificates(new.held.key)) == (new.certificate,)
-        stolen = Player("bob", key_text(9), FIRST, "text", "sig")
+        stolen = a_player("bob", key_text(9), FIRST, "text", "sig")
         with pytest.raises(ExistsError):
             run(store.add_player(stolen))
         assert run(store.player("bob")) is None
@@ -230,7 +224,7 @@ class MailContract:
 
     def test_a_name_of_a_player_is_not_invited_whatever_the_address(self, store: Store) -> None:
         with_mailbox(store)
-        run(store.add_player(Player("carol", key_text(201), FIRST, "text", "sig")))
+        run(store.add_player(a_player("carol", key_text(201), FIRST, "text", "sig")))
         errors = []
         for number, (name, address) in enumerate(
             [("bob", "bob@example.org"), ("bob", "else@example.org"), ("carol", "bob@example.org")]
@@ -316,8 +310,8 @@ class MailContract:
     def test_accepting_registers_the_name_with_the_held_key(self, store: Store) -> None:
         new = invitation()
         run(store.invite_mailbox(new))
-        made = HeldRegistration("bob", new.held.key, FIRST, "text", "sig")
-        for wrong in (made._replace(name="bobby"), made._replace(key=key_text(9))):
+        made = a_player("bob", new.held.key, FIRST, "text", "sig")
+        for wrong in (replace(made, name="bobby"), replace(made, key=key_text(9))):
             with pytest.raises(ForbiddenError):
                 run(store.accept_mailbox("channel-1", wrong))
         with pytest.raises(NotFoundError):
@@ -325,11 +319,11 @@ class MailContract:
         assert run(store.player("bob")) is None
         for _ in range(2):
             run(store.accept_mailbox("channel-1", made))
-            assert run(store.player("bob")) == Player(*made)
+            assert run(store.player("bob")) == made
             box = run(store.mailbox_of("bob", FAR))
             assert box == replace(new.mailbox, state="active")
         (channel,) = run(store.channels("bob"))
-        assert (channel.kind, channel.target, channel.events) == ("mail", "Bob@Example.org", EVENTS_OF["active"])
+        assert (channel.kind, channel.target, channel.event_names) == ("mail", "Bob@Example.org", EVENTS_OF["active"])
         assert channel.works
 
     def test_a_mailbox_that_does_not_wait_for_an_answer_cannot_accept(self, store: Store) -> None:
@@ -337,7 +331,7 @@ class MailContract:
         run(store.invite_mailbox(new))
         run(store.change_mailbox(replace(new.mailbox, state="blocked")))
         with pytest.raises(ForbiddenError):
-            run(store.accept_mailbox("channel-1", HeldRegistration("bob", new.held.key, FIRST, "text", "sig")))
+            run(store.accept_mailbox("channel-1", a_player("bob", new.held.key, FIRST, "text", "sig")))
         assert run(store.player("bob")) is None
 
     @pytest.mark.parametrize("state", ["stopped", "locked", "active"])
@@ -351,7 +345,7 @@ class MailContract:
         assert run(store.mailbox_of("bob", FAR)) == changed
         assert run(store.mailbox_at("bob@example.org")) is None
         (channel,) = run(store.channels("bob"))
-        assert (channel.target, channel.events) == ("New@Example.org", EVENTS_OF[state])
+        assert (channel.target, channel.event_names) == ("New@Example.org", EVENTS_OF[state])
         assert not run(store.change_mailbox(replace(box, channel="none")))
 
     def test_a_change_leaves_what_others_have_changed_since(self, store: Store) -> None:
@@ -364,18 +358,18 @@ class MailContract:
         # Nor does a state that was to be reached from another one.
         assert run(store.change_mailbox(replace(was, state="stopped", since=THIRD, cards=False), was))
         assert run(store.mailbox(was.channel)) == replace(both, cards=False)
-        assert run(store.channels("bob"))[0].events == EVENTS_OF["locked"]
+        assert run(store.channels("bob"))[0].event_names == EVENTS_OF["locked"]
 
     def test_letters_go_on_when_a_held_key_is_revoked(self, store: Store) -> None:
         box = with_mailbox(store)
-        run(store.revoke_key(RetiredKey(box.held_key, "bob", SECOND, revoked=True)))
+        run(store.revoke_key(a_retired_key(box.held_key, "bob", SECOND, revoked=True)))
         assert [each.id for each in run(store.channels("bob"))] == [box.channel]
 
     def test_an_earlier_held_key_leads_to_the_mailbox(self, store: Store) -> None:
         box = with_mailbox(store)
-        other = KeptHeldKey(key_text(2), "bob", "private")
-        newest = KeptCertificate(f'{{"at":"{SECOND}"}}', box.held_key, "bob@example.org", "5a")
-        run(store.add_held_key(KeptHeldKey(box.held_key, "bob", "private 1"), newest))
+        other = a_held_key(key_text(2), "bob", "private")
+        newest = a_certificate(f'{{"at":"{SECOND}"}}', box.held_key, "bob@example.org", "5a")
+        run(store.add_held_key(a_held_key(box.held_key, "bob", "private 1"), newest))
         assert next(each.text for each in run(store.certificates(box.held_key))) == newest.text
         run(store.add_held_key(other, replace(newest, text=f'{{"at":"{THIRD}"}}', key=other.key)))
         run(store.change_mailbox(replace(box, held_key=other.key)))
@@ -391,7 +385,7 @@ class MailContract:
         kept = run(store.add_incoming(mail(box, 1)))
         assert kept.number is not None
         run(store.close_incoming(kept.number, "{}", answers=[NewAnswer("", box.channel, FIRST)]))
-        run(store.add_draft(MailDraft("ab" * 16, "cd", "bob", "{}"), evidence(1)))
+        run(store.add_draft(a_draft("ab" * 16, "cd", "bob", "{}"), evidence(1)))
         waiting = run(store.add_incoming(mail(box, 2))).number
         assert waiting is not None
         assert run(store.erase_mailbox(box.channel))
@@ -724,7 +718,7 @@ class MailContract:
     # --- drafts and evidence --------------------------------------------------------------------------------------
 
     def test_the_first_draft_of_a_mail_stays(self, store: Store) -> None:
-        one = MailDraft("ab" * 16, "cd", "bob", "{}", "5e" * 32)
+        one = a_draft("ab" * 16, "cd", "bob", "{}", "5e" * 32)
         assert run(store.add_draft(one, evidence(1))) == one
         assert run(store.add_draft(replace(one, submission="{}", entropy="77" * 32), evidence(2))) == one
         other, far = replace(one, source="ee", entropy=None), replace(one, game="ff" * 16)
@@ -750,7 +744,7 @@ class MailContract:
         ended = new_game(store, 2, status="finished", updated=FIRST)
         lately = new_game(store, 3, status="finished", updated=THIRD)
         for number, table in enumerate((going, ended, lately)):
-            draft = MailDraft(table.game, "cd", "bob", "{}")
+            draft = a_draft(table.game, "cd", "bob", "{}")
             run(store.add_draft(draft, evidence(number, game=table.game)))
         tokens = [
             token(1),

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, Store
-from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, LeasedNotice, NewNotice
-from hkoji_server.store.player_contract import Player, RetiredKey
+from hkoji_server.store.choices import MOST_CHANNELS
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Append, NewNotice
+from hkoji_server.store.notices import LeasedNotice
+from hkoji_server.store.tables import Channel
 from hkoji_server.store.time_contract import StaleDecisionError
 
 from hkoji.errors import ConflictError, ExistsError
 from tests.support.loops import run
+from tests.support.rows import a_kept_channel, a_player, a_retired_key, replace
 from tests.support.table import AT, Table
 from tests.support.time_contract import FIRST, SECOND, THIRD, gift
 from tests.support.waiting_contract import new_game, next_line
@@ -26,14 +28,14 @@ ALL = ("webhook", "mail")
 
 def channel(name: str, player: str = "bob", **changes: Any) -> Channel:  # Any: fields by name
     """A channel that works and wants to tell of turns."""
-    made = Channel(name, player, "webhook", f"https://{name}.example", ("turn", "given"), "{}", AT, confirmed=AT)
-    return replace(made, **changes)
+    fields = {"target": f"https://{name}.example", "events": ("turn", "given"), "settings": "{}", "created": AT}
+    return a_kept_channel(name, player, **{"kind": "webhook", **fields, "confirmed": AT, **changes})
 
 
 def with_channels(store: Store, *channels: Channel) -> Table:
     """A store with players, their channels and a new game."""
     for number, name in enumerate(("alice", "bob")):
-        run(store.add_player(Player(name, f"key {number}", AT, "text", "sig")))
+        run(store.add_player(a_player(name, f"key {number}", AT, "text", "sig")))
     for each in channels:
         assert run(store.add_channel(each))
     return new_game(store, 1)
@@ -60,7 +62,7 @@ def rows(store: Store) -> list[tuple[int, str, str]]:
 
 
 class NoticeContract:
-    """The promises of `hkoji_server.store.notice_contract`."""
+    """The promises of `hkoji_server.store.notices`."""
 
     # --- channels -------------------------------------------------------------------------------------------------
 
@@ -138,7 +140,7 @@ class NoticeContract:
         """A thief of the key may have made them, and the player cannot log in to remove them."""
         table = with_channels(store, channel("a"), channel("b", confirmed=None), channel("c", "alice"))
         run(store.append(told(table, turn(table), turn(table, player="alice"))))
-        gone = RetiredKey("key 1", "bob", AT, True)
+        gone = a_retired_key("key 1", "bob", AT, True)
         run(store.revoke_key(gone))
         assert run(store.channels("bob")) == ()
         assert run(store.channels("alice")) == (channel("c", "alice"),)

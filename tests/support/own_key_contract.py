@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, Store
-from hkoji_server.store.mail_values import AskedMailbox, KeptCertificate, KeyCode, Mailbox, MailboxMove, NewAnswer
-from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Append
+from hkoji_server.store.mail_invitations import AskedMailbox, MailboxMove
+from hkoji_server.store.mail_values import Mailbox, NewAnswer
+from hkoji_server.store.tables import Player
 from hkoji_server.store.time_contract import StaleDecisionError
 
 from hkoji.errors import ConflictError, ForbiddenError, RevokedError
 from hkoji.game.clock import Way
 from tests.support.loops import run
 from tests.support.mail_contract import FAR, add_mailbox, key_text, mail, with_mailbox
+from tests.support.rows import a_certificate, a_code, a_player, a_retired_key, replace
 from tests.support.table import Table
 from tests.support.time_contract import FIRST, SECOND, annulment, gift
 from tests.support.waiting_contract import new_game, next_line
 
-CODE = OperatorCode("code", FAR, name="bob")
-KEY_CODE = KeyCode("code", "bob", FAR)
+CODE = a_code("code", FAR, name="bob")
 
 
 def own(number: int = 101) -> Player:
     """Bob with a key of his own."""
-    return Player("bob", key_text(number), FIRST, f"own {number}", "sig")
+    return a_player("bob", key_text(number), FIRST, f"own {number}", "sig")
 
 
 def begun(store: Store, entries: int, **changes: Any) -> Table:  # Any: fields of the last summary by name
@@ -51,7 +52,7 @@ class OwnKeyContract:
         run(store.add_code(CODE))
         run(store.recover(own(), "code", SECOND))
         assert run(store.player("bob")) == own()
-        assert run(store.retired_of("bob")) == (RetiredKey(box.held_key, "bob", SECOND, revoked=True),)
+        assert run(store.retired_of("bob")) == (a_retired_key(box.held_key, "bob", SECOND, revoked=True),)
         assert [each.id for each in run(store.channels("bob"))] == [box.channel]
         with pytest.raises(ForbiddenError):
             run(store.recover(own(102), "code", SECOND))
@@ -126,7 +127,7 @@ class OwnKeyContract:
         for table in tables:
             for seq in range(1, 5):
                 run(store.append(entry(table, seq)))
-        retired, ended = RetiredKey(box.held_key, "bob", SECOND, revoked=True), list[bool]()
+        retired, ended = a_retired_key(box.held_key, "bob", SECOND, revoked=True), list[bool]()
 
         async def revoke() -> None:
             await (store.recover(own(), "code", SECOND) if by_recovery else store.revoke_key(retired))
@@ -170,7 +171,7 @@ class OwnKeyContract:
         if by_recovery:
             run(store.recover(own(), "code", SECOND))
         else:
-            run(store.revoke_key(RetiredKey(box.held_key, "bob", SECOND, revoked=True)))
+            run(store.revoke_key(a_retired_key(box.held_key, "bob", SECOND, revoked=True)))
         assert run(store.overdue(Way.HTTP, FIRST, 10)) == (table.game,)
         run(store.set_deadline(table.game, table.lines[1].entry.head, None, None))
         assert run(store.overdue(Way.HTTP, FIRST, 10)) == ()
@@ -185,7 +186,7 @@ class OwnKeyContract:
         if by_recovery:
             run(store.recover(own(), "code", SECOND))
         else:
-            run(store.revoke_key(RetiredKey(box.held_key, "bob", SECOND, revoked=True)))
+            run(store.revoke_key(a_retired_key(box.held_key, "bob", SECOND, revoked=True)))
         with pytest.raises(StaleDecisionError):
             run(store.append(invites))
         assert run(store.head(table.game)) == (0, table.lines[0].entry.head)
@@ -206,7 +207,7 @@ class OwnKeyContract:
 
         async def race() -> list[BaseException | None]:
             tries = [store.append(each) for each in opening]
-            retired = RetiredKey(box.held_key, "bob", SECOND, revoked=True)
+            retired = a_retired_key(box.held_key, "bob", SECOND, revoked=True)
             tries.insert(5, store.recover(own(), "code", SECOND) if by_recovery else store.revoke_key(retired))
             return await asyncio.gather(*tries, return_exceptions=True)
 
@@ -221,13 +222,13 @@ class OwnKeyContract:
         numbers = [run(store.add_incoming(mail(box, number))).number for number in (1, 2)]
         first, second = (number for number in numbers if number is not None)
         answers = [NewAnswer("", box.channel, FIRST)]
-        assert run(store.close_incoming(first, "{}", answers=answers, code=KEY_CODE))
-        assert not run(store.close_incoming(first, "{}", code=KEY_CODE._replace(digest="again")))
+        assert run(store.close_incoming(first, "{}", answers=answers, code=CODE))
+        assert not run(store.close_incoming(first, "{}", code=replace(CODE, digest="again")))
         with pytest.raises(ForbiddenError):
             run(store.recover(own(), "again", SECOND))
         run(store.recover(own(), "code", SECOND))
-        assert run(store.close_incoming(second, "{}", code=KEY_CODE._replace(digest="late")))
-        run(store.revoke_key(RetiredKey(own().key, "bob", SECOND, revoked=True)))
+        assert run(store.close_incoming(second, "{}", code=replace(CODE, digest="late")))
+        run(store.revoke_key(a_retired_key(own().key, "bob", SECOND, revoked=True)))
         with pytest.raises(ForbiddenError):
             run(store.recover(own(102), "late", SECOND))
 
@@ -238,7 +239,7 @@ class OwnKeyContract:
         box = with_mailbox(store)
         run(store.add_code(CODE))
         run(store.change_mailbox(replace(box, lang="it")))
-        run(store.change_mailbox(replace(box, **changes)))  # type: ignore[arg-type] # fields by name
+        run(store.change_mailbox(replace(box, **changes)))
         run(store.change_mailbox(box))
         with pytest.raises(ForbiddenError):
             run(store.recover(own(), "code", SECOND))
@@ -251,7 +252,7 @@ class OwnKeyContract:
         asked = run(store.ask_mailbox(AskedMailbox(new, "{}", None)))
         number = run(store.add_incoming(mail(box, 1))).number
         assert number is not None
-        certificate = KeptCertificate(f'{{"at":"{SECOND}"}}', box.held_key, new.address, "5a")
+        certificate = a_certificate(f'{{"at":"{SECOND}"}}', box.held_key, new.address, "5a")
         moved = MailboxMove(box.channel, asked.channel, certificate, SECOND)
         assert run(store.close_incoming(number, "{}", move=moved))
         with pytest.raises(ForbiddenError):
@@ -264,7 +265,7 @@ class OwnKeyContract:
         asked = run(store.ask_mailbox(AskedMailbox(new, "{}", None)))
         number = run(store.add_incoming(mail(asked, 1))).number
         assert number is not None
-        certificate = KeptCertificate(f'{{"at":"{SECOND}"}}', box.held_key, new.address, "5a")
+        certificate = a_certificate(f'{{"at":"{SECOND}"}}', box.held_key, new.address, "5a")
         assert run(
             store.close_incoming(number, "{}", move=MailboxMove(box.channel, asked.channel, certificate, SECOND))
         )
@@ -277,7 +278,7 @@ class OwnKeyContract:
 
     def test_a_locked_mailbox_leaves_the_operators_code(self, store: Store) -> None:
         box = with_mailbox(store)
-        run(store.revoke_key(RetiredKey(box.held_key, "bob", SECOND, revoked=True)))
+        run(store.revoke_key(a_retired_key(box.held_key, "bob", SECOND, revoked=True)))
         run(store.add_code(CODE))
         run(store.change_mailbox(replace(box, state="locked")))
         run(store.recover(own(), "code", SECOND))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import AskedMailbox, KeptCertificate, KeptHeldKey, Mailbox
-from hkoji_server.store.player_contract import Player, RetiredKey
+from hkoji_server.store.mail_invitations import AskedMailbox
+from hkoji_server.store.mail_values import Mailbox
 
 from hkoji.errors import ForbiddenError
 from hkoji.game.clock import add_seconds
 from hkoji.game.time_control import DAY
 from tests.support.loops import run
 from tests.support.mail_contract import FAR, add_mailbox, key_text, outbox, token, with_mailbox
+from tests.support.rows import a_certificate, a_held_key, a_player, a_retired_key, replace
 from tests.support.time_contract import FIRST, SECOND
 
 ADDRESS = "Alice@phone.example"
@@ -23,8 +22,8 @@ def asked(number: int = 90, address: str = ADDRESS, name: str = "alice") -> Aske
     """A mailbox that a player with a key of their own has named."""
     key = key_text(number)
     box = Mailbox(f"channel-{number}", name, address, key, "en", "asked", FIRST, confirm=f"on.{number}")
-    held = KeptHeldKey(key, name, f"private {number}")
-    certificate = KeptCertificate(f'{{"at":"{FIRST}","key":"{key}"}}', key, address.lower(), f"{number:064x}")
+    held = a_held_key(key, name, f"private {number}")
+    certificate = a_certificate(f'{{"at":"{FIRST}","key":"{key}"}}', key, address.lower(), f"{number:064x}")
     return AskedMailbox(box, "{}", name, held, certificate)
 
 
@@ -70,7 +69,7 @@ class OwnMailboxContract:
     def test_a_held_key_beside_an_own_one_is_revoked_without_the_channel(self, store: Store) -> None:
         box = in_use(store)
         run(store.add_token("digest", "alice", FAR, FIRST))
-        retired = RetiredKey(box.held_key, "alice", SECOND, revoked=True)
+        retired = a_retired_key(box.held_key, "alice", SECOND, revoked=True)
         with pytest.raises(ForbiddenError):
             run(store.revoke_key(replace(retired, name="bob")))
         assert run(store.retired(box.held_key)) is None
@@ -84,7 +83,7 @@ class OwnMailboxContract:
         box, other = in_use(store), add_mailbox(store, "carol", 3)
         run(store.add_reply(token(1, channel=box.channel)))
         if revoked:
-            run(store.revoke_key(RetiredKey(key_text(200), "alice", SECOND, revoked=True)))
+            run(store.revoke_key(a_retired_key(key_text(200), "alice", SECOND, revoked=True)))
         else:
             assert run(store.remove_channel("alice", box.channel))
         assert run(store.channels("alice")) == ()
@@ -94,7 +93,7 @@ class OwnMailboxContract:
         assert run(store.mailbox(other.channel)) == other
         # The address is free, and the key stays: logs have it.
         assert run(store.held_key(box.held_key)) is not None
-        run(store.add_player(Player("dora", key_text(201), FIRST, "text", "sig")))
+        run(store.add_player(a_player("dora", key_text(201), FIRST, "text", "sig")))
         run(store.ask_mailbox(asked(94, name="dora")))
 
     @pytest.mark.parametrize("revoked", [False, True])
@@ -105,12 +104,12 @@ class OwnMailboxContract:
         box = run(store.ask_mailbox(asked()))
         run(store.change_mailbox(replace(box, state="blocked")))
         if revoked:
-            run(store.revoke_key(RetiredKey(key_text(200), "alice", SECOND, revoked=True)))
+            run(store.revoke_key(a_retired_key(key_text(200), "alice", SECOND, revoked=True)))
         else:
             assert run(store.remove_channel("alice", box.channel))
         assert run(store.channels("alice")) == ()
         letters = len(outbox(store))
-        run(store.add_player(Player("dora", key_text(201), FIRST, "text", "sig")))
+        run(store.add_player(a_player("dora", key_text(201), FIRST, "text", "sig")))
         for again in (asked(94), asked(95, name="dora")):
             with pytest.raises(ForbiddenError):
                 run(store.ask_mailbox(again))
@@ -127,7 +126,7 @@ class OwnMailboxContract:
         self, store: Store, confirm: str, said: str
     ) -> None:
         in_use(store)  # and bob plays by mail
-        run(store.add_player(Player("dora", key_text(201), FIRST, "text", "sig")))
+        run(store.add_player(a_player("dora", key_text(201), FIRST, "text", "sig")))
         blocked = run(store.ask_mailbox(asked(91, "dora@example.org", "dora")))
         run(store.change_mailbox(replace(blocked, state="blocked")))
         letters, errors = outbox(store), set()

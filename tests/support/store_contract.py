@@ -6,13 +6,13 @@ import asyncio
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary, NewGame, Query, Removed, Store
+from hkoji_server.store.contract import Store
 from hkoji_server.store.game_lists import cursor_of
-from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
+from hkoji_server.store.game_values import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary, NewGame, Query, Removed
+from hkoji_server.store.tables import Player
 
 from hkoji.errors import (
     ConflictError,
@@ -32,6 +32,7 @@ from tests.support.mail_contract import MailContract
 from tests.support.notice_contract import NoticeContract
 from tests.support.own_key_contract import OwnKeyContract
 from tests.support.own_mailbox_contract import OwnMailboxContract
+from tests.support.rows import a_code, a_player, a_retired_key, replace
 from tests.support.table import AT, Table
 from tests.support.talk_contract import TalkContract
 from tests.support.time_contract import TimeContract
@@ -124,25 +125,28 @@ class StoreContract(
             assert run(store.identity()) == ("key one", "http://three")
 
     def test_names_and_keys_belong_to_one_player(self, store: Store) -> None:
-        alice = Player("alice", "key a", AT, "text", "sig")
+        alice = a_player("alice", "key a", AT, "text", "sig")
         assert run(store.add_player(alice)) is None
         assert run(store.player("alice")) == alice
         assert run(store.player("bob")) is None
         assert run(store.add_player(replace(alice, text="again"))) == alice
         assert run(store.add_player(replace(alice, key="key b"))) == alice
         assert run(store.add_player(replace(alice, name="bob"))) == alice
-        bob = Player("bob", "key b", AT, "text", "sig")
+        bob = a_player("bob", "key b", AT, "text", "sig")
         assert run(store.add_player(bob)) is None
         # If the name and the key belong to two players, the name's holder is returned.
-        assert run(store.add_player(Player("bob", "key a", AT, "text", "sig"))) == bob
+        assert run(store.add_player(a_player("bob", "key a", AT, "text", "sig"))) == bob
 
     def test_a_key_gives_way_once_and_is_nobodys_again(self, store: Store) -> None:
         one, two, three = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2, 3))
-        alice, bob = Player("alice", one, AT, "text", "sig"), Player("bob", two, AT, "text", "sig")
+        alice, bob = a_player("alice", one, AT, "text", "sig"), a_player("bob", two, AT, "text", "sig")
         for player in (alice, bob):
             assert run(store.add_player(player)) is None
         run(store.add_token("a", "alice", "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"))
-        new, gone = replace(alice, key=three, text="new"), RetiredKey(one, "alice", AT, False, "new", "old sig", "sig")
+        new, gone = (
+            replace(alice, key=three, text="new"),
+            a_retired_key(one, "alice", AT, False, "new", "old sig", "sig"),
+        )
         for other, retired, error in (
             (replace(new, key=two), gone, ExistsError),
             (replace(new, key=one), gone, ExistsError),
@@ -167,19 +171,19 @@ class StoreContract(
         with pytest.raises(ForbiddenError):
             run(store.replace_key(replace(new, key=two), gone))
         with pytest.raises(ExistsError):
-            run(store.replace_key(replace(new, name="bob", key=one), RetiredKey(two, "bob", AT, False)))
+            run(store.replace_key(replace(new, name="bob", key=one), a_retired_key(two, "bob", AT, False)))
         with pytest.raises(ExistsError):
             run(store.add_player(replace(alice, name="carol")))
         assert run(store.player("bob")) == bob
 
     def test_a_revoked_key_counts_nowhere_until_a_code_brings_another(self, store: Store) -> None:
         one, two, three = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2, 3))
-        alice = Player("alice", one, AT, "text", "sig")
+        alice = a_player("alice", one, AT, "text", "sig")
         run(store.add_player(alice))
         now, later = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
         run(store.add_token("a", "alice", later, now))
-        new, gone = replace(alice, key=two, text="recovered"), RetiredKey(one, "alice", AT, True)
-        run(store.add_code(OperatorCode("code", later, name="alice")))
+        new, gone = replace(alice, key=two, text="recovered"), a_retired_key(one, "alice", AT, True)
+        run(store.add_code(a_code("code", later, name="alice")))
         for retired in (replace(gone, key=two), replace(gone, name="bob")):
             with pytest.raises(ForbiddenError):
                 run(store.revoke_key(retired))
@@ -199,7 +203,7 @@ class StoreContract(
             with pytest.raises(RevokedError):
                 run(work)
         assert run(store.player("alice")) == alice
-        run(store.add_code(OperatorCode("second", later, name="alice")))
+        run(store.add_code(a_code("second", later, name="alice")))
         with pytest.raises(ForbiddenError):
             run(store.recover(new, "code", now))  # the earlier code
         run(store.recover(new, "second", now))
@@ -207,15 +211,15 @@ class StoreContract(
         with pytest.raises(ForbiddenError):
             run(store.recover(replace(new, key=three), "second", now))
         with pytest.raises(RevokedError):
-            run(store.add_player(Player("carol", one, AT, "text", "sig")))
+            run(store.add_player(a_player("carol", one, AT, "text", "sig")))
         run(store.add_token("b", "alice", later, now, two))
         run(store.revoke_key(gone))  # changes nothing, and so ends no login
         assert run(store.token("b", now)) == "alice"
 
     def test_a_code_allows_as_many_registrations_as_it_says_however_many_try_at_once(self, store: Store) -> None:
         keys = [PrivateKey.from_seed(bytes([n]) * 32).public.text for n in range(1, 10)]
-        players = [Player(f"player{n}", key, AT, "text", "sig") for n, key in enumerate(keys)]
-        run(store.add_code(OperatorCode("code", "2027-01-01T00:00:00Z", uses=3)))
+        players = [a_player(f"player{n}", key, AT, "text", "sig") for n, key in enumerate(keys)]
+        run(store.add_code(a_code("code", "2027-01-01T00:00:00Z", uses=3)))
 
         async def race() -> list[Player | BaseException | None]:
             return await asyncio.gather(*(store.add_player(each, "code") for each in players), return_exceptions=True)
@@ -230,8 +234,8 @@ class StoreContract(
 
     def test_codes_for_new_players_are_listed_and_withdrawn(self, store: Store) -> None:
         key = PrivateKey.from_seed(b"\x01" * 32).public.text
-        late, early = OperatorCode("a", "2027-01-02T00:00:00Z", uses=3), OperatorCode("b", "2027-01-01T00:00:00Z")
-        for code in (late, early, OperatorCode("gone", AT), OperatorCode("recovers", late.expires, name="alice")):
+        late, early = a_code("a", "2027-01-02T00:00:00Z", uses=3), a_code("b", "2027-01-01T00:00:00Z")
+        for code in (late, early, a_code("gone", AT), a_code("recovers", late.expires, name="alice")):
             run(store.add_code(code))
         assert run(store.invitations(AT)) == (early, late)
         assert run(store.withdraw_code("a"))
@@ -239,24 +243,24 @@ class StoreContract(
         for digest in ("a", "recovers", "unknown"):
             assert not run(store.withdraw_code(digest))
         with pytest.raises(ForbiddenError):
-            run(store.add_player(Player("bob", key, AT, "text", "sig"), "a"))
-        assert run(store.add_player(Player("bob", key, AT, "text", "sig"), "b")) is None
+            run(store.add_player(a_player("bob", key, AT, "text", "sig"), "a"))
+        assert run(store.add_player(a_player("bob", key, AT, "text", "sig"), "b")) is None
         assert run(store.invitations(AT)) == ()
 
     def test_a_code_is_for_one_purpose_and_in_time(self, store: Store) -> None:
         one, two = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2))
-        alice, bob = Player("alice", one, AT, "text", "sig"), Player("bob", two, AT, "text", "sig")
+        alice, bob = a_player("alice", one, AT, "text", "sig"), a_player("bob", two, AT, "text", "sig")
         later = "2027-01-01T00:00:00Z"
         run(store.add_player(alice))
-        run(store.add_code(OperatorCode("recovers", later, name="alice")))
-        run(store.add_code(OperatorCode("registers", later)))
-        run(store.add_code(OperatorCode("registers too", later)))
-        run(store.add_code(OperatorCode("expired", AT)))
+        run(store.add_code(a_code("recovers", later, name="alice")))
+        run(store.add_code(a_code("registers", later)))
+        run(store.add_code(a_code("registers too", later)))
+        run(store.add_code(a_code("expired", AT)))
         for code in ("recovers", "expired", "unknown", ""):
             with pytest.raises(ForbiddenError):
                 run(store.add_player(bob, code))
         assert run(store.player("bob")) is None
-        run(store.revoke_key(RetiredKey(one, "alice", AT, True)))
+        run(store.revoke_key(a_retired_key(one, "alice", AT, True)))
         with pytest.raises(ForbiddenError):
             run(store.recover(replace(alice, key=two), "registers", AT))
         assert run(store.add_player(replace(bob, key=one), "registers")) == alice  # which leaves the code as it was
@@ -266,10 +270,10 @@ class StoreContract(
 
     def test_nothing_is_appended_for_a_revoked_key(self, store: Store) -> None:
         key = PrivateKey.from_seed(b"\x01" * 32).public.text
-        run(store.add_player(Player("alice", key, AT, "text", "sig")))
+        run(store.add_player(a_player("alice", key, AT, "text", "sig")))
         with with_game(store) as table:
             run(store.append(append_of(table, 0, (table.lines[1],), key=key)))
-            run(store.revoke_key(RetiredKey(key, "alice", AT, True)))
+            run(store.revoke_key(a_retired_key(key, "alice", AT, True)))
             with pytest.raises(RevokedError):
                 run(store.append(append_of(table, 1, (table.lines[2],), key=key)))
             assert run(store.lines(table.game)) == tuple(table.lines[:2])
@@ -298,17 +302,17 @@ class StoreContract(
 
     def test_a_key_that_no_longer_counts_gets_no_token(self, store: Store) -> None:
         one, two = (PrivateKey.from_seed(bytes([n]) * 32).public.text for n in (1, 2))
-        alice, now, later = Player("alice", one, AT, "text", "sig"), "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+        alice, now, later = a_player("alice", one, AT, "text", "sig"), "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
         run(store.add_player(alice))
         run(store.add_token("a", "alice", later, now, one))
         assert run(store.token("a", now)) == "alice"
-        run(store.replace_key(replace(alice, key=two), RetiredKey(one, "alice", AT, False)))
+        run(store.replace_key(replace(alice, key=two), a_retired_key(one, "alice", AT, False)))
         with pytest.raises(ForbiddenError, match="another key now"):
             run(store.add_token("b", "alice", later, now, one))
         run(store.add_token("d", "alice", later, now, two))
-        run(store.revoke_key(RetiredKey(one, "alice", AT, True)))  # ends the logins with that key, and no other
+        run(store.revoke_key(a_retired_key(one, "alice", AT, True)))  # ends the logins with that key, and no other
         assert run(store.token("d", now)) == "alice"
-        run(store.revoke_key(RetiredKey(two, "alice", AT, True)))
+        run(store.revoke_key(a_retired_key(two, "alice", AT, True)))
         with pytest.raises(RevokedError):
             run(store.add_token("c", "alice", later, now, two))
         assert [run(store.token(digest, now)) for digest in "abcd"] == [None] * 4
@@ -484,7 +488,7 @@ class StoreContract(
                 return table
 
         for name in ("alice", "carol"):
-            run(store.add_player(Player(name, f"key of {name}", AT, "text", "sig")))
+            run(store.add_player(a_player(name, f"key of {name}", AT, "text", "sig")))
         tables = [open_one(seed, "bob") for seed in range(MOST_INVITATIONS)]
         with pytest.raises(TooManyGamesError, match="3 open invitations to bob"):
             open_one(100, "bob")
@@ -507,7 +511,7 @@ class StoreContract(
 
     def test_hosts_who_open_many_games_at_once_open_no_more_than_they_may(self, opened: Opened) -> None:
         with opened() as one, opened() as two:
-            run(one.add_player(Player("alice", "key", AT, "text", "sig")))
+            run(one.add_player(a_player("alice", "key", AT, "text", "sig")))
             appends = []
             for seed in range(12):
                 with with_game(one, seed) as table:
@@ -538,8 +542,8 @@ class StoreContract(
                 kept.extend([table.game] if seed in (0, 3) else [])
         run(store.add_challenge("late", old))
         run(store.add_token("late", "alice", now, old))
-        run(store.add_code(OperatorCode("late", now)))
-        run(store.add_code(OperatorCode("valid", "2026-11-22T00:00:00Z", uses=2)))
+        run(store.add_code(a_code("late", now)))
+        run(store.add_code(a_code("valid", "2026-11-22T00:00:00Z", uses=2)))
         games = [Table(seed=seed).game for seed in range(4)]
         assert run(store.remove_expired(old, old, 9)) == Removed(challenges=1)
         assert [game for game in games if run(store.head(game))] == games
@@ -550,7 +554,7 @@ class StoreContract(
         for game in games:
             there = game in kept
             assert (run(store.history(game)) is not None, bool(run(store.lines(game)))) == (there, there)
-        assert run(store.add_player(Player("bob", "ssh-ed25519 x", now, "text", "sig"), "valid")) is None
+        assert run(store.add_player(a_player("bob", "ssh-ed25519 x", now, "text", "sig"), "valid")) is None
 
     def test_an_offer_that_is_withdrawn_is_gone_and_an_opened_game_stays(self, store: Store) -> None:
         opened, other, withdrawn = (Table(seed=seed).game for seed in range(3))

@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from unittest.mock import patch
 
 import pytest
 from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.store.contract import Store
-from hkoji_server.store.notice_contract import Channel
-from hkoji_server.store.player_contract import Player
-from hkoji_server.store.talk_contract import TALK_EVENT, KeptMessage, LastMessage, NewMessage
+from hkoji_server.store.tables import KeptMessage
+from hkoji_server.store.talk import TALK_EVENT, LastMessage, NewMessage
 
 from hkoji.errors import ForbiddenError, NotFoundError, TalkClosedError, TooManyError
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
+from tests.support.rows import a_kept_channel, a_kept_message, a_player, replace
 from tests.support.table import AT
 from tests.support.waiting_contract import new_game
 
@@ -30,7 +29,7 @@ def added(store: Store, game: str, text: str, name: str = "alice", at: str = AT)
 
 
 class TalkContract:
-    """The promises of `hkoji_server.store.talk_contract`."""
+    """The promises of `hkoji_server.store.talk`."""
 
     @pytest.fixture
     def talked(self, store: Store) -> str:
@@ -38,7 +37,7 @@ class TalkContract:
 
     def test_messages_are_numbered_and_the_same_text_is_kept_once(self, store: Store, talked: str) -> None:
         one, two = added(store, talked, "one"), added(store, talked, "two", "bob")
-        assert (one, two.number) == (KeptMessage(talked, 1, "alice", "one", "sig of one", AT), 2)
+        assert (one, two.number) == (a_kept_message(talked, 1, "alice", "one", "sig of one", AT), 2)
         again = NewMessage(talked, "alice", "bob", "one", "another sig", LATER)
         assert run(store.add_message(again, EARLIER)) == (one, False)
         assert run(store.add_message(replace(again, text="three"), EARLIER))[0].number == 3
@@ -108,14 +107,14 @@ class TalkContract:
         assert run(store.messages(talked, 1, 10)) == (two,)
         for _ in range(2):
             run(store.delete_message(talked, 2, "alice"))
-            assert run(store.messages(talked, 1, 10)) == (two._replace(text=None, sig=None),)
+            assert run(store.messages(talked, 1, 10)) == (replace(two, text=None, sig=None),)
         assert added(store, talked, "three").number == 3
 
     def test_the_reader_is_told_of_each_message_once(self, store: Store, talked: str) -> None:
         keys = {name: PrivateKey.from_seed(name.encode().ljust(32, b".")).public.text for name in ("alice", "bob")}
         for name, key in keys.items():
-            assert run(store.add_player(Player(name, key, AT, "text", "sig"))) is None
-            made = Channel(f"of {name}", name, "webhook", "x", ("talk",), "{}", AT, confirmed=AT)
+            assert run(store.add_player(a_player(name, key, AT, "text", "sig"))) is None
+            made = a_kept_channel(f"of {name}", name, "webhook", "x", ("talk",), "{}", AT, confirmed=AT)
             assert run(store.add_channel(made))
         assert NoticeEvent.TALK.value == TALK_EVENT
         added(store, talked, "one")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from unittest.mock import patch
 
 from hkoji_server.service.games import keeper
-from hkoji_server.store.contract import Removed, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Removed
 
 from tests.support.conditions import until_seen
 from tests.support.service_in_process import Inside

@@ -7,15 +7,14 @@ import itertools
 import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, NewGame, Store
-from hkoji_server.store.player_contract import Player as RegisteredPlayer
-from hkoji_server.store.player_contract import RetiredKey
-from hkoji_server.store.time_contract import OLDEST, KeptStatement, StaleDecisionError
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Append, NewGame
+from hkoji_server.store.tables import KeptStatement
+from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import ConflictError, IllegalError, NotFoundError, RevokedError, UsageError
 from hkoji.game.clock import Outage, Way, format_time, parse_time
@@ -24,6 +23,7 @@ from hkoji.log.entry import make_entry
 from hkoji.log.line import Line
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
+from tests.support.rows import a_player, a_retired_key, a_statement, replace
 from tests.support.table import AT, Table
 from tests.support.timed_table import later
 from tests.support.times import log_time, now
@@ -39,7 +39,7 @@ FIRST, SECOND, THIRD = "2026-11-21T00:00:00Z", "2026-11-22T00:00:00Z", "2026-11-
 
 def gift(table: Table, seq: int, seconds: int | None = 3600, **changes: Any) -> KeptStatement:  # Any: fields by name
     """A gift of bob's for the entry after number `seq`."""
-    made = KeptStatement(table.game, table.lines[seq].entry.head, "give", "bob", seconds, "c2ln", now())
+    made = a_statement(table.game, table.lines[seq].entry.head, "give", "bob", seconds, "c2ln", now())
     return replace(made, **changes)
 
 
@@ -133,7 +133,7 @@ class TimeContract:
     def test_another_head_and_a_revoked_key_are_told_from_a_stale_decision(self, store: Store) -> None:
         """Also where the deadline, the outages and the age differ too."""
         key = PrivateKey.from_seed(b"\x01" * 32).public.text
-        run(store.add_player(RegisteredPlayer("alice", key, AT, "text", "sig")))
+        run(store.add_player(a_player("alice", key, AT, "text", "sig")))
         table = new_game(store, 1)
         append = next_line(table, 0)
         run(store.append(append))
@@ -148,7 +148,7 @@ class TimeContract:
             assert (raised.value.seq, raised.value.head) == (1, table.lines[1].entry.head)
         with pytest.raises(NotFoundError):
             run(store.append(replace(append, game="0" * 32, outages=7)))
-        run(store.revoke_key(RetiredKey(key, "alice", AT, True)))
+        run(store.revoke_key(a_retired_key(key, "alice", AT, True)))
         with pytest.raises(RevokedError):
             run(store.append(replace(next_line(table, 1), key=key, deadline=FIRST)))
         assert run(store.head(table.game)) == (1, table.lines[1].entry.head)

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hkoji_server.store.contract import Append, GamePlace, GameSummary, Hint, NewGame, Store
-from hkoji_server.store.talk_contract import NewMessage
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Append, GamePlace, GameSummary, Hint, NewGame
+from hkoji_server.store.talk import NewMessage
 
 from hkoji.errors import ConflictError
 from tests.support.loops import run

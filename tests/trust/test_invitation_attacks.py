@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hkoji_server.store.contract import MOST_INVITATIONS
+from hkoji_server.store.game_values import MOST_INVITATIONS
 
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit

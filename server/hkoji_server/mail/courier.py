@@ -28,7 +28,7 @@ from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.tokens import LetterPlan
 from hkoji_server.service.notices.couriers import Never, Notice, NotNow
 from hkoji_server.store.contract import Store
-from hkoji_server.store.notice_contract import Channel
+from hkoji_server.store.tables import Channel
 
 MOST_AT_ONCE: Final = 20
 """How many letters are handed over at the same time. Mail servers allow one client some tens of connections."""

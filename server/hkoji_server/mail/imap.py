@@ -21,7 +21,7 @@ from hkoji_server.log import log
 from hkoji_server.mail.imap_session import ImapBrokenError, ImapError, ImapRefusedError, ImapSession, LoginRefusedError
 from hkoji_server.mail.receiving import Received, Receiving
 from hkoji_server.service.time.service_time import BEATS, ClockAndEntropy, ServiceTime
-from hkoji_server.store.mail_contract import MailStore
+from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import ImapPlace
 
 LONGEST_PACE: Final = 30.0
@@ -52,7 +52,7 @@ class ImapPoller:
 
     def __init__(
         self,
-        store: MailStore,
+        store: Store,
         time: ServiceTime,
         sources: ClockAndEntropy,
         receiving: Receiving,

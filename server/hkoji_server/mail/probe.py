@@ -22,7 +22,7 @@ from hkoji.mail.letters.page import Letter
 from hkoji.mail.tokens import token_digest
 from hkoji_server.mail.courier import LetterTaker, SmtpRefusal
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store.mail_contract import MailStore
+from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import ProbeMail
 
 _EVENT: Final = "probe"
@@ -88,7 +88,7 @@ class Probe:
 
 
 async def send_probes(
-    store: MailStore,
+    store: Store,
     sources: ClockAndEntropy,
     submission: LetterTaker,
     own: OwnAddress,

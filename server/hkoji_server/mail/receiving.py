@@ -35,8 +35,7 @@ from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.settings import Settings, own_address
-from hkoji_server.store.mail_contract import ArrivalStore
-from hkoji_server.store.mail_values import NO_GAME, Mailbox, MailVia, NewMail, ProbeMail
+from hkoji_server.store.mail_values import NO_GAME, ArrivalStore, Mailbox, MailVia, NewMail, ProbeMail
 from hkoji_server.store.time_contract import StaleDecisionError
 
 if TYPE_CHECKING:

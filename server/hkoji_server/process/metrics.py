@@ -25,7 +25,7 @@ from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.service.mail.cases import MailOutcome
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store.mail_contract import MailStore
+from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MailQueue, MailVia
 
 _FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -262,7 +262,7 @@ class MailMetrics:
 
 
 async def watch_queue(
-    store: MailStore,
+    store: Store,
     sources: ClockAndEntropy,
     metrics: MailMetrics,
     *,

@@ -13,9 +13,8 @@ from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, StoredLine, format_line, format_signed, format_stored
 from hkoji_server.service.games.statements import ClockReport, Stated
 from hkoji_server.service.games.views import OwnView
-from hkoji_server.store.contract import FinishedGame, GameSummary
-from hkoji_server.store.player_contract import Player, RetiredKey
-from hkoji_server.store.talk_contract import KeptMessage
+from hkoji_server.store.game_values import FinishedGame, GameSummary
+from hkoji_server.store.tables import KeptMessage, Player, RetiredKey
 
 
 def signed_json(text: str, sig: bytes) -> wire.Signed:

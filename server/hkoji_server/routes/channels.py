@@ -18,7 +18,7 @@ from hkoji_server.service.notices.guarded_post import LONGEST_URL
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.players.players import Players
 from hkoji_server.store.mail_values import MAIL_KIND
-from hkoji_server.store.notice_contract import Channel
+from hkoji_server.store.tables import Channel
 
 ChannelId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=["5f0c9a1e77b2d430"])]
 
@@ -74,7 +74,7 @@ def make_channels_router(players: Players, channels: Channels, mailboxes: OwnMai
             "id": channel.id,
             "kind": channel.kind,
             "target": target,
-            "events": list(channel.events),
+            "events": list(channel.event_names),
             "settings": ChannelSettings.parse(channel.settings).to_json(),
             "created": channel.created,
             "confirmed": channel.confirmed,

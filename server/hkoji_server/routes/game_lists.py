@@ -19,7 +19,8 @@ from hkoji_server.routes.problems import answering
 from hkoji_server.service.games.views import FinishedGames
 from hkoji_server.service.players.players import Players
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store import contract
+from hkoji_server.store import game_values
+from hkoji_server.store.contract import Store
 from hkoji_server.store.game_lists import cursor_of
 
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -51,10 +52,10 @@ _RULESET: Final = Parameter(
 _RATED: Final = Parameter(
     "rated", Annotated[bool | None, Query(description="Whether the game counts for ratings")], None
 )
-_CLOCK: Final = Parameter[contract.Speed | None](
+_CLOCK: Final = Parameter[game_values.Speed | None](
     "clock",
     Annotated[
-        contract.Speed | None,
+        game_values.Speed | None,
         Query(description="No clock; or by `move` and `bank` together: under a day, up to 31 days, more"),
     ],
     None,
@@ -73,7 +74,7 @@ class ListEndpoint(PlainEndpoint):
 
     declared = answering(wire.GamesModel, 200, 400, 401)
 
-    def __init__(self, players: Players, store: contract.Store, sources: ClockAndEntropy, slack: int) -> None:
+    def __init__(self, players: Players, store: Store, sources: ClockAndEntropy, slack: int) -> None:
         self._players = players
         self._store = store
         self._sources = sources
@@ -88,7 +89,7 @@ class ListEndpoint(PlainEndpoint):
         return Response(answer_json.games_bytes(found, cursor, late), media_type="application/json", headers=NO_STORE)
 
     @abstractmethod
-    async def read(self, scope: Scope) -> contract.Query:
+    async def read(self, scope: Scope) -> game_values.Query:
         """Returns which games to list. Its parameters are read in the order in which they are documented."""
 
 
@@ -102,23 +103,23 @@ class AllGamesEndpoint(ListEndpoint):
         LOGIN.replace(default=None),
     )
 
-    async def read(self, scope: Scope) -> contract.Query:
+    async def read(self, scope: Scope) -> game_values.Query:
         """Returns which games to list. Raises `InvalidError`, and `LoginError` for a login that is not valid."""
         given = read_query(scope)
-        query = contract.Query(
+        query = game_values.Query(
             status=_STATUS.read(given),
             player=_PLAYER.read(given),
             prefix=_PREFIX.read(given),
             limit=_LIMIT.read(given),
             after=_CURSOR.read(given),
         )
-        wanted = contract.OpenFilter(
+        wanted = game_values.OpenFilter(
             joinable=_JOINABLE.read(given),
             ruleset=_RULESET.read(given),
             rated=_RATED.read(given),
             speed=_CLOCK.read(given),
         )
-        if wanted == contract.OpenFilter():
+        if wanted == game_values.OpenFilter():
             return query
         if query.status != "open" or query.player or query.prefix:
             raise InvalidError(tell("these filters are for the list of all open games: add status=open and no name"))
@@ -137,11 +138,11 @@ class OwnGamesEndpoint(ListEndpoint):
     name = "my_games"
     parameters = (LOGIN, _WAITING, _STATUS, _PREFIX, _ORDER, _LIMIT, _CURSOR)
 
-    async def read(self, scope: Scope) -> contract.Query:
+    async def read(self, scope: Scope) -> game_values.Query:
         """Returns which games to list. Raises `LoginError` and `InvalidError`."""
         player = await read_login(self._players, scope)
         given = read_query(scope)
-        query = contract.Query(
+        query = game_values.Query(
             player=player,
             waiting=_WAITING.read(given),
             status=_STATUS.read(given),

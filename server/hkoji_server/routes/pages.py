@@ -26,7 +26,8 @@ from hkoji_server.routes.problems import problem_responses
 from hkoji_server.service.mail.commands import stop_by_token
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Registration
-from hkoji_server.store.contract import GameSummary, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import GameSummary
 
 INVITATION_PATH: Final = "/i/{game}"
 

@@ -20,7 +20,7 @@ from hkoji_server.service.games.invitations import Choices, Invitations
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.players import PlayerKeys, Players
 from hkoji_server.store.contract import Store
-from hkoji_server.store.player_contract import Player
+from hkoji_server.store.tables import Player
 
 
 def make_players_router(players: Players, keys: PlayerKeys, store: Store, held_players: HeldPlayers) -> APIRouter:

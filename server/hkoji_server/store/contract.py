@@ -1,331 +1,86 @@
-"""The store as the service sees it: its values, and the promises that every backend keeps.
+"""The store as the service sees it: a class of areas, and the promises that every backend keeps.
 
 - When a write has returned, it is on disk: it survives a crash of the process or the system, and a power cut.
 - `append` is compare-and-swap on (game, seq, head, deadline): of two racing writes for one place exactly one succeeds.
   A write is atomic.
 - Nothing is written that was decided without an outage that is recorded by then, or too long ago: see `time_contract`.
-- A notice is written in the transaction of what it tells: see `notice_contract`.
+- A notice is written in the transaction of what it tells: see `notices`.
 - A read that begins after a write has returned sees the write, in every process.
 - Hints may be lost, late, doubled or wrong. A caller that waits for something must also check at intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable
+from inspect import iscoroutinefunction
+from time import perf_counter
+from typing import Any, cast
 
-from hkoji.game.clock import Way
-from hkoji.game.commitments import Opening
-from hkoji.log.line import Line, StoredLine
-from hkoji_server.store.choice_contract import ChoiceStore
-from hkoji_server.store.mail_contract import MailStore
-from hkoji_server.store.notice_contract import NewNotice, NoticeStore
-from hkoji_server.store.player_contract import PlayerStore
-from hkoji_server.store.talk_contract import TalkStore
-from hkoji_server.store.time_contract import KeptStatement, TimeStore
-
-
-class Removed(NamedTuple):
-    """How many offers, logins, login challenges and codes were removed."""
-
-    offers: int = 0
-    logins: int = 0
-    challenges: int = 0
-    codes: int = 0
+from hkoji.errors import HkojiError
+from hkoji_server.store.choices import ChannelStore, ChoiceStore
+from hkoji_server.store.game_statements import StatementStore
+from hkoji_server.store.games import GameStore
+from hkoji_server.store.incoming import IncomingStore
+from hkoji_server.store.letters import LetterStore
+from hkoji_server.store.mail_invitations import InvitationStore
+from hkoji_server.store.mailboxes import MailboxStore
+from hkoji_server.store.notices import NoticeStore
+from hkoji_server.store.outages import OutageStore
+from hkoji_server.store.players import CodeStore, PlayerStore
+from hkoji_server.store.talk import TalkStore
 
 
-NOBODY: Final = "{}"
-"""The `by_mail` of a game in which all seats have signed with own keys."""
-
-
-class GameSummary(NamedTuple):
-    """A game as lists show it. It repeats facts of the log for queries; where the two differ, the log is right.
-
-    A named tuple, because a list has many of them.
-    """
-
-    game: str
-    ruleset: str
-    """The ruleset object, as canonical text."""
-    agreement: str
-    """The agreement of the offer, as canonical text."""
-    status: str
-    host: str | None
-    guest: str | None
-    invite: str | None
-    seq: int
-    head: str
-    round: int
-    actor: int | None
-    to_move: str | None
-    """The player who owes the next entry or is invited to join; None if that is no particular player."""
-    created: str
-    updated: str
-    reason: str | None = None
-    winner: int | None = None
-    deadline: str | None = None
-    """The last second in which the entry that is due, or a guest, can come; None if no time is running.
-
-    After an outage it may be too early, and never too late.
-    """
-    link: str | None = None
-    """The key of the link by which the game was opened, as long as nobody has joined. Then it is in no public list."""
-    by_mail: str = NOBODY
-    """The players for whom the service has signed, with the grades of their seats: an object by name, as canonical
-    text."""
-
-
-class OfferQuota(NamedTuple):
-    """How many offers a player may ask for after the time `since`, and how many one who registered after it may."""
-
-    since: str
-    most: int
-    most_of_new: int
-
-
-@dataclass(frozen=True, slots=True)
-class NewGame:
-    """A game to add: its first line, the player who may open it, and the committed seed.
-
-    It was decided at the time `at`, with so many `outages`. With a `quota` the player's offers are counted.
-    """
-
-    summary: GameSummary
-    line: Line
-    seed: str
-    offered_to: str
-    at: str
-    outages: int
-    quota: OfferQuota | None = None
-
-
-MOST_OPEN: Final = 20
-"""How many open games a player may host: games that nobody has joined yet."""
-MOST_INVITATIONS: Final = 3
-"""How many of a host's open games may invite the same player."""
-
-
-@dataclass(frozen=True, slots=True)
-class Append:
-    """Lines that follow entry number `seq` with the head `head`, the openings to keep, and the summary after them.
-
-    They were decided at the time `at`, with so many `outages`, and with that `deadline` of the game. `at` is the T of
-    the first line. `way` is the way of the game's deadline after them, and `way_before` the one in its row, which stays
-    if no time runs. `outline` says whether the lines change status, names, grades or result. Most moves do not. `opens`
-    says whether they open the game; then nothing is appended if its host has `MOST_OPEN` open games or
-    `MOST_INVITATIONS` of the same player, or if `invited_key`, the one that they invite, is held and has been revoked.
-    `key` is the author's key; nothing is appended if it has been revoked. The `notices` are written with the lines.
-    `mail` is the number of the mail that has led to this: nothing is appended unless it is still to be processed, and
-    then `at` may be as old as the mail.
-    """
-
-    game: str
-    seq: int
-    head: str
-    lines: tuple[Line, ...]
-    openings: tuple[Opening, ...]
-    summary: GameSummary
-    outline: bool
-    at: str
-    outages: int
-    deadline: str | None
-    way: Way = Way.HTTP
-    way_before: Way = Way.HTTP
-    opens: bool = False
-    invited_key: str = ""
-    key: str = ""
-    notices: tuple[NewNotice, ...] = ()
-    mail: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Secrets:
-    """The parts of a game that the service keeps secret until the log reveals them."""
-
-    seed: str
-    offered_to: str
-    openings: tuple[Opening, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class History:
-    """Lines of a game, and its secrets, of the same moment; its deadline with its way, and the statements about it.
-
-    The deadline is of the same moment or an earlier one, and the statements are of the same or a later one. So whoever
-    appends with this deadline has seen every gift that changed it.
-    """
-
-    lines: tuple[Line, ...]
-    secrets: Secrets
-    deadline: str | None
-    statements: tuple[KeptStatement, ...]
-    way: Way = Way.HTTP
-
-
-Speed = Literal["none", "fast", "days", "slow"]
-"""How fast a game is, by the time for its first turn: no clock, under a day, up to 31 days, more."""
-
-
-class OpenFilter(NamedTuple):
-    """Which open games to list.
-
-    If `joinable`, the ones that `joiner` can join: not the player's own, not those that invite somebody else, and not
-    those of players whom the player has blocked. Without a name, those that invite nobody.
-    """
-
-    joinable: bool = False
-    joiner: str | None = None
-    ruleset: str | None = None
-    """The name of the ruleset."""
-    rated: bool | None = None
-    speed: Speed | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """Which games to list.
-
-    `player` is in either seat or invited; `waiting` leaves only the games whose next entry the player owes. The games
-    of a player that go on come first, then invitations, then finished games. Within these, as in all other lists, the
-    newest game is first; with `by_deadline`, which is for waiting games, the one with the earliest deadline, and those
-    without one are last. Games that were opened by link and that nobody has joined are only in their host's `own` list.
-    `after` is the cursor of the page before (`game_lists.cursor_of`). `wanted` is only for the list of all open games.
-    """
-
-    status: str | None = None
-    player: str | None = None
-    waiting: bool = False
-    prefix: str | None = None
-    after: str | None = None
-    limit: int = 50
-    by_deadline: bool = False
-    own: bool = False
-    """Whether `player` asks."""
-    wanted: OpenFilter | None = None
-
-
-class FinishedGame(NamedTuple):
-    """A game that is over, and when it ended."""
-
-    ended: str
-    summary: GameSummary
-
-
-@dataclass(frozen=True, slots=True)
-class GamePlace:
-    """The number of a game's last entry, when it was appended, and whether the game is over."""
-
-    seq: int
-    updated: str
-    over: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """Something may be new in `game`, which is on the lists of `players`; if it is `anywhere`, in any game.
-
-    With `waits` a notice may be due, or a mail may wait to be processed.
-    """
-
-    game: str | None = None
-    players: tuple[str, ...] = ()
-    anywhere: bool = False
-    waits: bool = False
-
-
-ANYWHERE: Final = Hint(anywhere=True, waits=True)
-WAITS: Final = Hint(waits=True)
-
-OnHint = Callable[[Hint], None]
-"""A function that is called with each hint. It returns at once, and raises nothing."""
-
-
-def hint_of(append: Append) -> Hint:
-    """Returns the hint that an append gives."""
-    summary = append.summary
-    names = tuple(name for name in (summary.host, summary.guest, summary.invite) if name)
-    # Most notices of moves are due later, and whoever sends them looks for these by itself.
-    return Hint(append.game, names, waits=any(each.not_before <= append.at for each in append.notices))
-
-
-class Store(TimeStore, PlayerStore, ChoiceStore, NoticeStore, TalkStore, MailStore, Protocol):
+class Store(
+    GameStore,
+    StatementStore,
+    OutageStore,
+    PlayerStore,
+    CodeStore,
+    ChoiceStore,
+    ChannelStore,
+    NoticeStore,
+    TalkStore,
+    MailboxStore,
+    InvitationStore,
+    IncomingStore,
+    LetterStore,
+):
     """The games and players of a service. Writes are on disk when they return.
 
-    The names of the methods are labels of the metrics.
+    The names of the methods are labels of the metrics. A backend gives the steps of `SqlSteps`, and the methods that
+    each database does in another way: appends and new games, login challenges, heads, hints and `drained`.
     """
 
-    async def verify_ready(self) -> None:
-        """Reads and writes a little. Raises `StorageError` if that fails or the schema is not that of this program."""
 
-    async def identity(self) -> tuple[str, str] | None:
-        """Returns the service's OpenSSH private key text and its origin; None in a new store."""
+Observe = Callable[[str, float, HkojiError | None], None]
+"""A function that is called after each call, with its name, its seconds, and its error if that is an `HkojiError`."""
 
-    async def add_identity(self, key: str, origin: str) -> tuple[str, str]:
-        """Keeps key and origin unless the store has some already. Returns those that it has now."""
 
-    async def set_origin(self, origin: str) -> None:
-        """Changes the origin."""
+def timed_store(store: Store, observe: Observe) -> Store:
+    """Returns `store` with a call of `observe` after every awaited call."""
+    return cast(Store, TimedStore(store, observe))
 
-    async def verify_may_offer(self, player: str, quota: OfferQuota) -> None:
-        """Raises `TooManyGamesError` if a game of the player's would be one too many by its quota."""
 
-    async def add_game(self, new: NewGame) -> None:
-        """Adds a new game, or changes nothing and raises `StaleDecisionError`, or `TooManyGamesError` by its quota."""
+class TimedStore:
+    """The awaited methods of a store, timed, and the others as they are."""
 
-    async def append(self, append: Append) -> None:
-        """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
-        `TooManyGamesError`, or `NotFoundError` for a game that is not there, or `ClosedMailError`.
+    def __init__(self, store: Store, observe: Observe) -> None:
+        for name in dir(Store):
+            if not name.startswith("_"):
+                call = getattr(store, name)
+                setattr(self, name, _timed(name, call, observe) if iscoroutinefunction(call) else call)
 
-        Raises `StaleDecisionError` if the head is the same, and the deadline is not, there are more outages, or the
-        decision is too old. An append that ends the game forgets the statements about it.
-        """
 
-    async def head(self, game: str) -> tuple[int, str] | None:
-        """Returns the number and the head of the last entry."""
+def _timed(name: str, call: Callable[..., Awaitable[Any]], observe: Observe) -> Callable[..., Awaitable[Any]]:
+    async def timed(*given: Any, **named: Any) -> Any:  # Any: whatever the call takes and returns
+        started = perf_counter()
+        failed: HkojiError | None = None
+        try:
+            return await call(*given, **named)
+        except HkojiError as error:
+            failed = error
+            raise
+        finally:
+            observe(name, perf_counter() - started, failed)
 
-    async def summary(self, game: str) -> GameSummary | None:
-        """Returns the summary of a game."""
-
-    async def lines(self, game: str, after: int = -1) -> tuple[Line, ...]:
-        """Returns the lines of a game with their receipts, beginning after entry number `after`."""
-
-    async def written(self, game: str, after: int = -1) -> tuple[StoredLine, ...]:
-        """Returns the same lines as they are stored, for callers that only pass them on."""
-
-    async def history(self, game: str, after: int = -1) -> History | None:
-        """Returns the lines of a game after entry number `after`, and its secrets, of one moment."""
-
-    async def games(self, query: Query) -> tuple[GameSummary, ...]:
-        """Returns the games that match, in the order of `Query`. Games that have not been opened are in no list."""
-
-    async def finished(self, before: str, after: tuple[str, str], limit: int) -> tuple[FinishedGame, ...]:
-        """Returns games that ended before the time `before`, in the order of (ended, game), however they ended.
-
-        At most `limit`, the first of those that come after the place `after`.
-        """
-
-    async def heads(self, games: Collection[str]) -> Mapping[str, int]:
-        """Returns the numbers of the last entries of those `games` that exist. For at most a few hundred games."""
-
-    async def places(self, player: str, since: str, limit: int, invitations: int) -> Mapping[str, GamePlace]:
-        """Returns the places of a player's listed games that go on or ended at the time `since` or later.
-
-        At most `limit` games that the player has opened or joined, and at most so many `invitations`. Of each kind the
-        games that go on come first, and then those that were created last.
-        """
-
-    async def remove_expired(self, now: str, offered_before: str, most: int) -> Removed:
-        """Removes what is no longer needed: offers made before that time that nobody has opened, at most `most`, and
-        expired codes, logins and challenges. An offer that is being opened stays, or its opening finds no game.
-        """
-
-    async def withdraw_offer(self, game: str, player: str) -> None:
-        """Removes an offer of the player's, which then no longer counts. An offer that is opened stays."""
-
-    def listen(self, listener: OnHint) -> Callable[[], None]:
-        """Calls `listener` with hints, in the running loop, until the returned function is called.
-
-        The hint of a write of this process comes as soon as the write is on disk. For writes of other processes, the
-        store gives those hints that it can.
-        """
+    return timed

@@ -1,10 +1,11 @@
 """The statements that list games, for both backends. Each walks an index; none scans all games.
 
 A query asks for one of a limited number of statements, each of which is compiled once. Everything else in the query is
-a parameter of the statement. Values in the columns that hold JSON are read by each database with functions of its own.
+a parameter of the statement. Values in columns that hold JSON are read by each database with functions of its own.
 
 Anyone may invite anyone. So in the lists of a player, invitations stand behind the games that the player has opened or
-joined, and the walks through an index that find those read no invitation."""
+joined, and the walks through an index that find those read no invitation.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +34,36 @@ from sqlalchemy.types import TypeEngine
 
 from hkoji.game.course import OVER
 from hkoji.game.time_control import DAY
-from hkoji_server.store.contract import GameSummary, OpenFilter, Query, Speed
+from hkoji_server.store.game_values import GameSummary, OpenFilter, Query, Speed
 from hkoji_server.store.tables import BLOCK, GAME
+
+Columns = tuple[ColumnElement[Any], ...]  # Any: of any type, here and below
+Conditions = tuple[ColumnElement[bool], ...]
+
+SUMMARY_COLUMNS: Final = tuple(GAME.c[name] for name in GameSummary._fields)
+
+_PLAYER: Final[ColumnElement[Any]] = bindparam("b_player")
+_START: Final[ColumnElement[Any]] = literal_column("0")  # stated, because the compiler would add it as a parameter
+# Statuses are written out, because the planner uses a partial index only if it sees the status in the statement.
+_SHOWN: Final = GAME.c.status != literal_column("'offered'")
+_HOST: Final[Conditions] = (GAME.c.host == _PLAYER,)
+_GUEST: Final[Conditions] = (GAME.c.guest == _PLAYER,)
+# An invited player who has joined is the guest: no game is found twice.
+_INVITED: Final[Conditions] = (GAME.c.invite == _PLAYER, GAME.c.guest.is_(None))
+_OWES: Final[Conditions] = (GAME.c.to_move == _PLAYER,)
+_OWN: Final = ((_HOST, "open"), (_HOST, "playing"), (_GUEST, "playing"))
+_ENDED: Final = (
+    *((seat, status) for seat in (_HOST, _GUEST) for status in ("finished", "cancelled")),
+    (_INVITED, "cancelled"),
+)
+_PLACE: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status)
+_NEVER: Final = "9999-12-31T23:59:59Z"
+"""Stands for no deadline, in the order of deadlines."""
+_JOINER: Final[ColumnElement[Any]] = bindparam("b_joiner", type_=Text)
+_DAY: Final[ColumnElement[int]] = literal_column(str(DAY))
+_MONTH: Final[ColumnElement[int]] = literal_column(str(31 * DAY))
+_NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
+
 
 _TYPES: Final[dict[type, tuple[TypeEngine[Any], str]]] = {  # Any: of any type
     int: (Integer(), "bigint"),
@@ -63,34 +92,6 @@ def _in_sqlite(field: JsonField, compiler: Any, **options: Any) -> str:  # Any: 
 def _in_postgres(field: JsonField, compiler: Any, **options: Any) -> str:  # Any: SQLAlchemy's compiler
     column = compiler.process(field.column, **options)
     return f"(({column})::json #>> '{{{','.join(field.path)}}}')::{field.sql_type}"
-
-
-Columns = tuple[ColumnElement[Any], ...]  # Any: of any type, here and below
-Conditions = tuple[ColumnElement[bool], ...]
-
-SUMMARY_COLUMNS: Final = tuple(GAME.c[name] for name in GameSummary._fields)
-
-_PLAYER: Final[ColumnElement[Any]] = bindparam("b_player")
-_START: Final[ColumnElement[Any]] = literal_column("0")  # stated, because the compiler would add it as a parameter
-# Statuses are written out, because the planner uses a partial index only if it sees the status in the statement.
-_SHOWN: Final = GAME.c.status != literal_column("'offered'")
-_HOST: Final[Conditions] = (GAME.c.host == _PLAYER,)
-_GUEST: Final[Conditions] = (GAME.c.guest == _PLAYER,)
-# An invited player who has joined is the guest: no game is found twice.
-_INVITED: Final[Conditions] = (GAME.c.invite == _PLAYER, GAME.c.guest.is_(None))
-_OWES: Final[Conditions] = (GAME.c.to_move == _PLAYER,)
-_OWN: Final = ((_HOST, "open"), (_HOST, "playing"), (_GUEST, "playing"))
-_ENDED: Final = (
-    *((seat, status) for seat in (_HOST, _GUEST) for status in ("finished", "cancelled")),
-    (_INVITED, "cancelled"),
-)
-_PLACE: Final[Columns] = (GAME.c.game, GAME.c.seq, GAME.c.updated, GAME.c.status)
-_NEVER: Final = "9999-12-31T23:59:59Z"
-"""Stands for no deadline, in the order of deadlines."""
-_JOINER: Final[ColumnElement[Any]] = bindparam("b_joiner", type_=Text)
-_DAY: Final[ColumnElement[int]] = literal_column(str(DAY))
-_MONTH: Final[ColumnElement[int]] = literal_column(str(31 * DAY))
-_NEWEST: Final = (GAME.c.created.desc(), GAME.c.game.desc())
 
 
 class Rank(IntEnum):

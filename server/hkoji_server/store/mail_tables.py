@@ -1,12 +1,14 @@
-"""The tables of play by mail, for both backends. `mail_values` explains what the columns mean."""
+"""The tables of play by mail, for both backends, and their rows: see `tables`."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from sqlalchemy import BigInteger, Index, LargeBinary, Table, Text
+from sqlalchemy.orm import configure_mappers
 from sqlmodel import Field, SQLModel
 
+from hkoji_server.store.mail_values import MailState, MailVia
 from hkoji_server.store.tables import partial_index
 
 _CLUSTERED: Final = {"sqlite_with_rowid": False}
@@ -41,8 +43,11 @@ class MailboxTable(SQLModel, table=True):
     zone: str = Field(default="", sa_type=Text, sa_column_kwargs={"server_default": ""})
 
 
-class HeldKeyTable(SQLModel, table=True):
-    """A key that the service holds for a player. None is ever removed: logs have them."""
+class KeptHeldKey(SQLModel, table=True):
+    """A key that the service holds for the player `name`: its public text, and its OpenSSH private key text.
+
+    None is ever removed: logs have them.
+    """
 
     __tablename__ = "held_key"
 
@@ -51,8 +56,11 @@ class HeldKeyTable(SQLModel, table=True):
     private: str = Field(sa_type=Text)
 
 
-class CertificateTable(SQLModel, table=True):
-    """A certificate of a held key, with the mailbox and the salt that its hash commits to, until they are erased."""
+class KeptCertificate(SQLModel, table=True):
+    """The certificate of a held key: its JSON object as canonical text, as the log has it under `gateway`.
+
+    `mailbox` is the address, in lower case, that its hash commits to with `salt`, 64 hex digits. Both can be erased.
+    """
 
     __tablename__ = "certificate"
 
@@ -99,8 +107,12 @@ class ReplyTable(SQLModel, table=True):
     answers: str = Field(sa_type=Text)
 
 
-class IncomingTable(SQLModel, table=True):
-    """A mail that has come. No row is ever removed, so no number and no Message-ID is used twice."""
+class IncomingMail(SQLModel, table=True):
+    """A mail that has come. `raw` is empty once it is `done`. `tried` is when it was first tried.
+
+    `result` is what became of it, as the text of a JSON object that belongs to the service; empty while it is `new`.
+    No row is ever removed, so no number and no Message-ID is used twice.
+    """
 
     __tablename__ = "incoming"
     __table_args__ = (
@@ -113,7 +125,7 @@ class IncomingTable(SQLModel, table=True):
 
     number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
     digest: str = Field(unique=True, sa_type=Text)
-    via: str = Field(sa_type=Text)
+    via: MailVia = Field(sa_type=Text)
     raw: bytes = Field(sa_type=LargeBinary)
     received: str = Field(index=True, sa_type=Text)
     name: str = Field(sa_type=Text)
@@ -124,7 +136,7 @@ class IncomingTable(SQLModel, table=True):
     reply: str | None = Field(default=None, sa_type=Text)
     signed: str | None = Field(default=None, sa_type=Text)
     """Of one that was obeyed, and that a provider has signed: by what it is known if it is sent again."""
-    state: str = Field(sa_type=Text)
+    state: MailState = Field(sa_type=Text)
     tries: int
     tried: str | None = Field(default=None, sa_type=Text)
     result: str = Field(sa_type=Text)
@@ -176,8 +188,12 @@ class ImapPlaceTable(SQLModel, table=True):
     last: int = Field(sa_type=BigInteger)
 
 
-class MailDraftTable(SQLModel, table=True):
-    """What the service is about to submit for a held seat."""
+class MailDraft(SQLModel, table=True):
+    """What the service is about to submit for a held seat of a game: kept before it is submitted, and then repeated.
+
+    `source` is the digest of the mail, or a word for what nobody has asked for. `submission` is canonical text, with
+    the signed entry and its openings. `entropy` is that of the player's seed, in hex, until the seed is on record.
+    """
 
     __tablename__ = "draft"
     __table_args__ = (partial_index("draft_entropy", "entropy IS NOT NULL", "game"), _CLUSTERED)
@@ -189,8 +205,8 @@ class MailDraftTable(SQLModel, table=True):
     entropy: str | None = Field(default=None, sa_type=Text)
 
 
-class EvidenceTable(SQLModel, table=True):
-    """A mail that an entry or a statement commits to, and what opens the commitment."""
+class MailEvidence(SQLModel, table=True):
+    """A mail that an entry or a statement commits to, with all that opens the commitment: see docs/spec/log.md."""
 
     __tablename__ = "evidence"
     __table_args__ = (Index("evidence_name", "name", "game"),)
@@ -214,14 +230,16 @@ def _table(model: type[SQLModel]) -> Table:
 
 
 MAILBOX: Final = _table(MailboxTable)
-HELD_KEY: Final = _table(HeldKeyTable)
-CERTIFICATE: Final = _table(CertificateTable)
+HELD_KEY: Final = _table(KeptHeldKey)
+CERTIFICATE: Final = _table(KeptCertificate)
 MAIL_INVITATION: Final = _table(MailInvitationTable)
 REPLY: Final = _table(ReplyTable)
-INCOMING: Final = _table(IncomingTable)
+INCOMING: Final = _table(IncomingMail)
 LETTER_COUNT: Final = _table(LetterCountTable)
 BOUNCE: Final = _table(BounceTable)
 PROBE: Final = _table(ProbeTable)
 IMAP_PLACE: Final = _table(ImapPlaceTable)
-DRAFT: Final = _table(MailDraftTable)
-EVIDENCE: Final = _table(EvidenceTable)
+DRAFT: Final = _table(MailDraft)
+EVIDENCE: Final = _table(MailEvidence)
+
+configure_mappers()  # as in `tables`

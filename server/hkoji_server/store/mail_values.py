@@ -1,18 +1,18 @@
-"""What the store keeps of play by mail: mailboxes, held keys, tokens, mails, drafts and evidence as values; and limits.
+"""Values of play by mail that a process needs without a database's tables, as the pipe is; and limits.
 
-A *mailbox* is a channel of kind `mail` whose owner answers its letters. A *held key* is a key that the service keeps
-and uses for such a player. A *mail* is what a player sends, a *letter* what the service sends. `mail_contract` has the
-methods of the store that take and return these values.
+A *mail* is what a player sends, a *letter* what the service sends. `mailboxes` says what a mailbox and a held key are.
+`mail_tables` has the values that are rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 from hkoji.errors import ForbiddenError, HkojiError
 from hkoji.messages.text import tell
+from hkoji_server.store.time_contract import BeatStore
 
 MAIL_KIND: Final = "mail"
 """The kind of the channel of each mailbox."""
@@ -143,88 +143,6 @@ class Mailbox:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptHeldKey:
-    """A key that the service holds for the player `name`: its public text, and its OpenSSH private key text."""
-
-    key: str
-    name: str
-    private: str
-
-
-@dataclass(frozen=True, slots=True)
-class KeptCertificate:
-    """The certificate of a held key: its JSON object as canonical text, as the log has it under `gateway`.
-
-    `mailbox` is the address, in lower case, that its hash commits to with `salt`, 64 hex digits.
-    """
-
-    text: str
-    key: str
-    mailbox: str
-    salt: str
-
-
-@dataclass(frozen=True, slots=True)
-class NewMailbox:
-    """An invitation to play by mail, at the time `at`: a mailbox to add, its held key, and the certificate.
-
-    `settings` is the text of those of its channel. `by` is the player who invites, None for the operator.
-    """
-
-    mailbox: Mailbox
-    settings: str
-    held: KeptHeldKey
-    certificate: KeptCertificate
-    by: str | None
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
-class AskedMailbox:
-    """A mailbox in state `asked`, to add: `mailbox.confirm` is what its owner is asked to confirm.
-
-    `held` and `certificate` are those of a held key that is made for it; with None of them `mailbox.held_key` is empty.
-    `settings` is the text of those of its channel. `by` is who asks, for the limits; None for the operator.
-    """
-
-    mailbox: Mailbox
-    settings: str
-    by: str | None
-    held: KeptHeldKey | None = None
-    certificate: KeptCertificate | None = None
-
-
-class MailboxMove(NamedTuple):
-    """The mailbox with the channel `channel` gets the address of that with the channel `asked`, at the time `at`.
-
-    `certificate` is the one for the new address.
-    """
-
-    channel: str
-    asked: str
-    certificate: KeptCertificate
-    at: str
-
-
-class HeldRegistration(NamedTuple):
-    """The registration of a mail player at the time `at`: its text, and the signature of the held key, in base64."""
-
-    name: str
-    key: str
-    at: str
-    text: str
-    sig: str
-
-
-class KeyCode(NamedTuple):
-    """A code, by its digest, with which the mail player `name` gets a key of their own, once, before it expires."""
-
-    digest: str
-    name: str
-    expires: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReplyToken:
     """What the service knows of a token: `digest` is the SHA-256 of its text in lower case, in hex.
 
@@ -266,30 +184,6 @@ class NewMail:
     message_id: str
     reply: str | None
     outages: int
-
-
-@dataclass(frozen=True, slots=True)
-class IncomingMail:
-    """A mail that has come. `raw` is empty once it is `done`. `tried` is when it was first tried.
-
-    `result` is what became of it, as the text of a JSON object that belongs to the service; empty while it is `new`.
-    `message_id` is empty of one whose Message-ID an earlier mail has.
-    """
-
-    number: int
-    digest: str
-    via: MailVia
-    raw: bytes
-    received: str
-    name: str
-    channel: str
-    game: str
-    message_id: str
-    reply: str | None
-    state: MailState
-    tries: int
-    tried: str | None
-    result: str
 
 
 class WaitingMail(NamedTuple):
@@ -351,34 +245,30 @@ class NewAnswer(NamedTuple):
     not_before: str
 
 
-@dataclass(frozen=True, slots=True)
-class MailDraft:
-    """What the service is about to submit for a held seat of a game: kept before it is submitted, and then repeated.
+class ArrivalStore(BeatStore, Protocol):
+    """The methods of a store by which a mail comes in."""
 
-    `source` is the digest of the mail, or a word for what nobody has asked for. `submission` is canonical text, with
-    the signed entry and its openings. `entropy` is that of the player's seed, in hex, until the seed is on record.
-    """
+    async def reply(self, digest: str) -> ReplyToken | None:
+        """Returns what is known of a token."""
 
-    game: str
-    source: str
-    name: str
-    submission: str
-    entropy: str | None = None
+    async def mailbox_at(self, address: str) -> Mailbox | None:
+        """Returns the mailbox with an address, in any case of its letters."""
 
+    async def add_incoming(self, new: NewMail) -> KeptMail:
+        """Keeps a mail, once. Raises `StaleDecisionError` if it was received too long ago, or another outage is known.
 
-@dataclass(frozen=True, slots=True)
-class MailEvidence:
-    """A mail that an entry or a statement commits to, with all that opens the commitment: see docs/spec/log.md."""
+        Then nothing has changed, and the caller reads clock and outages again.
+        """
 
-    commit: str
-    game: str
-    head: str
-    name: str
-    raw: bytes
-    dns: bytes
-    salt: str
-    nonce: str
-    purpose: str
-    about: str
-    grade: str
-    reader: int
+    async def note_bounce(self, channel: str, digest: str, at: str, *, since: str, enough: int) -> bool:
+        """Notes that a letter to a mailbox did not arrive, once for each `digest`.
+
+        If that makes `enough` since that time, the letters of the mailbox are `paused` from `at` on, and earlier ones
+        no longer count. Returns whether this has paused them.
+        """
+
+    async def take_probe(self, digest: str, mail: ProbeMail) -> bool:
+        """Keeps a mail of the service to itself, the first that comes. `digest` is that of its token.
+
+        Returns False, and keeps nothing, if nobody waits for it.
+        """

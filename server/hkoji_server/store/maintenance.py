@@ -21,14 +21,13 @@ from hkoji.errors import StorageError
 from hkoji.game.clock import Outage, Way
 from hkoji.game.commitments import Opening
 from hkoji.messages.text import tell
-from hkoji_server.store.contract import GameSummary, Secrets
 from hkoji_server.store.game_lists import SUMMARY_COLUMNS
-from hkoji_server.store.game_statements import read_statement
+from hkoji_server.store.game_values import GameSummary, Secrets
 from hkoji_server.store.location import Location, show_location, verify_exists
 from hkoji_server.store.mail_values import NO_GAME
 from hkoji_server.store.migrate import SCHEMA, newest_schema
-from hkoji_server.store.player_contract import Player
-from hkoji_server.store.statements import Row, every_outage, read_outage
+from hkoji_server.store.outages import EVERY_OUTAGE, read_outage
+from hkoji_server.store.sql_steps import Row
 from hkoji_server.store.tables import (
     BEAT,
     CHALLENGE,
@@ -45,8 +44,10 @@ from hkoji_server.store.tables import (
     STATEMENT,
     TALK,
     TOKEN,
+    KeptStatement,
+    Player,
+    rows_of,
 )
-from hkoji_server.store.time_contract import KeptStatement
 
 _BUSY_SECONDS: Final = 30
 _PAGE: Final = 500
@@ -138,7 +139,7 @@ class Maintenance:
                 select(*opened).where(OPENING.c.game == game).order_by(OPENING.c.seq, OPENING.c.part)
             ).all()
             statements = connection.execute(select(*STATEMENT.c).where(STATEMENT.c.game == game)).all()
-            outages = connection.execute(every_outage()).all()
+            outages = connection.execute(EVERY_OUTAGE).all()
         if summary is None:
             return None
         kept = Secrets(secret[0], secret[1], tuple(Opening(*row) for row in openings)) if secret else None
@@ -148,7 +149,7 @@ class Maintenance:
             Way(summary[-1]),
             tuple(tuple(row) for row in rows),
             kept,
-            tuple(read_statement(tuple(row)) for row in statements),
+            rows_of(KeptStatement, statements),
             tuple(read_outage(tuple(row)) for row in outages),
         )
 
@@ -158,7 +159,7 @@ class Maintenance:
         while True:
             page = select(*PLAYER.c).where(PLAYER.c.name > after).order_by(PLAYER.c.name).limit(_PAGE)
             with self._reading() as connection:
-                found = [Player(*row) for row in connection.execute(page)]
+                found = rows_of(Player, connection.execute(page))
             yield from found
             if len(found) < _PAGE:
                 return

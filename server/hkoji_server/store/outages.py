@@ -1,4 +1,4 @@
-"""Beats and outages, as statements in an open transaction.
+"""Beats and outages.
 
 docs/spec/log.md, "Outages". Where a function says that nothing may be appended meanwhile, the caller's transaction
 excludes all others that append, add a game or keep a statement, and each of its statements sees what was committed
@@ -7,9 +7,22 @@ before the transaction excluded them.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Final
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    ScalarSelect,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
 
 from hkoji import __version__
 from hkoji.errors import IllegalError, UsageError
@@ -17,67 +30,129 @@ from hkoji.game.clock import Outage, Way, came_by, format_time, parse_time
 from hkoji.log.entry import parse_entry
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import INCOMING
-from hkoji_server.store.statements import outage_number
+from hkoji_server.store.sql_steps import Row, SqlSteps
 from hkoji_server.store.tables import BEAT, ENTRY, GAME, OUTAGE
-from hkoji_server.store.time_contract import StaleDecisionError
+from hkoji_server.store.time_contract import Beat, StaleDecisionError
 
 _AT: Final = '{"at":"'
 """How the text of a receipt begins; then the time follows."""
 _TIME: Final = len("2026-01-01T00:00:00Z")
 _PAGE: Final = 500
 """How many rows are read together."""
+EVERY_OUTAGE: Final = select(OUTAGE.c["from"], OUTAGE.c.until, OUTAGE.c.way).order_by(OUTAGE.c.until, OUTAGE.c.way)
+"""Reads all outages, in the order in which they ended."""
+_BEAT: Final = select(BEAT.c.at).where(BEAT.c.way == bindparam("b_way"))
 
 
-def note_beat(connection: Connection, way: Way, at: str) -> str:
-    """Notes the time `at` of a way unless a later one is noted. Returns the one that is noted then."""
-    before = _last_beat(connection, way)
-    if before is not None and before >= at:
-        return before
-    _set_beat(connection, way, before, at)
-    return at
+def read_outage(row: Row) -> Outage:
+    """Returns the outage of a row of `EVERY_OUTAGE`."""
+    return Outage(row[0], row[1], Way(row[2]))
 
 
-def close_gap(connection: Connection, way: Way, beat: str | None, now: str) -> Outage | None:
-    """Records the outage from `beat` until `now`, while nothing may be appended: see `TimeStore.close_gap`."""
-    if _last_beat(connection, way) != beat:
-        raise StaleDecisionError
-    outage = None
-    if beat is not None:
-        ended: str | None = connection.execute(select(func.max(OUTAGE.c.until)).where(OUTAGE.c.way == way)).scalar()
-        known = max(filter(None, (beat, ended, _newest_received(connection, way))))
-        outage = Outage(_second_after(_newest_time(connection, way, known)), now, way)
-    if outage is not None and outage.begin < outage.until:
-        _record(connection, outage)
-    else:
-        outage = None
-    if beat is None or beat < now:
-        _set_beat(connection, way, beat, now)
-    return outage
+def outage_number() -> ScalarSelect[int]:
+    """Returns the expression for how many outages are recorded."""
+    return select(func.coalesce(func.max(OUTAGE.c.number), literal_column("0"))).scalar_subquery()
 
 
-def add_outage(connection: Connection, outage: Outage, now: str) -> None:
-    """Records the operator's outage, while nothing may be appended: see `TimeStore.add_outage`."""
-    begin, until, way = outage
-    if begin >= until:
-        raise UsageError(tell("the outage must end after it begins"), hint=tell("nothing was recorded"))
-    if until > now:
-        raise UsageError(
-            tell("the outage must have ended; {until} is in the future", until=until), hint=tell("nothing was recorded")
-        )
-    touching = select(OUTAGE.c["from"], OUTAGE.c.until).where(
-        OUTAGE.c.way == way, OUTAGE.c["from"] <= until, OUTAGE.c.until >= begin
-    )
-    if found := connection.execute(touching).first():
-        raise IllegalError(
-            tell("it touches the outage from {begin} until {until}", begin=found[0], until=found[1]),
-            hint=tell("nothing was recorded; choose a time that ends before it begins, or begins after it ends"),
-        )
-    if (taken := _time_within(connection, outage)) is not None:
-        raise IllegalError(
-            tell("the service took an entry that came by {way} within that time, at {at}", way=way, at=taken),
-            hint=tell("nothing was recorded; choose a time in which it took none"),
-        )
-    _record(connection, outage)
+def no_more_outages() -> ColumnElement[bool]:
+    """Returns the condition that there are no more outages than were decided with: one look into the index.
+
+    Those of both ways count. What an append depends on may be of either: its own T must lie in no outage of the way on
+    which it came, and its credits and its deadlines are those of the ways that are open to the seats.
+    """
+    return ~exists().where(OUTAGE.c.number > bindparam("b_outages", type_=Integer))
+
+
+class OutageStore(SqlSteps):
+    """The area of the store that is about beats and outages. `BeatStore` documents the methods that it has too."""
+
+    @abstractmethod
+    async def drained(self) -> None: ...
+
+    @abstractmethod
+    async def clock(self) -> str | None: ...
+
+    @abstractmethod
+    def _own_clock(self, connection: Connection) -> str | None:
+        """Returns the time of the database; None if it has no clock of its own."""
+
+    async def beat(self, way: Way, at: str) -> Beat:
+        def work(connection: Connection) -> Beat:
+            before = _last_beat(connection, way)
+            if before is None or before < at:
+                _set_beat(connection, way, before, at)
+            return Beat(max(before or at, at), self._own_clock(connection))
+
+        return await self._transaction(work)
+
+    async def last_beat(self, way: Way) -> str | None:
+        rows = await self._read(_BEAT, b_way=way)
+        return rows[0][0] if rows else None
+
+    async def outages(self) -> tuple[Outage, ...]:
+        return tuple(map(read_outage, await self._read(EVERY_OUTAGE)))
+
+    async def close_gap(self, way: Way, beat: str | None, now: str) -> Outage | None:
+        def work(connection: Connection) -> Outage | None:
+            if _last_beat(connection, way) != beat:
+                raise StaleDecisionError
+            outage = None if beat is None else Outage(_begin_of_gap(connection, way, beat), now, way)
+            if outage is not None and outage.begin < outage.until:
+                _record(connection, outage)
+            else:
+                outage = None
+            if beat is None or beat < now:
+                _set_beat(connection, way, beat, now)
+            return outage
+
+        return await self._alone(work)
+
+    async def add_outage(self, outage: Outage, now: str) -> None:
+        """Records an outage that the operator states. Appends wait meanwhile.
+
+        Changes nothing if it raises: `UsageError` for an outage that is empty or ends after `now`, `IllegalError` if
+        the T of an entry that came the same way lies within it, or it touches another outage of that way.
+        """
+        begin, until, way = outage
+        if begin >= until:
+            raise UsageError(tell("the outage must end after it begins"), hint=tell("nothing was recorded"))
+        if until > now:
+            raise UsageError(
+                tell("the outage must have ended; {until} is in the future", until=until),
+                hint=tell("nothing was recorded"),
+            )
+
+        def work(connection: Connection) -> None:
+            touching = select(OUTAGE.c["from"], OUTAGE.c.until).where(
+                OUTAGE.c.way == way, OUTAGE.c["from"] <= until, OUTAGE.c.until >= begin
+            )
+            if found := connection.execute(touching).first():
+                raise IllegalError(
+                    tell("it touches the outage from {begin} until {until}", begin=found[0], until=found[1]),
+                    hint=tell(
+                        "nothing was recorded; choose a time that ends before it begins, or begins after it ends"
+                    ),
+                )
+            if (taken := _time_within(connection, outage)) is not None:
+                raise IllegalError(
+                    tell("the service took an entry that came by {way} within that time, at {at}", way=way, at=taken),
+                    hint=tell("nothing was recorded; choose a time in which it took none"),
+                )
+            _record(connection, outage)
+
+        await self._alone(work)
+
+
+def _begin_of_gap(connection: Connection, way: Way, beat: str) -> str:
+    """Returns the second after all of these: `beat`, the ends of outages of a way, and the T of what came that way.
+
+    By mail, also the time at which the newest mail came, whatever has become of it. Nothing may be appended meanwhile.
+    """
+    ended: str | None = connection.execute(select(func.max(OUTAGE.c.until)).where(OUTAGE.c.way == way)).scalar()
+    received: str | None = None
+    if way is Way.MAIL:
+        received = connection.execute(select(func.max(INCOMING.c.received))).scalar()
+    return _second_after(_newest_time(connection, way, max(filter(None, (beat, ended, received)))))
 
 
 def _newest_time(connection: Connection, way: Way, known: str) -> str:
@@ -96,14 +171,6 @@ def _time_within(connection: Connection, outage: Outage) -> str | None:
         if found is not None:
             return found
     return _last_time(connection, outage.way, outage.begin, outage.until)
-
-
-def _newest_received(connection: Connection, way: Way) -> str | None:
-    """Returns when the newest mail came, whatever has become of it; for the other way None."""
-    if way is not Way.MAIL:
-        return None
-    newest: str | None = connection.execute(select(func.max(INCOMING.c.received))).scalar()
-    return newest
 
 
 def _last_time(connection: Connection, way: Way, begin: str, until: str | None = None) -> str | None:

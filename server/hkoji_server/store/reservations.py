@@ -6,9 +6,9 @@ as long as its game is open, however that ends.
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, exists, literal_column, or_, select
+from sqlalchemy import ColumnElement, Connection, Text, bindparam, exists, literal_column, or_, select
 
 from hkoji.errors import ExistsError
 from hkoji.game.clock import add_seconds
@@ -19,12 +19,18 @@ from hkoji_server.store.mail_values import CONFIRM_SECONDS, REGISTERS, RESERVED_
 from hkoji_server.store.tables import GAME
 
 Time: TypeAlias = ColumnElement[str] | str
-# Literals, so that the conditions can stand in statements that are compiled once.
-_OPEN: Final[ColumnElement[str]] = literal_column("'open'")
-_CANCELLED: Final[ColumnElement[str]] = literal_column("'cancelled'")
-_INVITED: Final[ColumnElement[str]] = literal_column("'invited'")
-_ASKED: Final[ColumnElement[str]] = literal_column("'asked'")
-_REGISTERS: Final[ColumnElement[str]] = literal_column(f"'{REGISTERS}%'")
+
+
+def literal(word: str) -> Any:  # Any: an expression
+    """Returns a word of ours as it stands in statements, so that these are compiled once."""
+    return literal_column(f"'{word}'")
+
+
+_OPEN: Final = literal("open")
+_CANCELLED: Final = literal("cancelled")
+_INVITED: Final = literal("invited")
+_ASKED: Final = literal("asked")
+_REGISTERS: Final = literal(f"{REGISTERS}%")
 
 
 def used() -> ColumnElement[bool]:
@@ -39,7 +45,7 @@ def _inviting() -> tuple[ColumnElement[bool], ...]:
     return GAME.c.invite == MAILBOX.c.name, GAME.c.guest.is_(None), GAME.c.host == MAILBOX.c.invited_by
 
 
-def standing(unasked: Time, reserved: Time, asked: Time) -> ColumnElement[bool]:
+def _standing(unasked: Time, reserved: Time, asked: Time) -> ColumnElement[bool]:
     """Returns the condition that a mailbox is invited, or asks to register, and has time to answer.
 
     Then its name is reserved.
@@ -61,13 +67,24 @@ def standing(unasked: Time, reserved: Time, asked: Time) -> ColumnElement[bool]:
     return or_(invited, registers)
 
 
+STANDS: Final = _standing(*(bindparam(f"b_{each}", type_=Text) for each in ("unasked", "reserved", "asked")))
+"""The condition of a statement with `reserved_values`."""
+RESERVED: Final = select(MAILBOX.c.invited_by, used()).where(MAILBOX.c.name == bindparam("b_name"), STANDS)
+"""Finds for whom a name is reserved: the players who have invited them, and whether a game has been opened with it."""
+
+
 def standing_at(now: str) -> ColumnElement[bool]:
-    """Returns the condition of `standing` at a time."""
-    return standing(*times(now))
+    """Returns the condition of `STANDS` at a time."""
+    return _standing(*_times(now))
 
 
-def times(now: str) -> tuple[str, str, str]:
-    """Returns the times of `standing`."""
+def reserved_values(name: str, now: str) -> dict[str, str]:
+    """Returns the parameters of a statement about a name that may be reserved."""
+    unasked, reserved, asked = _times(now)
+    return {"b_name": name, "b_unasked": unasked, "b_reserved": reserved, "b_asked": asked}
+
+
+def _times(now: str) -> tuple[str, str, str]:
     return (
         add_seconds(now, -UNASKED_DAYS * DAY),
         add_seconds(now, -RESERVED_SECONDS),

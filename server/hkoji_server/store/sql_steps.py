@@ -1,25 +1,41 @@
-"""The steps that a backend gives, and over which the methods of the store are written that are the same on each."""
+"""The steps that a backend gives, and over which the areas of the store are written.
+
+A read is a statement that is compiled once for each backend and given to the driver as text with named parameters:
+SQLAlchemy's own execution of a statement costs several times what SQLite takes to run it. What writes, or runs rarely,
+runs on a connection of SQLAlchemy in a transaction.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import ClauseElement, Connection, Dialect
 
-from hkoji_server.store.contract import WAITS, Hint
-from hkoji_server.store.statements import ReadStatements, Row, Values
+from hkoji_server.store.game_values import WAITS, Hint
 
 T = TypeVar("T")
+Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
+Values = dict[str, Any]  # Any: column values
 
 
-class SqlSteps:
+@lru_cache(maxsize=1024)
+def compiled(statement: ClauseElement, dialect: Dialect) -> str:
+    """Returns the text of a statement with named parameters, as the driver takes it."""
+    return str(statement.compile(dialect=dialect))
+
+
+class SqlSteps(ABC):
     """The steps of a backend."""
 
-    _reads: ReadStatements
-    """The statements of reads in the dialect of the backend."""
+    _dialect: Dialect
+
+    async def _read(self, statement: ClauseElement, **values: Any) -> list[Row]:  # Any: column values
+        """Returns the rows of a statement that is made once. Raises `StorageError`."""
+        return await self._rows(compiled(statement, self._dialect), values)
 
     @abstractmethod
     async def _rows(self, statement: str, values: Values) -> list[Row]:

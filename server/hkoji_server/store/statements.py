@@ -1,234 +1,44 @@
-"""The statements that both backends run, and how values become rows.
-
-Statements that run for every move or view are compiled once and given to the driver as text with named parameters.
-SQLAlchemy's own execution of a statement costs several times what SQLite takes to run it. Statements that run rarely
-stand where they run.
-"""
+"""What both backends write when they append or add a game: conditions, and how values become rows."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import (
-    BigInteger,
-    BindParameter,
-    ClauseElement,
-    ColumnElement,
-    Dialect,
-    Integer,
-    ScalarSelect,
-    Select,
-    Text,
-    bindparam,
-    case,
-    exists,
-    func,
-    literal_column,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Text, bindparam, case, exists, func, literal_column, select
 
 from hkoji.errors import HkojiError, TooManyGamesError
-from hkoji.game.clock import Outage, Way
+from hkoji.game.clock import Way
 from hkoji.game.course import OVER
-from hkoji.log.line import Line, StoredLine
+from hkoji.log.line import Line
 from hkoji.messages.text import tell
-from hkoji_server.store import offers
-from hkoji_server.store.contract import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary
-from hkoji_server.store.expired import any_expired
-from hkoji_server.store.game_lists import SUMMARY_COLUMNS, ListStatement, finished, going_on, listed
+from hkoji_server.store.game_values import MOST_INVITATIONS, MOST_OPEN, Append, GameSummary
 from hkoji_server.store.mail_tables import HELD_KEY
-from hkoji_server.store.notices import any_stray_notice, due_channels, next_notice, wanting
-from hkoji_server.store.tables import (
-    BEAT,
-    BLOCK,
-    CHANNEL,
-    ENTRY,
-    GAME,
-    OPENING,
-    OUTAGE,
-    PLAYER,
-    RETIRED,
-    SECRET,
-    SERVICE,
-    SETTING,
-    STATEMENT,
-    TALK,
-    TOKEN,
-)
-from hkoji_server.store.talk import last_of_others, old_talk
+from hkoji_server.store.outages import no_more_outages
+from hkoji_server.store.sql_steps import Row, Values
+from hkoji_server.store.tables import GAME, RETIRED
 from hkoji_server.store.time_contract import StaleDecisionError
-
-Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
-Values = dict[str, Any]  # Any: column values
 
 PLACE: Final = ("seq", "head", "round", "actor", "to_move", "updated", "deadline")
 """The columns of a game that every append changes."""
-OUTLINE: Final = ("status", "host", "guest", "invite", "link", "by_mail", "reason", "winner", "ended")
-"""The columns of a game that most appends leave as they are."""
-
-
-def compiled(statement: ClauseElement, dialect: Dialect) -> str:
-    """Returns the text of a statement with named parameters, as the driver takes it."""
-    return str(statement.compile(dialect=dialect))
-
-
-class ReadStatements:
-    """The statements of all reads, compiled for the dialect of one backend."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        game: BindParameter[str] = bindparam("b_game")
-
-        def text(statement: ClauseElement) -> str:
-            return compiled(statement, dialect)
-
-        self.identity: Final = text(select(SERVICE.c.private_key, SERVICE.c.origin))
-        self.player: Final = text(select(*PLAYER.c).where(PLAYER.c.name == bindparam("b_name")))
-        self.retired_key: Final = text(select(*RETIRED.c).where(RETIRED.c.key == bindparam("b_key")))
-        self.known_key: Final = text(
-            select(PLAYER.c.key)
-            .where(PLAYER.c.key == bindparam("b_key"))
-            .union_all(select(RETIRED.c.key).where(RETIRED.c.key == bindparam("b_key")))
-        )
-        self.retired_keys: Final = text(
-            select(*RETIRED.c).where(RETIRED.c.name == bindparam("b_name")).order_by(RETIRED.c.at, RETIRED.c.key)
-        )
-        self.token: Final = text(
-            select(TOKEN.c.name).where(TOKEN.c.digest == bindparam("b_digest"), TOKEN.c.expires > bindparam("b_now"))
-        )
-        self.any_expired: Final = text(any_expired(bindparam("b_now", type_=Text), bindparam("b_before", type_=Text)))
-        self.head: Final = text(select(GAME.c.seq, GAME.c.head).where(GAME.c.game == game))
-        opened = (
-            select(GAME.c.invite)
-            .where(GAME.c.host == bindparam("b_host"), GAME.c.status == literal_column("'open'"))
-            .limit(literal_column(str(MOST_OPEN)))
-            .offset(literal_column("0"))
-            .subquery()
-        )
-        invited = case((opened.c.invite == bindparam("b_invite"), literal_column("1")))
-        held = RETIRED.c.key == HELD_KEY.c.key
-        gone = exists().where(HELD_KEY.c.key == bindparam("b_invited_key", type_=Text), held, RETIRED.c.revoked)
-        self.open_games: Final = text(select(func.count(), func.count(invited), gone).select_from(opened))
-        self.offers: Final = text(offers.counting())
-        player: BindParameter[str] = bindparam("b_player")
-        other: BindParameter[str] = bindparam("b_other")
-        self.settings: Final = text(select(SETTING.c.json).where(SETTING.c.player == player))
-        self.blocks: Final = text(select(BLOCK.c.other).where(BLOCK.c.player == player).order_by(BLOCK.c.other))
-        self.block: Final = text(select(BLOCK.c.other).where(BLOCK.c.player == player, BLOCK.c.other == other))
-        together = ((player, other), (other, player))
-        self.finished_pair: Final = text(
-            select(
-                or_(
-                    *(
-                        exists().where(
-                            GAME.c.status == literal_column("'finished'"), GAME.c.host == host, GAME.c.guest == guest
-                        )
-                        for host, guest in together
-                    )
-                )
-            )
-        )
-        self.open_invitations: Final = text(
-            select(GAME.c.game).where(
-                GAME.c.host == other, GAME.c.status == literal_column("'open'"), GAME.c.invite == player
-            )
-        )
-        self.summary: Final = text(select(*SUMMARY_COLUMNS).where(GAME.c.game == game))
-        self.lines: Final = text(
-            select(ENTRY.c.text, ENTRY.c.sig, ENTRY.c.receipt, ENTRY.c.receipt_sig)
-            .where(ENTRY.c.game == game, ENTRY.c.seq > bindparam("b_after", type_=BigInteger))
-            .order_by(ENTRY.c.seq)
-        )
-        self.secret: Final = text(select(SECRET.c.seed, SECRET.c.offered_to).where(SECRET.c.game == game))
-        self.openings: Final = text(
-            select(OPENING.c.seq, OPENING.c.part, OPENING.c.cards, OPENING.c.salt)
-            .where(OPENING.c.game == game)
-            .order_by(OPENING.c.seq, OPENING.c.part)
-        )
-
-        self.deadline: Final = text(select(GAME.c.deadline, GAME.c.way).where(GAME.c.game == game))
-        self.overdue: Final = text(
-            select(GAME.c.game)
-            .where(GAME.c.way == bindparam("b_way"), GAME.c.look_at < bindparam("b_before"))
-            .order_by(GAME.c.look_at)
-            .limit(bindparam("b_limit", type_=BigInteger))
-            .offset(literal_column("0"))
-        )
-        self.kept_statements: Final = text(
-            select(*STATEMENT.c)
-            .where(STATEMENT.c.game == game)
-            .order_by(STATEMENT.c.head, STATEMENT.c.kind, STATEMENT.c.name)
-        )
-        self.outages: Final = text(every_outage())
-        self.beat: Final = text(select(BEAT.c.at).where(BEAT.c.way == bindparam("b_way")))
-        self.messages: Final = text(
-            select(*TALK.c)
-            .where(TALK.c.game == game, TALK.c.number > bindparam("b_after", type_=BigInteger))
-            .order_by(TALK.c.number)
-            .limit(bindparam("b_limit", type_=BigInteger))
-            .offset(literal_column("0"))
-        )
-        self.any_old_talk: Final = text(
-            old_talk(bindparam("b_ended", type_=Text), bindparam("b_begun", type_=Text))
-            .limit(literal_column("1"))
-            .offset(literal_column("0"))
-        )
-        self.channel: Final = text(select(*CHANNEL.c).where(CHANNEL.c.id == bindparam("b_id")))
-        self.channels: Final = text(
-            select(*CHANNEL.c)
-            .where(CHANNEL.c.player == bindparam("b_player"))
-            .order_by(CHANNEL.c.created, CHANNEL.c.id)
-        )
-        self.wanting: Final = text(wanting())
-        self.next_notice: Final = text(next_notice())
-        self.due_channels: Final = text(due_channels())
-        self.any_stray_notice: Final = text(any_stray_notice())
-
-        @lru_cache(maxsize=256)
-        def games(form: ListStatement) -> str:
-            return text(listed(form))
-
-        @lru_cache(maxsize=8)
-        def places(limit: int, invitations: int) -> str:
-            return text(going_on(limit, invitations))
-
-        @lru_cache(maxsize=256)
-        def ended(limit: int) -> str:
-            return text(finished(limit))
-
-        @lru_cache(maxsize=2)
-        def last_messages(limit: int) -> str:
-            return text(last_of_others(going_on(limit, 0)))
-
-        self.last_messages: Final = last_messages
-        self.games: Final = games
-        self.finished: Final = ended
-        self.places: Final = places
-
-
-def every_outage() -> Select[tuple[str, str, str]]:
-    """Returns the statement that reads all outages, in the order in which they ended."""
-    return select(OUTAGE.c["from"], OUTAGE.c.until, OUTAGE.c.way).order_by(OUTAGE.c.until, OUTAGE.c.way)
-
-
-def read_outage(row: Row) -> Outage:
-    """Returns the outage of a row of `every_outage`."""
-    return Outage(row[0], row[1], Way(row[2]))
-
-
-def outage_number() -> ScalarSelect[int]:
-    """Returns the expression for how many outages are recorded."""
-    return select(func.coalesce(func.max(OUTAGE.c.number), literal_column("0"))).scalar_subquery()
-
-
-def no_more_outages() -> ColumnElement[bool]:
-    """Returns the condition that there are no more outages than were decided with: one look into the index.
-
-    Those of both ways count. What an append depends on may be of either: its own T must lie in no outage of the way on
-    which it came, and its credits and its deadlines are those of the ways that are open to the seats.
-    """
-    return ~exists().where(OUTAGE.c.number > bindparam("b_outages", type_=Integer))
+_FIXED: Final = ("game", "ruleset", "agreement", "created")
+"""The columns of a game that never change."""
+OUTLINE: Final = (*(name for name in GameSummary._fields if name not in (*PLACE, *_FIXED)), "ended")
+"""The columns of a game that most appends leave as they are: all the others."""
+_HOSTED: Final = (
+    select(GAME.c.invite)
+    .where(GAME.c.host == bindparam("b_host"), GAME.c.status == literal_column("'open'"))
+    .limit(literal_column(str(MOST_OPEN)))
+    .offset(literal_column("0"))
+    .subquery()
+)
+OPEN_GAMES: Final = select(
+    func.count(),
+    func.count(case((_HOSTED.c.invite == bindparam("b_invite"), literal_column("1")))),
+    exists().where(
+        HELD_KEY.c.key == bindparam("b_invited_key", type_=Text), RETIRED.c.key == HELD_KEY.c.key, RETIRED.c.revoked
+    ),
+).select_from(_HOSTED)
+"""How many open games a host has, and how many that invite one player; and whether their held key is revoked."""
 
 
 def same_place() -> tuple[ColumnElement[bool], ...]:
@@ -247,7 +57,7 @@ def same_place() -> tuple[ColumnElement[bool], ...]:
 
 
 def open_games_values(append: Append) -> Values:
-    """Returns the parameters of `ReadStatements.open_games`."""
+    """Returns the parameters of `OPEN_GAMES`."""
     invited = {"b_invite": append.summary.invite, "b_invited_key": append.invited_key}
     return {"b_host": append.summary.host, **invited}
 
@@ -255,7 +65,7 @@ def open_games_values(append: Append) -> Values:
 def verify_may_open(append: Append, row: Row) -> None:
     """Raises `TooManyGamesError` if the host may not open another game, and `StaleDecisionError` if nobody could join.
 
-    `row` is that of `ReadStatements.open_games`. The caller sees to it that the host opens no other game before the
+    `row` is that of `OPEN_GAMES`. The caller sees to it that the host opens no other game before the
     transaction ends.
     """
     games, invitations, revoked = row
@@ -322,8 +132,3 @@ def entry_values(line: Line) -> Values:
         "receipt": line.receipt.receipt.text,
         "receipt_sig": line.receipt.sig,
     }
-
-
-def read_line(row: Row) -> Line:
-    """Returns the line of a row of `ReadStatements.lines`."""
-    return StoredLine._make(row).read()

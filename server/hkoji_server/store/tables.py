@@ -1,15 +1,28 @@
-"""The tables, for both backends. `contract` explains what the columns mean.
+"""The tables, for both backends, and their rows, which are the values that the store takes and returns.
 
 Every primary key of a game's data begins with the game, so that the data can be split among databases by game. Times
 are stored as the log's text, which sorts in order of time.
+
+A row is made by `row_of`, or read by `rows_of`, and by nothing else: such a row has nothing of SQLAlchemy's in it. So
+it takes a seventh of the time, equals another one with the same columns, and cannot be changed. No row is made of the
+classes whose names end in `Table`: what is read of them are some of their columns, as tuples.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, Final, Literal, ParamSpec, TypeVar, cast
 
 from sqlalchemy import Index, Table, Text
+from sqlalchemy.orm import configure_mappers
 from sqlmodel import Field, SQLModel
+
+from hkoji.log.canonical import decode
+from hkoji.log.mail_claim import MailClaim, read_mail
+
+P = ParamSpec("P")
+R = TypeVar("R", bound=SQLModel)
 
 # Clusters a table on its key: the entries of a game lie side by side, which makes reading a game several times faster.
 _CLUSTERED: Final = {"sqlite_with_rowid": False}
@@ -52,8 +65,11 @@ class ServiceTable(SQLModel, table=True):
     """From which the tokens of letters are made; None until one is needed."""
 
 
-class PlayerTable(SQLModel, table=True):
-    """A registered player."""
+class Player(SQLModel, table=True):
+    """A registered player: name, public key text, time of registration, and the signed statement about that key.
+
+    The statement is the registration or, for a later key, the one that put this key in the place of the key before.
+    """
 
     __tablename__ = "player"
 
@@ -64,8 +80,14 @@ class PlayerTable(SQLModel, table=True):
     sig: str = Field(sa_type=Text)
 
 
-class RetiredKeyTable(SQLModel, table=True):
-    """A key that a player no longer uses. Nobody can register it again."""
+class RetiredKey(SQLModel, table=True):
+    """A key that belonged to a player until `at`. Nobody can register it again.
+
+    A key that was replaced is still valid in games that name it. A key that is `revoked` is valid nowhere.
+
+    `text` is the statement that ended the use of the key. It is signed by the key itself (`sig`) and, if another key
+    replaced it, by that one (`new_sig`). If the operator has revoked the key, there is no statement.
+    """
 
     __tablename__ = "retired"
     __table_args__ = (Index("retired_name", "name", "at"),)
@@ -79,16 +101,19 @@ class RetiredKeyTable(SQLModel, table=True):
     new_sig: str | None = Field(default=None, sa_type=Text)
 
 
-class OperatorCodeTable(SQLModel, table=True):
-    """A code of the operator, by its digest: for another key of the player `name`, or else for new players."""
+class OperatorCode(SQLModel, table=True):
+    """A code that is given to people, by its digest. It can be used `uses` times before it expires.
+
+    The operator gives it, or a letter to a mail player. It is for another key of the player `name` or, without a name,
+    for new players.
+    """
 
     __tablename__ = "code"
 
     digest: str = Field(primary_key=True, sa_type=Text)
-    name: str | None = Field(default=None, unique=True, sa_type=Text)
     expires: str = Field(index=True, sa_type=Text)
-    uses: int
-    """How often it can still be used."""
+    uses: int = 1
+    name: str | None = Field(default=None, unique=True, sa_type=Text)
 
 
 class ChallengeTable(SQLModel, table=True):
@@ -211,20 +236,29 @@ class OpeningTable(SQLModel, table=True):
     salt: str = Field(sa_type=Text)
 
 
-class StatementTable(SQLModel, table=True):
-    """A signed statement about a game beside its log."""
+class KeptStatement(SQLModel, table=True):
+    """A signed statement about the entry `head` of a game, which was taken at the time `at`.
+
+    `name` has signed it. `sig` is the signature in base64. `seconds` is the time that a `give` gives; else None.
+    """
 
     __tablename__ = "statement"
     __table_args__ = (_CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     head: str = Field(primary_key=True, sa_type=Text)
-    kind: str = Field(primary_key=True, sa_type=Text)
+    kind: Literal["give", "annul"] = Field(primary_key=True, sa_type=Text)
     name: str = Field(primary_key=True, sa_type=Text)
     seconds: int | None = None
     sig: str = Field(sa_type=Text)
     at: str = Field(sa_type=Text)
     mail: str | None = Field(default=None, sa_type=Text)
+    """What the statement says of the mail behind it, as canonical text, if the service has signed it."""
+
+    @property
+    def claim(self) -> MailClaim | None:
+        """What the statement says of the mail behind it."""
+        return None if self.mail is None else read_mail(decode(self.mail, "mail"))
 
 
 class OutageTable(SQLModel, table=True):
@@ -253,8 +287,8 @@ class BeatTable(SQLModel, table=True):
     """The version of the program that said so."""
 
 
-class ChannelTable(SQLModel, table=True):
-    """A way in which a player wants to be told: `kind` is such as `webhook`, `target` its address."""
+class Channel(SQLModel, table=True):
+    """A way in which a player wants to be told of events: `kind` is such as `webhook`, `target` its address."""
 
     __tablename__ = "channel"
 
@@ -272,10 +306,20 @@ class ChannelTable(SQLModel, table=True):
     """When the player has typed the code of the first notice; nothing else is sent before."""
     code: str | None = Field(default=None, sa_type=Text)
     """The digest of that code, until it has been typed."""
-    failures: int
+    failures: int = 0
     """How many notices in a row have been given up."""
     off: str | None = Field(default=None, sa_type=Text)
     """When the service gave the channel up; nothing is sent to it until the player tests it."""
+
+    @property
+    def works(self) -> bool:
+        """Whether notices are sent to it."""
+        return self.confirmed is not None and self.off is None
+
+    @property
+    def event_names(self) -> tuple[str, ...]:
+        """The names of the events."""
+        return tuple(self.events.split())
 
 
 class OutboxTable(SQLModel, table=True):
@@ -301,8 +345,11 @@ class OutboxTable(SQLModel, table=True):
     """How often it has been leased since it was due."""
 
 
-class TalkTable(SQLModel, table=True):
-    """A signed message of one player of a game to the other."""
+class KeptMessage(SQLModel, table=True):
+    """A signed message of player `name` to the other player of a game, which was kept at the time `at`.
+
+    `sig` is the signature in base64.
+    """
 
     __tablename__ = "talk"
     # The first message of each game, by its time: for finding games whose messages are to be deleted.
@@ -344,9 +391,9 @@ def _table(model: type[SQLModel]) -> Table:
 
 
 SERVICE: Final = _table(ServiceTable)
-PLAYER: Final = _table(PlayerTable)
-RETIRED: Final = _table(RetiredKeyTable)
-CODE: Final = _table(OperatorCodeTable)
+PLAYER: Final = _table(Player)
+RETIRED: Final = _table(RetiredKey)
+CODE: Final = _table(OperatorCode)
 CHALLENGE: Final = _table(ChallengeTable)
 TOKEN: Final = _table(TokenTable)
 GAME: Final = _table(GameTable)
@@ -354,11 +401,48 @@ SECRET: Final = _table(SecretTable)
 OFFER: Final = _table(OfferTable)
 ENTRY: Final = _table(EntryTable)
 OPENING: Final = _table(OpeningTable)
-STATEMENT: Final = _table(StatementTable)
+STATEMENT: Final = _table(KeptStatement)
 OUTAGE: Final = _table(OutageTable)
 BEAT: Final = _table(BeatTable)
-CHANNEL: Final = _table(ChannelTable)
+CHANNEL: Final = _table(Channel)
 OUTBOX: Final = _table(OutboxTable)
-TALK: Final = _table(TalkTable)
+TALK: Final = _table(KeptMessage)
 SETTING: Final = _table(SettingTable)
 BLOCK: Final = _table(BlockTable)
+
+
+# Before this the attributes of rows cannot be read.
+configure_mappers()
+
+
+def row_of(table: Callable[P, R], *_: P.args, **columns: P.kwargs) -> R:
+    """Returns a row of a table with those columns. It is checked by mypy, and by nothing while the program runs."""
+    return cast(type[R], table).model_construct(None, **columns)
+
+
+def rows_of(table: type[R], rows: Iterable[Sequence[Any]]) -> tuple[R, ...]:  # Any: column values
+    """Returns the rows that were read with all columns of a table, in the order of its fields."""
+    names, flags = _fields(table)
+    found = []
+    for row in rows:
+        columns = dict(zip(names, row, strict=True))
+        columns.update({name: bool(columns[name]) for name in flags})  # SQLite has 0 and 1
+        found.append(table.model_construct(**columns))
+    return tuple(found)
+
+
+def one_of(table: type[R], rows: Iterable[Sequence[Any]]) -> R | None:  # Any: column values
+    """Returns the first of such rows; None if there is none."""
+    return next(iter(rows_of(table, rows)), None)
+
+
+def changed(row: R, **columns: Any) -> R:  # Any: column values
+    """Returns the row with other values in those columns."""
+    return row.model_copy(update=columns)
+
+
+@cache
+def _fields(table: type[SQLModel]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the names of all fields of a table, and of those that are flags."""
+    fields = table.model_fields
+    return tuple(fields), tuple(name for name, field in fields.items() if field.annotation is bool)

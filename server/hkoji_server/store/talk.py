@@ -1,16 +1,25 @@
-"""Messages between the players of a game, as statements in an open transaction. See `TalkStore`.
+"""Talk: the messages of the two players of a game, which stand beside its log.
 
-Whoever adds a message holds the row of its game first. So two messages that come at once get different numbers.
+docs/spec/http.md, "Talk". No append reads or changes messages.
+
+- *A number is given once.* The messages of a game are numbered from 1 in the order in which they were kept. A message
+  that its author deletes leaves its number, and neither its text nor its signature. Each addition holds the row of the
+  game first, so two messages that come at once get different numbers.
+- *Nobody is told of a message that is not kept, or twice of the same*: the notice is written in its transaction.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     Select,
+    Text,
     bindparam,
     delete,
     func,
@@ -22,70 +31,48 @@ from sqlalchemy import (
 
 from hkoji.errors import ForbiddenError, NotFoundError, TalkClosedError, TooManyError
 from hkoji.messages.text import tell
-from hkoji_server.store.notice_contract import NewNotice
+from hkoji_server.store.game_lists import going_on
+from hkoji_server.store.game_values import NewNotice
 from hkoji_server.store.notices import add_notices
-from hkoji_server.store.tables import GAME, OUTBOX, TALK
-from hkoji_server.store.talk_contract import MOST_A_DAY, MOST_MESSAGES, TALK_EVENT, KeptMessage, NewMessage
+from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.tables import GAME, OUTBOX, TALK, KeptMessage, one_of, row_of, rows_of
 
+MOST_MESSAGES: Final = 2000
+"""How many messages a game may have, with those that were deleted."""
+MOST_A_DAY: Final = 100
+"""How many messages about one game a player may send in a day."""
+TALK_EVENT: Final = "talk"
+"""The event of the notice about a message. Its number stands for the number of an entry."""
 _RETRY: Final = 3600
 
 
-def add_message(connection: Connection, new: NewMessage, since: str) -> tuple[KeptMessage, bool]:
-    """Keeps a message: see `TalkStore.add_message`."""
-    if not _hold(connection, new.game):
-        raise NotFoundError(tell("game"), new.game)
-    own = (TALK.c.game == new.game, TALK.c.name == new.name)
-    same = connection.execute(select(*TALK.c).where(*own, TALK.c.text == new.text)).first()
-    if same is not None:
-        return KeptMessage._make(same), False
-    lately = connection.execute(select(func.count()).select_from(TALK).where(*own, TALK.c.at >= since)).scalar_one()
-    if lately >= MOST_A_DAY:
-        raise TooManyError(
-            _RETRY, tell("you have sent {most} messages about this game in a day, which is the most", most=MOST_A_DAY)
-        )
-    last = connection.execute(select(func.max(TALK.c.number)).where(TALK.c.game == new.game)).scalar() or 0
-    if last >= MOST_MESSAGES:
-        raise TalkClosedError(new.game, tell("this game has {most} messages, and can have no more", most=MOST_MESSAGES))
-    kept = KeptMessage(new.game, last + 1, new.name, new.text, new.sig, new.at)
-    connection.execute(insert(TALK).values(**kept._asdict()))
-    add_notices(connection, (NewNotice(new.game, kept.number, TALK_EVENT, new.to, new.at),))
-    return kept, True
+class LastMessage(NamedTuple):
+    """The last message of a game that a player has not written themselves; its number, and its author's `name`."""
+
+    game: str
+    number: int
+    name: str
 
 
-def delete_message(connection: Connection, game: str, number: int, name: str) -> None:
-    """Deletes text and signature of a message: see `TalkStore.delete_message`."""
-    place = (TALK.c.game == game, TALK.c.number == number)
-    _hold(connection, game)  # as whoever writes a notice of the game does
-    found = connection.execute(select(TALK.c.name).where(*place)).first()
-    if found is None:
-        raise NotFoundError(tell("message"), str(number))
-    if found[0] != name:
-        raise ForbiddenError(
-            tell("message {number} is by {author}", number=number, author=found[0]),
-            hint=tell("nothing was deleted; you can delete your own messages"),
-        )
-    connection.execute(update(TALK).where(*place).values(text=None, sig=None))
-    told = (OUTBOX.c.game == game, OUTBOX.c.seq == number, OUTBOX.c.event == TALK_EVENT)
-    connection.execute(delete(OUTBOX).where(*told))
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message to keep, of player `name` to the player `to`. It arrived at the time `at`."""
+
+    game: str
+    name: str
+    to: str
+    text: str
+    sig: str
+    at: str
 
 
-def _hold(connection: Connection, game: str) -> bool:
-    """Holds the row of a game until the transaction ends. Returns whether it is there."""
-    held = select(GAME.c.game).where(GAME.c.game == game).with_for_update(key_share=True)
-    return connection.execute(held).first() is not None
-
-
-def last_of_others(games: Select[Any]) -> Select[tuple[str, int, str]]:
-    """Returns the statement that finds the last message in each of those `games` that `b_player` has not written."""
-    found = games.subquery()
-    last = func.max(TALK.c.number)
-    return (
-        select(TALK.c.game, last, TALK.c.name)
-        .join(found, found.c.game == TALK.c.game)
-        .where(TALK.c.name != bindparam("b_player"), TALK.c.text.is_not(None))
-        .group_by(TALK.c.game, TALK.c.name)
-        .order_by(TALK.c.game)
-    )
+_MESSAGES: Final = (
+    select(*TALK.c)
+    .where(TALK.c.game == bindparam("b_game"), TALK.c.number > bindparam("b_after", type_=BigInteger))
+    .order_by(TALK.c.number)
+    .limit(bindparam("b_limit", type_=BigInteger))
+    .offset(literal_column("0"))
+)
 
 
 def old_talk(ended_before: ColumnElement[str] | str, begun_before: ColumnElement[str] | str) -> Select[tuple[str]]:
@@ -103,10 +90,122 @@ def old_talk(ended_before: ColumnElement[str] | str, begun_before: ColumnElement
     )
 
 
-def remove_talk(connection: Connection, ended_before: str, begun_before: str, most: int) -> int:
-    """Removes the messages of games that ended long ago: see `TalkStore.remove_talk`."""
-    found = old_talk(ended_before, begun_before).order_by(TALK.c.at).limit(most)
-    games = [row[0] for row in connection.execute(found)]
-    if games:
-        connection.execute(delete(TALK).where(TALK.c.game.in_(games)))
-    return len(games)
+_ANY_OLD: Final = (
+    old_talk(bindparam("b_ended", type_=Text), bindparam("b_begun", type_=Text))
+    .limit(literal_column("1"))
+    .offset(literal_column("0"))
+)
+
+
+@cache
+def last_of_others(limit: int) -> Select[Any]:  # Any: columns
+    """Returns the statement for the last message that `b_player` has not written, in each of at most `limit` games."""
+    found = going_on(limit, 0).subquery()
+    last = func.max(TALK.c.number)
+    return (
+        select(TALK.c.game, last, TALK.c.name)
+        .join(found, found.c.game == TALK.c.game)
+        .where(TALK.c.name != bindparam("b_player"), TALK.c.text.is_not(None))
+        .group_by(TALK.c.game, TALK.c.name)
+        .order_by(TALK.c.game)
+    )
+
+
+class TalkStore(SqlSteps):
+    """The area of the store that is about talk."""
+
+    async def add_message(self, new: NewMessage, since: str) -> tuple[KeptMessage, bool]:
+        """Keeps a message under the next number of its game, with a notice for its reader. Returns it, and True.
+
+        Returns the message that is kept, and False, if its author has said the same text before: then nothing changes.
+        Changes nothing if it raises: `NotFoundError`; `TooManyError` if the author has said `MOST_A_DAY` at the time
+        `since` or later; `TalkClosedError` if the game has `MOST_MESSAGES`.
+        """
+
+        def work(connection: Connection) -> tuple[KeptMessage, bool]:
+            if not _hold(connection, new.game):
+                raise NotFoundError(tell("game"), new.game)
+            own = (TALK.c.game == new.game, TALK.c.name == new.name)
+            found = connection.execute(select(*TALK.c).where(*own, TALK.c.text == new.text))
+            if (same := one_of(KeptMessage, found)) is not None:
+                return same, False
+            lately = select(func.count()).select_from(TALK).where(*own, TALK.c.at >= since)
+            if connection.execute(lately).scalar_one() >= MOST_A_DAY:
+                raise TooManyError(
+                    _RETRY,
+                    tell("you have sent {most} messages about this game in a day, which is the most", most=MOST_A_DAY),
+                )
+            last = connection.execute(select(func.max(TALK.c.number)).where(TALK.c.game == new.game)).scalar() or 0
+            if last >= MOST_MESSAGES:
+                full = tell("this game has {most} messages, and can have no more", most=MOST_MESSAGES)
+                raise TalkClosedError(new.game, full)
+            kept = row_of(
+                KeptMessage, game=new.game, number=last + 1, name=new.name, text=new.text, sig=new.sig, at=new.at
+            )
+            connection.execute(insert(TALK).values(kept.model_dump()))
+            add_notices(connection, (NewNotice(new.game, kept.number, TALK_EVENT, new.to, new.at),))
+            return kept, True
+
+        return await self._waking(self._holding(work))
+
+    async def messages(self, game: str, after: int, limit: int) -> tuple[KeptMessage, ...]:
+        """Returns the messages of a game with numbers greater than `after`, in order: at most `limit`."""
+        return rows_of(KeptMessage, await self._read(_MESSAGES, b_game=game, b_after=after, b_limit=limit))
+
+    async def last_messages(self, player: str, since: str, limit: int) -> tuple[LastMessage, ...]:
+        """Returns the last message of each of a player's games that another has written and not deleted, by game.
+
+        Of the games that go on or ended at the time `since` or later: at most `limit`, of which those that go on come
+        first.
+        """
+        rows = await self._read(last_of_others(limit), b_player=player, b_since=since)
+        return tuple(map(LastMessage._make, rows))
+
+    async def delete_message(self, game: str, number: int, name: str) -> None:
+        """Deletes text and signature of a message of player `name`; also if they are deleted already.
+
+        A notice about it that was not sent is deleted too.
+
+        Changes nothing if it raises: `NotFoundError` for a message that is not there, `ForbiddenError` for one of
+        another player.
+        """
+
+        def work(connection: Connection) -> None:
+            place = (TALK.c.game == game, TALK.c.number == number)
+            _hold(connection, game)  # as every writer of a notice of the game does
+            author = connection.execute(select(TALK.c.name).where(*place)).scalar()
+            if author is None:
+                raise NotFoundError(tell("message"), str(number))
+            if author != name:
+                raise ForbiddenError(
+                    tell("message {number} is by {author}", number=number, author=author),
+                    hint=tell("nothing was deleted; you can delete your own messages"),
+                )
+            connection.execute(update(TALK).where(*place).values(text=None, sig=None))
+            told = (OUTBOX.c.game == game, OUTBOX.c.seq == number, OUTBOX.c.event == TALK_EVENT)
+            connection.execute(delete(OUTBOX).where(*told))
+
+        await self._holding(work)
+
+    async def remove_talk(self, ended_before: str, begun_before: str, most: int) -> int:
+        """Removes all messages of games that ended before a time, of at most `most` games. Returns of how many.
+
+        Only of games whose first message was kept before the time `begun_before`, so that few games are looked at.
+        """
+
+        def work(connection: Connection) -> int:
+            found = old_talk(ended_before, begun_before).order_by(TALK.c.at).limit(most)
+            games = connection.execute(found).scalars().all()
+            connection.execute(delete(TALK).where(TALK.c.game.in_(games)))
+            return len(games)
+
+        # Nearly always there is nothing to remove, and a read disturbs no writer.
+        if not await self._read(_ANY_OLD, b_ended=ended_before, b_begun=begun_before):
+            return 0
+        return await self._transaction(work)
+
+
+def _hold(connection: Connection, game: str) -> bool:
+    """Holds the row of a game until the transaction ends. Returns whether it is there."""
+    held = select(GAME.c.game).where(GAME.c.game == game).with_for_update(key_share=True)
+    return connection.execute(held).first() is not None

@@ -1,4 +1,4 @@
-"""The part of the store's contract that is about time: deadlines, statements about games, beats and outages.
+"""The part of the store's contract that is about time, for a process that has no tables of a database too.
 
 docs/spec/log.md, "Clock" and "Outages". Times are texts of the log. T is the time of record of an entry.
 
@@ -9,25 +9,32 @@ docs/spec/log.md, "Clock" and "Outages". Times are texts of the log. T is the ti
   which deadline it was decided.
 - *Nothing old is written late.* What is appended, added or kept has a time that is at most `OLDEST` seconds old when
   the game's row is held in the transaction. On PostgreSQL the database's clock says so, on SQLite that of the process,
-  which tests replace by their own."""
+  which tests replace by their own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from hkoji.errors import HkojiError
 from hkoji.game.clock import Outage, Way
-from hkoji.log.canonical import decode
-from hkoji.log.mail_claim import MailClaim, read_mail
 from hkoji.messages.text import tell
-from hkoji_server.store.notice_contract import NewNotice
 
 OLDEST: Final = 60
 """How many seconds old the time of a decision may be when it is written."""
+
+Clock = Callable[[], datetime]
+"""A function that returns the time in UTC."""
+
+UTC_CLOCK: Final[Clock] = partial(datetime.now, UTC)
+
+
+def latest(at: str) -> datetime:
+    """Returns the last moment at which a decision of the time `at` may be written."""
+    return datetime.fromisoformat(at) + timedelta(seconds=OLDEST)
 
 
 class StaleDecisionError(HkojiError):
@@ -44,29 +51,6 @@ class StaleDecisionError(HkojiError):
             tell("something has changed since this was decided; nothing was written"), hint=tell("try again")
         )
         self.game = game
-
-
-@dataclass(frozen=True, slots=True)
-class KeptStatement:
-    """A signed statement about the entry `head` of a game. It was taken at the time `at`.
-
-    `name` has signed it. `sig` is the signature in base64. `seconds` is the time that a `give` gives; else None.
-    """
-
-    game: str
-    head: str
-    kind: Literal["give", "annul"]
-    name: str
-    seconds: int | None
-    sig: str
-    at: str
-    mail: str | None = None
-    """What the statement says of the mail behind it, as canonical text, if the service has signed it."""
-
-    @property
-    def claim(self) -> MailClaim | None:
-        """What the statement says of the mail behind it."""
-        return None if self.mail is None else read_mail(decode(self.mail, "mail"))
 
 
 class Beat(NamedTuple):
@@ -112,75 +96,3 @@ class BeatStore(Protocol):
         Appends wait meanwhile. Changes nothing if it raises `StaleDecisionError`: the newest time noted is no longer
         `beat`.
         """
-
-
-class TimeStore(BeatStore, Protocol):
-    """The methods of a store that are about time."""
-
-    # --- deadlines ------------------------------------------------------------------------------------------------
-
-    async def overdue(self, way: Way, before: str, limit: int) -> tuple[str, ...]:
-        """Returns the games that have to be looked at: all with a deadline of that way before that time, perhaps more.
-
-        At most `limit`. The others had such a deadline since they were looked at last; `set_deadline` leaves them out
-        from then on.
-        """
-
-    async def set_deadline(self, game: str, head: str, old: str | None, new: str | None) -> None:
-        """Changes the deadline of a game from `old` to `new`, which may be the same: then it has been looked at.
-
-        Changes nothing if it raises: `NotFoundError`, `ConflictError` for another head, or `StaleDecisionError` for
-        another deadline.
-        """
-
-    # --- statements about games -----------------------------------------------------------------------------------
-
-    async def add_statement(
-        self,
-        new: KeptStatement,
-        *,
-        deadline: str | None,
-        after: str | None,
-        outages: int,
-        notices: Sequence[NewNotice] = (),
-        mail: int | None = None,
-        key: str = "",
-    ) -> bool:
-        """Keeps a statement about the head of a game that has that `deadline`, and sets the deadline `after`.
-
-        `outages` is the number of outages it was decided with, and `new.at` the time. For an annulment `after` is the
-        same as `deadline`. The `notices` are written if the statement is. Of the gifts of one player about one head,
-        the largest is kept. Returns False if the same statement, or a larger gift, is kept already: then nothing
-        changes. `mail` is the number of the mail that has led to it, and `key` its author's key, as in `Append`.
-
-        Changes nothing if it raises: `NotFoundError`; `ConflictError` for another head; `RevokedError`;
-        `ClosedMailError`; `StaleDecisionError` also if another player's annulment of the same head is kept, because
-        then the game ends instead.
-        """
-
-    async def statements(self, game: str) -> tuple[KeptStatement, ...]:
-        """Returns the statements about a game that are kept, by head, kind and name."""
-
-    async def remove_statement(self, game: str, head: str, kind: str, name: str) -> bool:
-        """Forgets a statement. Returns False if there is none."""
-
-    # --- outages ------------------------------------------------------------------------------------------------------
-
-    async def add_outage(self, outage: Outage, now: str) -> None:
-        """Records an outage that the operator states. Appends wait meanwhile.
-
-        Changes nothing if it raises: `UsageError` for an outage that is empty or ends after `now`, `IllegalError` if
-        the T of an entry that came the same way lies within it, or it touches another outage of that way.
-        """
-
-
-Clock = Callable[[], datetime]
-"""A function that returns the time in UTC."""
-
-UTC_CLOCK: Final[Clock] = partial(datetime.now, UTC)
-_OLDEST_AGE: Final = timedelta(seconds=OLDEST)
-
-
-def latest(at: str) -> datetime:
-    """Returns the last moment at which a decision of the time `at` may be written."""
-    return datetime.fromisoformat(at) + _OLDEST_AGE

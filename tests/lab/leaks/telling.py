@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from hkoji_server.service.games.loaded_games import summarise
-from hkoji_server.store.contract import NewGame
+from hkoji_server.store.game_values import NewGame
 
 from hkoji import referee
 from hkoji.game import entry_kinds

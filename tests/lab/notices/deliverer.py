@@ -20,8 +20,8 @@ from hkoji_server.service.notices.couriers import Notice
 from hkoji_server.service.notices.delivery import NoticeDelivery, deliver_at_intervals
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.location import parse_location
-from hkoji_server.store.notice_contract import Channel
 from hkoji_server.store.open_store import open_store
+from hkoji_server.store.tables import Channel
 
 from tests.lab.notices.planted import PLANTED
 from tests.support.timed_games import NEVER_OUT

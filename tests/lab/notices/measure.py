@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 from hkoji_server.service.games import notice_rules
-from hkoji_server.store.contract import MOST_INVITATIONS
-from hkoji_server.store.sql import SqlStore
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import MOST_INVITATIONS
 
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
@@ -209,7 +209,7 @@ def _play(
 
 def _wait_until_sent(service: Told, deliverers: Deliverers) -> list[str]:
     """Waits until only reminders are left, and returns the ids of what waits after a long time all the same."""
-    assert isinstance(service.store, SqlStore)
+    assert isinstance(service.store, Store)
     end = time.monotonic() + _PATIENCE
     while True:
         deliverers.revive()

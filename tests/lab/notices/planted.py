@@ -7,14 +7,14 @@ from unittest.mock import patch
 
 from hkoji_server.service.games.notice_rules import SEND
 from hkoji_server.service.notices import delivery
-from hkoji_server.store.sql import SqlStore
+from hkoji_server.store.contract import Store
 
 from tests.support.timed_laboratory import PlantedFault
 
 
 def _deleted_before_sent() -> None:
     """A notice is deleted when it is leased."""
-    lease = SqlStore.lease_notices
+    lease = Store.lease_notices
 
     async def lease_and_delete(self: Any, *given: Any, **named: Any) -> Any:  # Any: as in the original, here and below
         found = await lease(self, *given, **named)
@@ -22,7 +22,7 @@ def _deleted_before_sent() -> None:
             await self.delete_notice(each, sent=False)
         return found
 
-    patch.object(SqlStore, "lease_notices", lease_and_delete).start()
+    patch.object(Store, "lease_notices", lease_and_delete).start()
 
 
 def _stale_are_sent() -> None:
@@ -32,12 +32,12 @@ def _stale_are_sent() -> None:
 
 def _no_lease() -> None:
     """A lease ends at once."""
-    lease = SqlStore.lease_notices
+    lease = Store.lease_notices
 
     async def lease_for_nothing(self: Any, kinds: Any, now: str, until: str, most: int, **named: Any) -> Any:
         return await lease(self, kinds, now, now, most, **named)
 
-    patch.object(SqlStore, "lease_notices", lease_for_nothing).start()
+    patch.object(Store, "lease_notices", lease_for_nothing).start()
 
 
 PLANTED: Final[dict[str, PlantedFault]] = {

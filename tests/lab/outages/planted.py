@@ -9,7 +9,7 @@ from unittest.mock import patch
 from hkoji_server.service.time import service_time
 from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store import game_statements, outages
-from hkoji_server.store.sql import SqlStore
+from hkoji_server.store.contract import Store
 from hkoji_server.store.sqlite import store
 from hkoji_server.store.sqlite import store as sqlite_store
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -47,7 +47,7 @@ def _recorded_without_lock() -> None:
 
         return await self._transaction(work)
 
-    patch.object(SqlStore, "close_gap", close_gap).start()
+    patch.object(Store, "close_gap", close_gap).start()
 
 
 def _begins_after_the_beat() -> None:

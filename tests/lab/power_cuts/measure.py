@@ -40,7 +40,7 @@ from unittest.mock import patch
 
 from hkoji_server.log import configure_logging
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store.contract import Append
+from hkoji_server.store.game_values import Append
 from hkoji_server.store.sqlite import durable
 from hkoji_server.store.sqlite.store import SqliteStore
 

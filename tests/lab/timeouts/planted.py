@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from hkoji_server.service.games.keeper import Keeper
 from hkoji_server.service.games.loaded_games import LoadedGames
-from hkoji_server.store.sql import SqlStore
+from hkoji_server.store.contract import Store
 from hkoji_server.store.sqlite import store
 
 from hkoji import referee
@@ -36,7 +36,7 @@ def _no_deadline_compared() -> None:
 
 def _gifts_move_nothing() -> None:
     """A gift does not move the deadline of its game, and the keeper does not look at gifts."""
-    add, read, end = SqlStore.add_statement, LoadedGames.read, Keeper._end
+    add, read, end = Store.add_statement, LoadedGames.read, Keeper._end
 
     async def add_statement(self: Any, new: Any, **given: Any) -> bool:  # Any: as in the original, here and below
         return await add(self, new, **{**given, "after": given["deadline"]})
@@ -48,7 +48,7 @@ def _gifts_move_nothing() -> None:
         with patch.object(LoadedGames, "read", read_less):
             return await end(self, *given)
 
-    patch.object(SqlStore, "add_statement", add_statement).start()
+    patch.object(Store, "add_statement", add_statement).start()
     patch.object(Keeper, "_end", end_early).start()
 
 
@@ -82,7 +82,7 @@ def _gift_not_kept() -> None:
     async def add_statement(*_: Any, **__: Any) -> bool:
         return True
 
-    patch.object(SqlStore, "add_statement", add_statement).start()
+    patch.object(Store, "add_statement", add_statement).start()
 
 
 PLANTED: Final[dict[str, PlantedFault]] = {

@@ -28,9 +28,11 @@ from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import identify
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.settings import Settings
-from hkoji_server.store.contract import Query, Store
-from hkoji_server.store.mail_values import IncomingMail, Mailbox, NewMail
-from hkoji_server.store.notice_contract import Channel
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Query
+from hkoji_server.store.mail_tables import IncomingMail
+from hkoji_server.store.mail_values import Mailbox, NewMail
+from hkoji_server.store.tables import Channel
 
 from hkoji.errors import UnreadableMailError
 from hkoji.game import entry_kinds

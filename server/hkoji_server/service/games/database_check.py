@@ -20,15 +20,15 @@ from hkoji.game.dealer import seed_fits
 from hkoji.game.entry_kinds import parse_body
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
-from hkoji.log.line import Line, format_log
+from hkoji.log.line import Line, StoredLine, format_log
 from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.log.statement import parse_new_key, parse_recovery, parse_registration
 from hkoji.messages.text import plural, tell
 from hkoji_server.service.games.loaded_games import hold, summarise
-from hkoji_server.store.contract import GameSummary
+from hkoji_server.store.game_values import GameSummary
 from hkoji_server.store.maintenance import Maintenance, StoredGame
-from hkoji_server.store.player_contract import Player
-from hkoji_server.store.statements import read_line, summary_values
+from hkoji_server.store.statements import summary_values
+from hkoji_server.store.tables import Player
 
 MOST_FAULTS: Final = 1000
 _STATEMENTS: Final = (
@@ -111,7 +111,7 @@ def faults_of(stored: StoredGame, key: PublicKey) -> Iterator[str]:
     lines: list[Line] = []
     for seq, *row in stored.rows:
         try:
-            line = read_line(tuple(row))
+            line = StoredLine._make(row).read()
         except (HkojiError, TypeError, ValueError) as error:
             yield tell("entry {seq} cannot be read: {reason}", seq=seq, reason=str(error))
             return

@@ -28,7 +28,8 @@ from hkoji.errors import ConflictError, MalformedError, NotFoundError
 from hkoji.messages.text import tell
 from hkoji_server.service.games.waiting_hub import News, Waiter, WaitingHub, news_of
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store.contract import GamePlace, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import GamePlace
 
 MOST_GAMES: Final = 500
 """How many games that a player has opened or joined a client follows."""

@@ -58,9 +58,10 @@ from hkoji_server.service.games.loaded_games import (
 from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import AgreementLimits, OfferLimits, RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
-from hkoji_server.store.contract import NewGame, Store
-from hkoji_server.store.player_contract import RetiredKey
-from hkoji_server.store.player_keys import verify_not_revoked
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import NewGame
+from hkoji_server.store.players import verify_not_revoked
+from hkoji_server.store.tables import RetiredKey
 from hkoji_server.store.time_contract import StaleDecisionError
 
 

@@ -40,8 +40,10 @@ from hkoji_server.service.games.games import Games
 from hkoji_server.service.games.loaded_games import TRIES, LoadedGames, undecided, write_own
 from hkoji_server.service.games.talk import KEPT, WRITTEN
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
-from hkoji_server.store.contract import Removed, Store
-from hkoji_server.store.mail_values import SPENT_DAYS, MailDraft
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Removed
+from hkoji_server.store.mail_tables import MailDraft
+from hkoji_server.store.mail_values import SPENT_DAYS
 from hkoji_server.store.time_contract import StaleDecisionError
 
 KEEPER_PACE: Final = 20.0

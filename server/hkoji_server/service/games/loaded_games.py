@@ -26,8 +26,9 @@ from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
 from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.games.notice_rules import notices_of
-from hkoji_server.store.contract import NOBODY, Append, GameSummary, Store
-from hkoji_server.store.time_contract import KeptStatement
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import NOBODY, Append, GameSummary
+from hkoji_server.store.tables import KeptStatement
 
 TRIES: Final = 8
 """How often something is decided anew before the service gives up."""

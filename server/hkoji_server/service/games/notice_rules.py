@@ -21,7 +21,8 @@ from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.mail_claim import MAIL, NO_MAIL
 from hkoji.referee import RefereedGame
 from hkoji_server.service.players.channel_settings import AHEAD, LONGEST_QUIET, ChannelSettings
-from hkoji_server.store.notice_contract import LeasedNotice, NewNotice
+from hkoji_server.store.game_values import NewNotice
+from hkoji_server.store.notices import LeasedNotice
 
 
 class NoticeEvent(StrEnum):

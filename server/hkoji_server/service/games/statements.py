@@ -30,8 +30,9 @@ from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import SHUT
-from hkoji_server.store.player_keys import verify_not_revoked
-from hkoji_server.store.time_contract import KeptStatement, StaleDecisionError
+from hkoji_server.store.players import verify_not_revoked
+from hkoji_server.store.tables import KeptStatement, row_of
+from hkoji_server.store.time_contract import StaleDecisionError
 
 
 class Stated(NamedTuple):
@@ -170,7 +171,17 @@ class GameStatements:
             kind: Literal["give", "annul"] = "give" if gives else "annul"
             seconds = statement.seconds if isinstance(statement, GiftStatement) else None
             mail = None if statement.mail is None else encode(statement.mail.to_json())
-            new = KeptStatement(game, course.head, kind, name, seconds, encode_base64(blob), at, mail)
+            new = row_of(
+                KeptStatement,
+                game=game,
+                head=course.head,
+                kind=kind,
+                name=name,
+                seconds=seconds,
+                sig=encode_base64(blob),
+                at=at,
+                mail=mail,
+            )
             number = None if arrival is None else arrival.number
             try:
                 keep = self._give if gives else self._annul

@@ -19,8 +19,9 @@ from hkoji.rules.events import Seat
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Store
-from hkoji_server.store.player_keys import verify_not_revoked
-from hkoji_server.store.talk_contract import KeptMessage, LastMessage, NewMessage
+from hkoji_server.store.players import verify_not_revoked
+from hkoji_server.store.tables import KeptMessage
+from hkoji_server.store.talk import LastMessage, NewMessage
 
 WRITTEN: Final = 7 * DAY
 """How many seconds after the end of a game its players can still write."""

@@ -32,7 +32,8 @@ from hkoji.messages.text import tell
 from hkoji.rules.protocol import State
 from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.time.service_time import LATEST, ClockAndEntropy, ServiceTime
-from hkoji_server.store.contract import FinishedGame, GameSummary, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import FinishedGame, GameSummary
 
 _START: Final = ("", "")
 """Stands before every place."""

@@ -19,7 +19,8 @@ from hkoji.log.line import StoredLine, format_stored
 from hkoji.messages.text import tell
 from hkoji_server.log import log
 from hkoji_server.service.players.limits import PlacesOfAddresses, counted_name
-from hkoji_server.store.contract import Hint, Store
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Hint
 
 K = TypeVar("K", str, int)
 

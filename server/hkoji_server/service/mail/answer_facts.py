@@ -53,7 +53,8 @@ from hkoji_server.service.mail.seat_games import SeatGame, SeatGames, mails_of
 from hkoji_server.service.mail.tokens import MailTokens, answered_by
 from hkoji_server.service.players.held_players import what_of
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import IncomingMail, Mailbox
+from hkoji_server.store.mail_tables import IncomingMail
+from hkoji_server.store.mail_values import Mailbox
 
 _WIDTH: Final = 72
 _IN_VAIN: Final = tell("it could not be processed; the operator of the service knows")

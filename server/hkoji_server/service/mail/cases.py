@@ -29,7 +29,10 @@ from hkoji.mail.tokens import NO_DNS, TokenFields
 from hkoji.messages.text import Text, assemble, dismantle, quoted
 from hkoji_server.service.games.notice_rules import NoticeEvent
 from hkoji_server.service.mail.seat_games import SeatGame
-from hkoji_server.store.mail_values import IncomingMail, KeyCode, Mailbox, MailboxMove, MailDraft, ReplyToken
+from hkoji_server.store.mail_invitations import MailboxMove
+from hkoji_server.store.mail_tables import IncomingMail, MailDraft
+from hkoji_server.store.mail_values import Mailbox, ReplyToken
+from hkoji_server.store.tables import OperatorCode
 
 _SEVERAL: Final = "several"
 _LAST: Final = "last"
@@ -211,7 +214,7 @@ class MailOutcome:
     move: MailboxMove | None = None
     speaks: bool = False
     more: list[AnswerPart] = field(default_factory=list)
-    code: KeyCode | None = None
+    code: OperatorCode | None = None
 
 
 @dataclass(frozen=True, slots=True)

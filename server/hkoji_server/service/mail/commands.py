@@ -31,8 +31,11 @@ from hkoji_server.service.players.channel_settings import ChannelSettings, Quiet
 from hkoji_server.service.players.held_players import HeldPlayers, is_silent, what_of
 from hkoji_server.service.players.players import digest_of
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store.contract import Query, Store
-from hkoji_server.store.mail_values import NO_GAME, STOPPED_EVENT, KeyCode, Mailbox, MailboxMove
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Query
+from hkoji_server.store.mail_invitations import MailboxMove
+from hkoji_server.store.mail_values import NO_GAME, STOPPED_EVENT, Mailbox
+from hkoji_server.store.tables import OperatorCode, row_of
 from hkoji_server.store.time_contract import StaleDecisionError
 
 Step = Callable[[OrderWork], Awaitable[AnswerPart]]
@@ -203,7 +206,9 @@ class MailCommands:
             )
         code = await self._tokens.code(name, mail.digest)
         # It is kept when the mail is closed, so a mail that is processed twice makes no code that was used valid again.
-        work.outcome.code = KeyCode(digest_of(code), name, add_seconds(mail.received, CODE_SECONDS))
+        work.outcome.code = row_of(
+            OperatorCode, digest=digest_of(code), name=name, expires=add_seconds(mail.received, CODE_SECONDS)
+        )
         return part(AnswerKind.CODE)
 
     # --- `yes` --------------------------------------------------------------------------------------------------------

@@ -36,7 +36,9 @@ from hkoji_server.service.mail.tokens import answered_by
 from hkoji_server.service.players.held_players import read_certificate
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import NO_GAME, IncomingMail, MailDraft, MailEvidence
+from hkoji_server.store.mail_tables import IncomingMail, MailDraft, MailEvidence
+from hkoji_server.store.mail_values import NO_GAME
+from hkoji_server.store.tables import row_of
 
 _ENTROPY_BYTES: Final = 32
 
@@ -64,7 +66,14 @@ class MailEntries:
         With a draft that commits to the mail, the mail is kept as its evidence. So whatever comes on record has it.
         """
         draft = draft._replace(dns=encode_base64(case.dns))
-        new = MailDraft(game, case.mail.digest, case.mailbox.name, draft.text, entropy)
+        new = row_of(
+            MailDraft,
+            game=game,
+            source=case.mail.digest,
+            name=case.mailbox.name,
+            submission=draft.text,
+            entropy=entropy,
+        )
         evidence = self._evidence(case, game, draft) if draft.commit else None
         return read_draft(await self._store.add_draft(new, evidence))
 
@@ -257,7 +266,8 @@ class MailEntries:
         return grade if certified and has_dkim(case, held.refereed.at) else MailGrade.TOKEN
 
     def _evidence(self, case: MailCase, game: str, draft: DraftText) -> MailEvidence:
-        return MailEvidence(
+        return row_of(
+            MailEvidence,
             commit=draft.commit,
             game=game,
             head=draft.head,

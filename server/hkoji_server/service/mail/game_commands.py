@@ -35,8 +35,9 @@ from hkoji_server.service.mail.commands import NotDoneError, Step, on_record
 from hkoji_server.service.mail.entries import MailEntries
 from hkoji_server.service.mail.tokens import MailTokens
 from hkoji_server.service.players.held_players import HeldPlayers
-from hkoji_server.store.contract import GameSummary, Query, Store
+from hkoji_server.store.contract import Store
 from hkoji_server.store.game_lists import cursor_of
+from hkoji_server.store.game_values import GameSummary, Query
 from hkoji_server.store.mail_values import NO_GAME, Mailbox
 from hkoji_server.store.time_contract import StaleDecisionError
 

@@ -40,8 +40,9 @@ from hkoji_server.service.players.held_players import (
 )
 from hkoji_server.service.time.service_time import ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, UNASKED_DAYS, IncomingMail, Mailbox
-from hkoji_server.store.notice_contract import Channel
+from hkoji_server.store.mail_tables import IncomingMail
+from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, UNASKED_DAYS, Mailbox
+from hkoji_server.store.tables import Channel
 
 _CARDLESS: Final = (NoticeEvent.INVITED, NoticeEvent.DECLINED)
 """The letters about games that show nothing of a hand."""

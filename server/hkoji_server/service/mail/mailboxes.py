@@ -48,10 +48,11 @@ from hkoji_server.service.players.held_players import (
 )
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
+from hkoji_server.store.choices import MOST_CHANNELS, channel_exists
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import SHUT, AskedMailbox, Mailbox, mailbox_locked
-from hkoji_server.store.notice_contract import MOST_CHANNELS, channel_exists
-from hkoji_server.store.player_contract import RetiredKey
+from hkoji_server.store.mail_invitations import AskedMailbox
+from hkoji_server.store.mail_values import SHUT, Mailbox, mailbox_locked
+from hkoji_server.store.tables import RetiredKey, row_of
 
 _AT_ONCE: Final = 4
 """How many of these mails DNS is asked about at the same time. More are dropped, so that no other mail waits."""
@@ -188,7 +189,7 @@ class OwnMailboxes:
         now = self._sources.at()
         for key in await self._store.held_keys(box.name, box.address):
             if await self._store.retired(key) is None:
-                await self._store.revoke_key(RetiredKey(key, box.name, now, revoked=True))
+                await self._store.revoke_key(row_of(RetiredKey, key=key, name=box.name, at=now, revoked=True))
 
 
 def _read_settings(settings: Mapping[str, JsonValue]) -> ChannelSettings:

@@ -67,8 +67,10 @@ from hkoji_server.service.mail.seat_games import SeatGames
 from hkoji_server.service.mail.tokens import MailTokens, is_good, kept_token, read_fields
 from hkoji_server.service.players.held_players import is_silent
 from hkoji_server.service.time.service_time import ServiceTime
-from hkoji_server.store.contract import Query, Store
-from hkoji_server.store.mail_values import NO_GAME, SHUT, IncomingMail, Mailbox, MailVia, NewAnswer, ReplyToken
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Query
+from hkoji_server.store.mail_tables import IncomingMail
+from hkoji_server.store.mail_values import NO_GAME, SHUT, Mailbox, MailVia, NewAnswer, ReplyToken
 from hkoji_server.store.time_contract import StaleDecisionError
 
 _CURRENT: Final = "current"

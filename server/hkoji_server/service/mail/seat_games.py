@@ -31,8 +31,10 @@ from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji_server.service.games.loaded_games import LoadedGame, LoadedGames
 from hkoji_server.service.time.service_time import ServiceTime
-from hkoji_server.store.contract import GameSummary, Query, Store
-from hkoji_server.store.mail_values import Mailbox, MailEvidence
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import GameSummary, Query
+from hkoji_server.store.mail_tables import MailEvidence
+from hkoji_server.store.mail_values import Mailbox
 
 _MOST_ROWS: Final = 50
 

@@ -28,9 +28,10 @@ from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import digest_of
 from hkoji_server.service.time.service_time import ClockAndEntropy
+from hkoji_server.store.choices import MOST_CHANNELS, channel_exists
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import mailbox_locked
-from hkoji_server.store.notice_contract import MOST_CHANNELS, Channel, channel_exists
+from hkoji_server.store.tables import Channel, row_of
 
 CODE_LIFETIME: Final = DAY
 """Seconds in which a code must be typed."""
@@ -83,12 +84,13 @@ class Channels:
             raise
         await self._make_way(player, kind, address)
         code = self._code()
-        channel = Channel(
+        channel = row_of(
+            Channel,
             id=self._sources.entropy(8).hex(),
             player=player,
             kind=kind,
             target=address,
-            events=chosen,
+            events=f" {' '.join(chosen)} ",
             settings=wished.text,
             created=self._sources.at(),
             code=digest_of(code),

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 from hkoji_server.service.games.notice_rules import NoticeEvent
-from hkoji_server.store.notice_contract import Channel, DueChannel
+from hkoji_server.store.notices import DueChannel
+from hkoji_server.store.tables import Channel
 
 MOST_OF_PLAYER: Final = 2
 """To how many channels of one player a process sends at the same time."""

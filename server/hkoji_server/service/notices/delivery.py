@@ -28,8 +28,10 @@ from hkoji_server.service.games.notice_rules import OF_MAIL, OLDEST_NOTICE, Noti
 from hkoji_server.service.notices.couriers import Courier, Gone, Later, Never, Notice, NotNow, SendingPlaces, notice_id
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
-from hkoji_server.store.contract import Hint, Store
-from hkoji_server.store.notice_contract import Channel, LeasedNotice
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Hint
+from hkoji_server.store.notices import LeasedNotice
+from hkoji_server.store.tables import Channel
 
 NOTICE_PACE: Final = 5.0
 """The most seconds between two looks, on average, if nothing wakes the delivery."""

@@ -19,7 +19,7 @@ from hkoji_server.service.notices.guarded_post import GuardedPoster, PostAnswer,
 from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store.notice_contract import Channel
+from hkoji_server.store.tables import Channel
 
 LONGEST_WAIT: Final = 6 * 3600
 """The most seconds that a receiver may ask to wait."""

@@ -46,17 +46,10 @@ from hkoji_server.service.players.channel_settings import ChannelSettings
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Registration, Settings, own_address
 from hkoji_server.store.contract import Store
-from hkoji_server.store.mail_values import (
-    CONFIRM_SECONDS,
-    TAKEN,
-    AskedMailbox,
-    HeldRegistration,
-    KeptCertificate,
-    KeptHeldKey,
-    Mailbox,
-    NewMailbox,
-)
-from hkoji_server.store.player_contract import RetiredKey
+from hkoji_server.store.mail_invitations import AskedMailbox, NewMailbox
+from hkoji_server.store.mail_tables import KeptCertificate, KeptHeldKey
+from hkoji_server.store.mail_values import CONFIRM_SECONDS, TAKEN, Mailbox
+from hkoji_server.store.tables import Player, RetiredKey, row_of
 
 SILENT_DAYS: Final = 180
 """After how many days without a mail of its owner a mailbox may be somebody else's."""
@@ -169,7 +162,7 @@ class HeldPlayers:
     def make_key(self, name: str) -> KeptHeldKey:
         """Returns a new held key for a player. It is not kept yet."""
         private = PrivateKey.from_seed(self._sources.entropy(32))
-        return KeptHeldKey(private.public.text, name, private.to_openssh().decode())
+        return row_of(KeptHeldKey, key=private.public.text, name=name, private=private.to_openssh().decode())
 
     async def certify(self, name: str, key: str, address: str) -> KeptCertificate:
         """Returns a new certificate of a held key for a mailbox. It is not kept yet."""
@@ -177,7 +170,9 @@ class HeldPlayers:
         hashed = address_hash(self._origin, address, salt)
         public = parse_public_key(key)
         gateway = certify(self._signer, address=hashed, at=at, key=public, name=name, origin=self._origin)
-        return KeptCertificate(encode(gateway.to_json()), key, address.lower(), salt.hex())
+        return row_of(
+            KeptCertificate, text=encode(gateway.to_json()), key=key, mailbox=address.lower(), salt=salt.hex()
+        )
 
     def _verify_mail(self, by: str | None) -> OwnAddress:
         if self._own is None:
@@ -223,7 +218,7 @@ class HeldPlayers:
         at = self._sources.at()
         said = make_registration(at=at, key=signer.public, name=mailbox.name, origin=self._origin)
         sig = encode_base64(signer.sign(sshsig.REGISTER, said.message))
-        made = HeldRegistration(mailbox.name, mailbox.held_key, at, said.text, sig)
+        made = row_of(Player, name=mailbox.name, key=mailbox.held_key, registered=at, text=said.text, sig=sig)
         await self._store.accept_mailbox(mailbox.channel, made)
 
     # --- held keys ------------------------------------------------------------------------------------------------
@@ -251,7 +246,7 @@ class HeldPlayers:
         player = await self._store.player(name)
         if player is None or await self._store.held_key(player.key) is None:
             return False
-        await self._store.revoke_key(RetiredKey(player.key, name, self._sources.at(), revoked=True))
+        await self._store.revoke_key(row_of(RetiredKey, key=player.key, name=name, at=self._sources.at(), revoked=True))
         return True
 
     # --- games ----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from hkoji.game.agreement import Agreement
 from hkoji.game.clock import add_seconds, format_time, parse_time
 from hkoji.game.time_control import DAY, format_duration
 from hkoji.messages.text import tell
-from hkoji_server.store.contract import OfferQuota
+from hkoji_server.store.game_values import OfferQuota
 from hkoji_server.store.rates import Rate, Rates
 
 POSTS: Final = Rate(60, 3600)

@@ -9,7 +9,6 @@ a new key. The operator gives the code to the person whom they know to be the pl
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -32,8 +31,8 @@ from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Registration
 from hkoji_server.store.contract import Store
-from hkoji_server.store.player_contract import OperatorCode, Player, RetiredKey
-from hkoji_server.store.player_keys import verify_not_revoked
+from hkoji_server.store.players import verify_not_revoked
+from hkoji_server.store.tables import OperatorCode, Player, RetiredKey, changed, row_of
 
 
 class MadeCode(NamedTuple):
@@ -53,7 +52,7 @@ async def make_code(
 ) -> MadeCode:
     """Makes a code that is valid for `lifetime` seconds: for another key of `name`, or for `uses` new players."""
     made = MadeCode(sources.entropy(20).hex(), sources.at(lifetime))
-    await store.add_code(OperatorCode(digest_of(made.code), made.expires, uses, name))
+    await store.add_code(row_of(OperatorCode, digest=digest_of(made.code), expires=made.expires, uses=uses, name=name))
     return made
 
 
@@ -98,7 +97,14 @@ class Players:
         blob = decode_base64(sig, "signature")
         sshsig.verify(blob, statement.key, sshsig.REGISTER, statement.message, statement.name)
         self._verify_origin(statement.origin)
-        player = Player(statement.name, statement.key.text, self._sources.at(), text, encode_base64(blob))
+        player = row_of(
+            Player,
+            name=statement.name,
+            key=statement.key.text,
+            registered=self._sources.at(),
+            text=text,
+            sig=encode_base64(blob),
+        )
         holder = await self._store.player(player.name)
         if holder is None:
             self._check_registration(code)
@@ -212,9 +218,18 @@ class PlayerKeys:
         if before.text == text:
             return before
         at = self._sources.at()
-        player = Player(name, statement.key.text, before.registered, text, encode_base64(blob))
-        retired = RetiredKey(
-            statement.old.text, name, at, revoked=False, text=text, sig=encode_base64(old_blob), new_sig=player.sig
+        player = row_of(
+            Player, name=name, key=statement.key.text, registered=before.registered, text=text, sig=encode_base64(blob)
+        )
+        retired = row_of(
+            RetiredKey,
+            key=statement.old.text,
+            name=name,
+            at=at,
+            revoked=False,
+            text=text,
+            sig=encode_base64(old_blob),
+            new_sig=player.sig,
         )
         await self._store.replace_key(player, retired)
         return player
@@ -230,7 +245,9 @@ class PlayerKeys:
         sshsig.verify(blob, statement.key, sshsig.REVOKE, statement.message, name)
         player = await self._player(name)
         at = self._sources.at()
-        retired = RetiredKey(statement.key.text, name, at, revoked=True, text=text, sig=encode_base64(blob))
+        retired = row_of(
+            RetiredKey, key=statement.key.text, name=name, at=at, revoked=True, text=text, sig=encode_base64(blob)
+        )
         await self._store.revoke_key(retired)
         return player
 
@@ -243,8 +260,8 @@ class PlayerKeys:
         """
         player, at = await self._player(name), self._sources.at()
         for earlier in await self._store.retired_of(name):
-            await self._store.revoke_key(replace(earlier, at=at, revoked=True))
-        await self._store.revoke_key(RetiredKey(player.key, name, at, revoked=True))
+            await self._store.revoke_key(changed(earlier, at=at, revoked=True))
+        await self._store.revoke_key(row_of(RetiredKey, key=player.key, name=name, at=at, revoked=True))
         return (await make_code(self._store, self._sources, self._code_lifetime, name=name)).code
 
     async def recover(self, name: str, text: str, sig: str, code: str) -> Player:
@@ -261,7 +278,9 @@ class PlayerKeys:
             before.text == text and await self._store.retired(before.key) is None
         ):  # a registration may have the same text
             return before
-        player = Player(name, statement.key.text, before.registered, text, encode_base64(blob))
+        player = row_of(
+            Player, name=name, key=statement.key.text, registered=before.registered, text=text, sig=encode_base64(blob)
+        )
         await self._store.recover(player, digest_of(code), self._sources.at())
         return player
 

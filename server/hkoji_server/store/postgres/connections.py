@@ -18,7 +18,7 @@ from sqlalchemy import URL
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.statements import Row, Values
+from hkoji_server.store.sql_steps import Row, Values
 
 T = TypeVar("T")
 PostgresConnection = AsyncConnection[Row]

@@ -17,9 +17,9 @@ from typing import Final
 import psycopg
 
 from hkoji.errors import HkojiError
-from hkoji_server.store.contract import ANYWHERE, WAITS, Hint, OnHint
+from hkoji_server.store.game_values import ANYWHERE, WAITS, Hint, OnHint
 from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections, closing
-from hkoji_server.store.statements import Row
+from hkoji_server.store.sql_steps import Row
 
 _CHANNEL: Final = "hkoji"
 _PACE: Final = 0.02

@@ -33,21 +33,20 @@ from sqlalchemy.dialects.postgresql import insert as insert_or
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from hkoji.game.course import OVER
-from hkoji_server.store import offers
-from hkoji_server.store.contract import Append, GameSummary, NewGame
-from hkoji_server.store.incoming import hold_new, is_new
-from hkoji_server.store.mail_reads import MailReads
-from hkoji_server.store.notices import KEY, RENEWED, working
+from hkoji_server.store.choices import working
+from hkoji_server.store.game_values import Append, GameSummary, NewGame
+from hkoji_server.store.games import COUNTED_OFFERS, FORGET_OFFERS, HEAD, NOTE_OFFER
+from hkoji_server.store.incoming import HOLD_NEW, IS_NEW
+from hkoji_server.store.notices import KEY, RENEWED
+from hkoji_server.store.outages import no_more_outages
+from hkoji_server.store.sql_steps import Values, compiled
 from hkoji_server.store.statements import (
+    OPEN_GAMES,
     OUTLINE,
     PLACE,
-    ReadStatements,
-    Values,
     advance_values,
-    compiled,
     entry_values,
     moves_look,
-    no_more_outages,
     outline_values,
     same_place,
     summary_values,
@@ -68,8 +67,6 @@ from hkoji_server.store.tables import (
 from hkoji_server.store.time_contract import latest
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
-READS: Final = ReadStatements(DIALECT)
-MAIL_READS: Final = MailReads(DIALECT)
 _ENTRY: Final = ("seq", "text", "sig", "receipt", "receipt_sig")
 _OPENING: Final = ("seq", "part", "cards", "salt")
 _NOTICE: Final = ("seq", "event", "player", "not_before")
@@ -132,7 +129,7 @@ def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: 
         values["look_at"], values["way"] = values["deadline"], bindparam("s_way")
     moved = (
         update(GAME)
-        .where(*same_place(), is_new() if mailed else _is_fresh())
+        .where(*same_place(), IS_NEW if mailed else _is_fresh())
         .values(values)
         .returning(GAME.c.game)
         .cte("moved")
@@ -177,11 +174,10 @@ def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: 
     return _text(answer)
 
 
-HOLD: Final = _text(
-    select(GAME.c.seq, GAME.c.head).where(GAME.c.game == bindparam("b_game")).with_for_update(key_share=True)
-)
-HOLD_MAIL: Final = _text(hold_new())
+HOLD: Final = _text(HEAD.with_for_update(key_share=True))
+HOLD_MAIL: Final = _text(HOLD_NEW)
 """Holds the mail that has led to an append: it is not set aside before the append has ended."""
+HOSTED: Final = _text(OPEN_GAMES)
 HOLD_HOST: Final = _text(
     select(PLAYER.c.name).where(PLAYER.c.name == bindparam("b_host")).with_for_update(key_share=True)
 )
@@ -228,9 +224,10 @@ ALONE: Final = "LOCK TABLE game IN EXCLUSIVE MODE"
 """Waits until nobody appends, adds a game or keeps a statement, and keeps them out; readers and backups go on."""
 ADD_GAME: Final = _adds_game()
 """Returns a row if it has added the game."""
-FORGET_OFFERS: Final = _text(offers.forgetting())
-NOTE_OFFER: Final = _text(offers.noting())
-HEADS_OF: Final = _text(select(GAME.c.game, GAME.c.seq).where(GAME.c.game == any_(_list("b_games", Text))))
+COUNT: Final = _text(COUNTED_OFFERS)
+FORGET: Final = _text(FORGET_OFFERS)
+NOTE: Final = _text(NOTE_OFFER)
+HEADS_OF: Final = select(GAME.c.game, GAME.c.seq).where(GAME.c.game == any_(_list("b_games", Text)))
 DROP_TOKEN: Final = _text(delete(TOKEN).where(TOKEN.c.digest == bindparam("b_digest")))
 ADD_CHALLENGE: Final = _text(insert_or(CHALLENGE).on_conflict_do_nothing())
 TAKE_CHALLENGE: Final = _text(

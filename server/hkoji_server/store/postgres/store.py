@@ -12,11 +12,10 @@ an outage is recorded:
 - *No stale reads.* Every read is a statement of its own on a server that takes writes, and sees all that was committed
   before it began. The rows that `history` reads in several statements are only ever added to, and are cut to the same
   length. It reads the deadline before them, and the statements about the game after them.
-- *Nothing is appended for a revoked key.* `append_statement` checks whether the key is revoked, and so does whoever
-  keeps a statement, after the lock on the game's row. An append that checked
-  before a revocation was committed has its transaction number from `HOLD` by then. After that commit the revocation
-  waits as `drained` does. So after `revoke_key` has returned, no further entry of that key appears, and no append needs
-  a lock on the player.
+- *Nothing is appended for a revoked key.* `append_statement` checks whether the key is revoked, and so does
+  `add_statement`, after the lock on the game's row. An append that checked before a revocation was committed has its
+  transaction number from `HOLD` by then. After that commit the revocation waits as `drained` does. So after
+  `revoke_key` has returned, no further entry of that key appears, and no append needs a lock on the player.
 - *Nothing old is written after `drained`.* It takes a transaction number, and returns when all transactions with lower
   ones have ended. A write that is committed later has a higher number, or had none yet: a transaction that has begun,
   or waits for its lock, has no number until `HOLD` holds the row (for a new game: until `NUMBER`). In either case it
@@ -24,10 +23,10 @@ an outage is recorded:
   the decision is at most `OLDEST` seconds older than the call. A check before `HOLD` would not do.
 - *No T lies within an outage of its way.* A recording locks the table (`ALONE`), which waits for all who hold a row of
   a game or are adding one, and keeps out the others, who wait in `HOLD` or `ENTER`. So it reads the newest T that there
-  is. Those that waited count the outages in a later statement, which sees the new one. Whoever waits to be alone makes
-  the others wait too, and so gives up after 10 seconds.
+  is. Those that waited count the outages in a later statement, which sees the new one. A transaction that waits to be
+  alone makes the others wait too, and so gives up after 10 seconds.
 - *A mail that was set aside leads to no append.* An append that a mail has led to holds the mail's row, and so does
-  whoever sets it aside: the one that comes second sees what the first has done. A mail is kept while its mailbox's row
+  `set_aside`: the one that comes second sees what the first has done. A mail is kept while its mailbox's row
   is held, which gives the transaction its number before it reads the clock; then `drained` holds for it too. Like an
   append it waits for a recording of an outage, and keeps one out.
 - *No gift is missed.* A gift holds the game's row, and an append compares the deadline in the row that it holds.
@@ -61,22 +60,23 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import URL, Connection, func, select
 
 from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageError, TooManyGamesError
-from hkoji.game.clock import Way
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
-from hkoji_server.store import offers, outages, player_keys
-from hkoji_server.store.contract import Append, Hint, NewGame, OfferQuota, OnHint, hint_of
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Append, Hint, NewGame, OfferQuota, OnHint, hint_of
+from hkoji_server.store.games import CountedOffers, quota_values, verify_may_offer
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import ClosedMailError
-from hkoji_server.store.player_contract import RetiredKey
+from hkoji_server.store.players import look_at_invitations
 from hkoji_server.store.postgres import statements
 from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections
 from hkoji_server.store.postgres.hints import PostgresHints
 from hkoji_server.store.postgres.transactions import SerializableTransactions
-from hkoji_server.store.sql import SqlStore
-from hkoji_server.store.statements import Row, Values, open_games_values, verify_may_open
-from hkoji_server.store.time_contract import Beat, StaleDecisionError
+from hkoji_server.store.sql_steps import Row, Values
+from hkoji_server.store.statements import open_games_values, verify_may_open
+from hkoji_server.store.tables import RetiredKey
+from hkoji_server.store.time_contract import StaleDecisionError
 
 T = TypeVar("T")
 
@@ -87,14 +87,10 @@ _PATIENCE: Final = 10.0
 _LOG_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
-class PostgresStore(SqlStore):
-    """`Store` on the database at a URL. Made by `open_postgres`; used and closed in the same event loop.
+class PostgresStore(Store):
+    """`Store` on the database at a URL. Made by `open_postgres`; used and closed in the same event loop."""
 
-    The contract documents the methods.
-    """
-
-    _reads = statements.READS
-    _mail = statements.MAIL_READS
+    _dialect = statements.DIALECT
 
     def __init__(self, url: URL, *, most: int = _MOST) -> None:
         self._transactions = SerializableTransactions(url, show_location(url))
@@ -123,7 +119,7 @@ class PostgresStore(SqlStore):
                 hint=tell("repeat this later to be certain"),
             )
         # They may have opened games for it.
-        await self._transaction(lambda connection: player_keys.look_at_invitations(connection, retired))
+        await self._transaction(lambda connection: look_at_invitations(connection, retired))
 
     async def add_challenge(self, digest: str, expires: str) -> None:
         await self._write(statements.ADD_CHALLENGE, {"digest": digest, "expires": expires})
@@ -175,19 +171,19 @@ class PostgresStore(SqlStore):
         self, connection: PostgresConnection, new: NewGame, quota: OfferQuota, values: Values
     ) -> Row | None:
         """Adds a game and counts it, unless its player has asked for too many."""
-        counted = offers.quota_values(new, quota)
+        counted = quota_values(new, quota)
         async with connection.transaction():
             await connection.execute(statements.ENTER)
             await connection.execute(statements.NUMBER)
             # After the lock on the table, as in `_open`: in the other order an outage could not be recorded.
             await connection.execute(statements.HOLD_HOST, {"b_host": new.offered_to})
-            row = await (await connection.execute(self._reads.offers, counted)).fetchone()
+            row = await (await connection.execute(statements.COUNT, counted)).fetchone()
             assert row is not None
-            offers.verify_may_offer(new.offered_to, quota, offers.CountedOffers._make(row))
+            verify_may_offer(new.offered_to, quota, CountedOffers._make(row))
             added = await (await connection.execute(statements.ADD_GAME, values)).fetchone()
             if added is not None:
-                await connection.execute(statements.FORGET_OFFERS, counted)
-                await connection.execute(statements.NOTE_OFFER, counted)
+                await connection.execute(statements.FORGET, counted)
+                await connection.execute(statements.NOTE, counted)
         return added
 
     async def append(self, append: Append) -> None:
@@ -234,7 +230,7 @@ class PostgresStore(SqlStore):
             if held == (append.seq, append.head):
                 hosted = open_games_values(append)
                 await connection.execute(statements.HOLD_HOST, hosted)
-                row = await (await connection.execute(self._reads.open_games, hosted)).fetchone()
+                row = await (await connection.execute(statements.HOSTED, hosted)).fetchone()
                 assert row is not None
                 verify_may_open(append, row)
             done = await connection.execute(statement, values)
@@ -243,13 +239,10 @@ class PostgresStore(SqlStore):
     # --- beats ----------------------------------------------------------------------------------------------------
 
     async def clock(self) -> str | None:
-        return await self._transaction(lambda connection: self._time(connection).strftime(_LOG_TIME))
+        return await self._transaction(self._own_clock)
 
-    async def beat(self, way: Way, at: str) -> Beat:
-        def work(connection: Connection) -> Beat:
-            return Beat(outages.note_beat(connection, way, at), self._time(connection).strftime(_LOG_TIME))
-
-        return await self._transaction(work)
+    def _own_clock(self, connection: Connection) -> str | None:
+        return self._time(connection).strftime(_LOG_TIME)
 
     async def drained(self) -> None:
         if not await self._wait_for_earlier():
@@ -271,7 +264,7 @@ class PostgresStore(SqlStore):
     # --- other reads ----------------------------------------------------------------------------------------------
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
-        return dict(await self._rows(statements.HEADS_OF, {"b_games": list(games)}))
+        return dict(await self._read(statements.HEADS_OF, b_games=list(games)))
 
     def listen(self, listener: OnHint) -> Callable[[], None]:
         return self._hints.listen(listener)

@@ -90,7 +90,7 @@ class SerializableTransactions:
         """
 
         def patient(connection: Connection) -> T:
-            # Whoever wants to append waits behind a transaction that waits to be alone.
+            # Every append waits behind a transaction that waits to be alone.
             connection.exec_driver_sql(_PATIENCE)
             return work(connection)
 

@@ -1,7 +1,8 @@
 """The SQLite file and its connections, each with the settings of `durable`; and the one that all reads share.
 
 Reads run directly in the thread that asks for them. A game is a few dozen rows that lie side by side and are found by
-key in tens of microseconds, which is less than a switch to another thread takes."""
+key in tens of microseconds, which is less than a switch to another thread takes.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +20,10 @@ from sqlalchemy.pool import NullPool
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.mail_reads import MailReads
+from hkoji_server.store.sql_steps import Row, Values
 from hkoji_server.store.sqlite.durable import BUSY_SECONDS, make_durable
-from hkoji_server.store.statements import ReadStatements, Row, Values
 
 DIALECT: Final = SQLiteDialect(paramstyle="named")
-READS: Final = ReadStatements(DIALECT)
-MAIL_READS: Final = MailReads(DIALECT)
 
 
 def open_engine(path: Path) -> Engine:

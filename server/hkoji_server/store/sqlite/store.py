@@ -1,6 +1,7 @@
 """The store on one SQLite file. `connections` has the settings that make it durable.
 
-The values of an append are prepared before its transaction begins."""
+The values of an append are prepared before its transaction begins.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import shutil
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -16,145 +18,86 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 from sqlalchemy.exc import DBAPIError
 
 from hkoji.errors import ConflictError, NotFoundError, StorageError
-from hkoji.game.clock import Way
 from hkoji.game.course import OVER
 from hkoji.messages.text import tell
-from hkoji_server.store import offers, outages, player_keys
-from hkoji_server.store.contract import Append, Hint, NewGame, OnHint, hint_of
-from hkoji_server.store.incoming import is_new
+from hkoji_server.store.contract import Store
+from hkoji_server.store.game_values import Append, Hint, NewGame, OnHint, hint_of
+from hkoji_server.store.games import (
+    COUNTED_OFFERS,
+    FORGET_OFFERS,
+    HEAD,
+    NOTE_OFFER,
+    CountedOffers,
+    quota_values,
+    verify_may_offer,
+)
+from hkoji_server.store.incoming import IS_NEW
 from hkoji_server.store.mail_values import ClosedMailError
 from hkoji_server.store.migrate import migrate
-from hkoji_server.store.notices import outbox_rows, wanting_values, writing
-from hkoji_server.store.sql import SqlStore
-from hkoji_server.store.sqlite.connections import DIALECT, MAIL_READS, READS, SqliteReader, driver, open_engine
+from hkoji_server.store.notices import WANTING, outbox_rows, wanting_values, writing
+from hkoji_server.store.outages import outage_number
+from hkoji_server.store.players import RETIRED_KEY, verify_not_revoked
+from hkoji_server.store.sql_steps import Row, Values, compiled
+from hkoji_server.store.sqlite.connections import DIALECT, SqliteReader, driver, open_engine
 from hkoji_server.store.sqlite.durable import verify_durable
-from hkoji_server.store.sqlite.hints import SqliteHints
-from hkoji_server.store.sqlite.writer import SqliteWriter, Work
+from hkoji_server.store.sqlite.writer import SqliteHints, SqliteWriter, Work
 from hkoji_server.store.statements import (
+    OPEN_GAMES,
     OUTLINE,
     PLACE,
-    Row,
-    Values,
     advance_values,
-    compiled,
     entry_values,
     moves_look,
     open_games_values,
-    outage_number,
     outline_values,
     same_place,
     summary_values,
     verify_may_open,
 )
-from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, OPENING, SECRET, STATEMENT, TOKEN
-from hkoji_server.store.time_contract import UTC_CLOCK, Beat, Clock, StaleDecisionError, latest
-
-# Compare-and-swap: the row changes only if the game's head and deadline are those that the append was decided with,
-# there are no more outages, and the author's key has not been revoked.
-ADVANCE: Final = compiled(
-    update(GAME).where(*same_place()).values({name: bindparam(f"s_{name}") for name in PLACE}), DIALECT
-)
-# Not part of `ADVANCE`, because SQLite rewrites every index of a column that a statement sets, even to the same value.
-SET_OUTLINE: Final = compiled(
-    update(GAME).where(GAME.c.game == bindparam("b_game")).values({name: bindparam(f"s_{name}") for name in OUTLINE}),
-    DIALECT,
-)
-SET_LOOK: Final = compiled(
-    update(GAME)
-    .where(GAME.c.game == bindparam("b_game"))
-    .values(look_at=bindparam("s_deadline"), way=bindparam("s_way")),
-    DIALECT,
-)
-ADD_ENTRY: Final = compiled(insert(ENTRY), DIALECT)
-ADD_OPENING: Final = compiled(insert(OPENING), DIALECT)
-ADD_NOTICE: Final = compiled(writing(DIALECT.name), DIALECT)
-MAIL_NEW: Final = compiled(select(is_new()), DIALECT)
-FORGET: Final = compiled(delete(STATEMENT).where(STATEMENT.c.game == bindparam("b_game")), DIALECT)
-
-
-def write_of(append: Append, clock: Clock) -> Work[Hint]:
-    """Returns the work that writes `append` in a transaction. `clock` judges how old the decision is by then.
-
-    The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError`, `TooManyGamesError` or
-    `ClosedMailError` before it has written anything. So the writer can leave it out of a batch without rolling the
-    batch back.
-    """
-    last = latest(append.at)
-    place = advance_values(append)
-    mail = append.mail
-    outline = outline_values(append) if append.outline else None
-    looks = moves_look(append)
-    entries = [entry_values(line) for line in append.lines]
-    openings = _opening_values(append)
-    told = wanting_values(append.notices) if append.notices else None
-
-    def work(connection: Connection) -> Hint:
-        execute = driver(connection).execute
-        # The transaction holds the write lock of the file: until its end nobody opens another game.
-        if append.opens and execute(READS.head, place).fetchone() == (append.seq, append.head):
-            verify_may_open(append, execute(READS.open_games, open_games_values(append)).fetchone())
-        # The transaction has the write lock: whatever waits for the lock cannot have looked at the clock yet. Of what a
-        # mail has led to, the mail says how old it may be.
-        if mail is not None and not execute(MAIL_NEW, {"b_mail": mail}).fetchone()[0]:
-            raise ClosedMailError(mail)
-        if (mail is None and clock() > last) or execute(ADVANCE, place).rowcount != 1:
-            if append.key and (row := execute(READS.retired_key, place).fetchone()):
-                player_keys.verify_not_revoked(player_keys.read_retired(row))
-            row = execute(READS.head, place).fetchone()
-            if row is None:
-                raise NotFoundError(tell("game"), append.game)
-            if row != (append.seq, append.head):
-                raise ConflictError(append.game, seq=row[0], head=row[1])
-            raise StaleDecisionError(append.game)
-        if looks:
-            execute(SET_LOOK, place)
-        if outline:
-            execute(SET_OUTLINE, outline)
-            if append.summary.status in OVER:
-                execute(FORGET, outline)
-        for entry in entries:
-            execute(ADD_ENTRY, entry)
-        for opening in openings:
-            execute(ADD_OPENING, opening)
-        # Most players have no channel. Then this one look is all that a notice costs.
-        if told and (channels := execute(READS.wanting, told).fetchall()):
-            for notice in outbox_rows(append.notices, channels):
-                execute(ADD_NOTICE, notice)
-        return hint_of(append)
-
-    return work
-
-
-def _opening_values(append: Append) -> list[Values]:
-    return [
-        {"game": append.game, "seq": each.seq, "part": each.part, "cards": each.cards, "salt": each.salt}
-        for each in append.openings
-    ]
-
+from hkoji_server.store.tables import CHALLENGE, ENTRY, GAME, OPENING, SECRET, STATEMENT, TOKEN, RetiredKey, one_of
+from hkoji_server.store.time_contract import UTC_CLOCK, Clock, StaleDecisionError, latest
 
 T = TypeVar("T")
+_text: Final = partial(compiled, dialect=DIALECT)
 
 ENOUGH: Final = 1 << 20
 """How many bytes must be free beside the file. On a full disk a small write may still succeed, because it fits into the
 space that the write-ahead log already has, while moves, which are larger, fail."""
 # The games are one parameter, a JSON array, so that the statement is the same for any number of games and stays
 # prepared in the driver.
-_HEADS: Final = compiled(
-    select(GAME.c.game, GAME.c.seq).where(
-        GAME.c.game.in_(select(func.json_each(bindparam("b_games")).table_valued("value").c.value))
-    ),
-    DIALECT,
+_HEADS: Final = select(GAME.c.game, GAME.c.seq).where(
+    GAME.c.game.in_(select(func.json_each(bindparam("b_games")).table_valued("value").c.value))
 )
+# Compare-and-swap: the row changes only if the game's head and deadline are those that the append was decided with,
+# there are no more outages, and the author's key has not been revoked.
+ADVANCE: Final = _text(update(GAME).where(*same_place()).values({name: bindparam(f"s_{name}") for name in PLACE}))
+# Not part of `ADVANCE`, because SQLite rewrites every index of a column that a statement sets, even to the same value.
+SET_OUTLINE: Final = _text(
+    update(GAME).where(GAME.c.game == bindparam("b_game")).values({name: bindparam(f"s_{name}") for name in OUTLINE}),
+)
+SET_LOOK: Final = _text(
+    update(GAME)
+    .where(GAME.c.game == bindparam("b_game"))
+    .values(look_at=bindparam("s_deadline"), way=bindparam("s_way")),
+)
+ADD_ENTRY: Final = _text(insert(ENTRY))
+ADD_OPENING: Final = _text(insert(OPENING))
+ADD_NOTICE: Final = _text(writing(DIALECT.name))
+MAIL_NEW: Final = _text(select(IS_NEW))
+FORGET: Final = _text(delete(STATEMENT).where(STATEMENT.c.game == bindparam("b_game")))
+_HEAD: Final = _text(HEAD)
+_OPEN_GAMES: Final = _text(OPEN_GAMES)
+_RETIRED_KEY: Final = _text(RETIRED_KEY)
+_WANTING: Final = _text(WANTING)
 
 
-class SqliteStore(SqlStore):
+class SqliteStore(Store):
     """`Store` on the file at `path`, which is made if it is missing. Raises `StorageError` if it cannot be used.
 
-    `clock` judges the age of decisions. The contract documents the methods.
+    `clock` judges the age of decisions.
     """
 
-    _reads = READS
-    _mail = MAIL_READS
+    _dialect = DIALECT
 
     def __init__(self, path: Path, clock: Clock = UTC_CLOCK) -> None:
         self._clock = clock
@@ -244,11 +187,11 @@ class SqliteStore(SqlStore):
             if found > new.outages or self._clock() > last:
                 raise StaleDecisionError(game)
             if new.quota is not None:
-                values = offers.quota_values(new, new.quota)
-                counted = offers.CountedOffers._make(connection.execute(offers.counting(), values).one())
-                offers.verify_may_offer(new.offered_to, new.quota, counted)
-                connection.execute(offers.forgetting(), values)
-                connection.execute(offers.noting(), values)
+                values = quota_values(new, new.quota)
+                counted = CountedOffers._make(connection.execute(COUNTED_OFFERS, values).one())
+                verify_may_offer(new.offered_to, new.quota, counted)
+                connection.execute(FORGET_OFFERS, values)
+                connection.execute(NOTE_OFFER, values)
             connection.execute(insert(GAME), summary_values(new.summary))
             connection.execute(insert(SECRET), {"game": game, "seed": new.seed, "offered_to": new.offered_to})
             connection.execute(insert(ENTRY), [entry_values(new.line)])
@@ -263,8 +206,8 @@ class SqliteStore(SqlStore):
     async def clock(self) -> str | None:
         return None
 
-    async def beat(self, way: Way, at: str) -> Beat:
-        return Beat(await self._transaction(lambda connection: outages.note_beat(connection, way, at)), None)
+    def _own_clock(self, connection: Connection) -> str | None:  # noqa: ARG002 # a file has no clock
+        return None
 
     async def drained(self) -> None:
         # One transaction writes at a time, in all processes. This one begins when all that began before have ended, and
@@ -274,7 +217,7 @@ class SqliteStore(SqlStore):
     # --- other reads ----------------------------------------------------------------------------------------------
 
     async def heads(self, games: Collection[str]) -> Mapping[str, int]:
-        return dict(self._reader.rows(_HEADS, {"b_games": json.dumps(list(games))}))
+        return dict(await self._read(_HEADS, b_games=json.dumps(list(games))))
 
     def listen(self, listener: OnHint) -> Callable[[], None]:
         return self._hints.listen(listener)
@@ -300,3 +243,63 @@ class SqliteStore(SqlStore):
 
     def _time(self, connection: Connection) -> datetime:  # noqa: ARG002 # the process has a clock
         return self._clock()
+
+
+def write_of(append: Append, clock: Clock) -> Work[Hint]:
+    """Returns the work that writes `append` in a transaction. `clock` judges how old the decision is by then.
+
+    The work raises `RevokedError`, `ConflictError`, `StaleDecisionError`, `NotFoundError`, `TooManyGamesError` or
+    `ClosedMailError` before it has written anything. So the writer can leave it out of a batch without rolling the
+    batch back.
+    """
+    last = latest(append.at)
+    place = advance_values(append)
+    mail = append.mail
+    outline = outline_values(append) if append.outline else None
+    looks = moves_look(append)
+    entries = [entry_values(line) for line in append.lines]
+    openings = _opening_values(append)
+    told = wanting_values(append.notices) if append.notices else None
+
+    def work(connection: Connection) -> Hint:
+        execute = driver(connection).execute
+        # The transaction holds the write lock of the file: until its end nobody opens another game.
+        if append.opens and execute(_HEAD, place).fetchone() == (append.seq, append.head):
+            verify_may_open(append, execute(_OPEN_GAMES, open_games_values(append)).fetchone())
+        # The transaction has the write lock: another that waits for it cannot have looked at the clock yet. Of what a
+        # mail has led to, the mail says how old it may be.
+        if mail is not None and not execute(MAIL_NEW, {"b_mail": mail}).fetchone()[0]:
+            raise ClosedMailError(mail)
+        if (mail is None and clock() > last) or execute(ADVANCE, place).rowcount != 1:
+            if append.key and (row := execute(_RETIRED_KEY, place).fetchone()):
+                verify_not_revoked(one_of(RetiredKey, [row]))
+            row = execute(_HEAD, place).fetchone()
+            if row is None:
+                raise NotFoundError(tell("game"), append.game)
+            if row != (append.seq, append.head):
+                raise ConflictError(append.game, seq=row[0], head=row[1])
+            raise StaleDecisionError(append.game)
+        if looks:
+            execute(SET_LOOK, place)
+        if outline:
+            execute(SET_OUTLINE, outline)
+            if append.summary.status in OVER:
+                execute(FORGET, outline)
+        for entry in entries:
+            execute(ADD_ENTRY, entry)
+        for opening in openings:
+            execute(ADD_OPENING, opening)
+        # Most players have no channel. Then this one look is all that a notice costs.
+        if told and (channels := execute(_WANTING, told).fetchall()):
+            for notice in outbox_rows(append.notices, channels):
+                execute(ADD_NOTICE, notice)
+        return hint_of(append)
+
+    return work
+
+
+def _opening_values(append: Append) -> list[Values]:
+    return [
+        {"game": append.game, "seq": each.seq, "part": each.part, "cards": each.cards, "salt": each.salt}
+        for each in append.openings
+    ]

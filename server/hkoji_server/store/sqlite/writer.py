@@ -1,15 +1,23 @@
-"""The one writer of the SQLite file in this process: one transaction, one commit and one sync for each batch of jobs.
+"""The one writer of the SQLite file in this process, and the hints that something was written.
 
-A job that fails does not affect the others. Nearly all jobs that fail (a move that came second) have written nothing,
-and the batch goes on without them. After a job that fails when it has written something, the batch is rolled back and
-its jobs are written one by one. That is cheaper than a savepoint for each job, which doubles the statements of a move.
+One transaction, one commit and one sync are made for each batch of jobs. A job that fails does not affect the others.
+Nearly all jobs that fail (a move that came second) have written nothing, and the batch goes on without them. After a
+job that fails when it has written something, the batch is rolled back and its jobs are written one by one. That is
+cheaper than a savepoint for each job, which doubles the statements of a move.
 
 No caller gets a result before the commit has returned, so a result means "on disk". One thread owns the writing
 connection. Other processes may write too; each waits for the other.
+
+Hints report this process's writes at once, and that another process has written, but not what. SQLite does not notify
+anyone of writes. A connection can ask whether others have written since it last asked, by its `data_version`. But to
+the connection that reads, this process's own writer is another connection too. So the writer asks as well, at each of
+its transactions, and it counts only the writes of other processes. While there are listeners, both are read ten times a
+second.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import time
 from collections.abc import Callable
@@ -18,9 +26,10 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from hkoji.errors import StorageError
+from hkoji.errors import HkojiError, StorageError
 from hkoji.messages.text import tell
 from hkoji_server.store.batch_thread import BatchThread, Job
+from hkoji_server.store.game_values import ANYWHERE, Hint, OnHint
 from hkoji_server.store.sqlite.connections import driver
 
 T = TypeVar("T")
@@ -149,3 +158,69 @@ def _unwritten(cause: Exception) -> StorageError:
     error = StorageError(tell("the database could not be written; nothing was changed"), hint=tell("try again later"))
     error.__cause__ = cause
     return error
+
+
+_POLLING: Final = 0.1
+
+
+class SqliteHints:
+    """Gives hints to the listeners of this process.
+
+    `version` returns a number that changes when anyone, this process included, has written to the database.
+    """
+
+    def __init__(self, writer: SqliteWriter, version: Callable[[], int]) -> None:
+        self._writer = writer
+        self._version = version
+        self._listeners: list[OnHint] = []
+        self._polling: asyncio.Task[None] | None = None
+
+    def publish(self, hint: Hint) -> None:
+        """Passes a hint to all listeners."""
+        for listener in self._listeners:
+            listener(hint)
+
+    def listen(self, listener: OnHint) -> Callable[[], None]:
+        """Calls `listener` with hints until the returned function is called."""
+        self._listeners.append(listener)
+        if self._polling is None:
+            self._polling = asyncio.get_running_loop().create_task(self._poll())
+
+        def stop() -> None:
+            self._listeners.remove(listener)
+            if not self._listeners:
+                self.close()
+
+        return stop
+
+    def close(self) -> None:
+        """Stops polling."""
+        polling, self._polling = self._polling, None
+        if polling is not None and not polling.get_loop().is_closed():
+            polling.cancel()
+
+    async def _poll(self) -> None:
+        """Gives a hint when another process has written.
+
+        If the version has changed and this process has written nothing, another process has written. If this process
+        has written too, either may have changed it. Then the writer's count decides, but it does not cover writes after
+        the writer's last transaction. So the doubt remains until this process writes nothing between two polls.
+        """
+        before, unsure = self._state(), False
+        while True:
+            await asyncio.sleep(_POLLING)
+            now = self._state()
+            ours = now[1] != before[1]
+            changed = unsure or now[0] != before[0]
+            unsure = changed and ours
+            if now[2] != before[2] or (changed and not ours):
+                self.publish(ANYWHERE)
+            before = now
+
+    def _state(self) -> tuple[int | None, int, int]:
+        """Returns the version, None if it cannot be read, and the counts of the writer."""
+        try:
+            version = self._version()
+        except HkojiError:
+            version = None
+        return version, self._writer.written, self._writer.foreign

@@ -1,0 +1,336 @@
+"""What the service keeps of its letters: tokens and counts, drafts and evidence, and mails to itself."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection
+from dataclasses import asdict
+from typing import Final, Literal
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    literal_column,
+    select,
+    tuple_,
+    update,
+)
+
+from hkoji.errors import StorageError
+from hkoji.game.clock import add_seconds
+from hkoji.mail.tokens import Purpose
+from hkoji.messages.text import tell
+from hkoji_server.store.mail_tables import (
+    DRAFT,
+    EVIDENCE,
+    IMAP_PLACE,
+    INCOMING,
+    LETTER_COUNT,
+    PROBE,
+    REPLY,
+    MailDraft,
+    MailEvidence,
+)
+from hkoji_server.store.mail_values import (
+    MAIL_KIND,
+    PROBE_SECONDS,
+    ImapPlace,
+    MailQueue,
+    ProbeMail,
+    ReplyToken,
+    WaitingSum,
+)
+from hkoji_server.store.mailboxes import remove_old_mailboxes
+from hkoji_server.store.sql_steps import SqlSteps
+from hkoji_server.store.tables import GAME, OUTBOX, SERVICE, one_of, rows_of
+
+_DAY: Final = len("2026-01-01")
+_HOUR: Final = len("2026-01-01T00")
+_REPLY: Final = select(*REPLY.c).where(REPLY.c.digest == bindparam("b_digest"))
+_DRAFTS: Final = select(*DRAFT.c).where(DRAFT.c.game == bindparam("b_game")).order_by(DRAFT.c.source)
+_DRAFTS_WITH_ENTROPY: Final = (
+    select(*DRAFT.c)
+    .where(
+        DRAFT.c.entropy.is_not(None),
+        tuple_(DRAFT.c.game, DRAFT.c.source)
+        > tuple_(bindparam("b_game", type_=Text), bindparam("b_source", type_=Text)),
+    )
+    .order_by(DRAFT.c.game, DRAFT.c.source)
+    .limit(bindparam("b_limit", type_=Integer))
+    .offset(literal_column("0"))
+)
+_EVIDENCE: Final = (
+    select(*EVIDENCE.c)
+    .where(EVIDENCE.c.game == bindparam("b_game"), EVIDENCE.c.name == bindparam("b_name"))
+    .order_by(EVIDENCE.c.commit)
+)
+
+
+class LetterStore(SqlSteps):
+    """The area of the store that is about letters. `ArrivalStore` documents what is in it too."""
+
+    async def mail_secret(self) -> str:
+        """Returns the 64 hex digits from which tokens are made. They are made when they are first asked for."""
+
+        def work(connection: Connection) -> str:
+            row = connection.execute(select(SERVICE.c.mail_secret).with_for_update()).first()
+            if row is None:
+                raise StorageError(tell("the database has no service yet"), hint=tell("start it with `hkoji serve`"))
+            if row[0] is not None:
+                return str(row[0])
+            made = secrets.token_hex(32)
+            connection.execute(update(SERVICE).values(mail_secret=made))
+            return made
+
+        return await self._transaction(work)
+
+    # --- tokens ---------------------------------------------------------------------------------------------------
+
+    async def reply(self, digest: str) -> ReplyToken | None:
+        return next((ReplyToken(*row) for row in await self._read(_REPLY, b_digest=digest)), None)
+
+    async def add_reply(self, reply: ReplyToken) -> None:
+        """Keeps a token that goes out with a letter. Of a known one only `made` changes, if it is later."""
+        await self._transaction(lambda connection: add_reply(connection, reply))
+
+    async def change_reply(self, reply: ReplyToken, was: str | None = None) -> bool:
+        """Replaces `expires`, `spent` and `answers` of a token. Returns False if it is not known.
+
+        With `was`, only as long as that is its `answers`; otherwise nothing is changed, and it returns False.
+        """
+        return await self._transaction(lambda connection: change_reply(connection, reply, was))
+
+    async def spend_replies(self, channel: str, game: str, now: str, *, until: str) -> None:
+        """Notes that the tokens of a game that went to a mailbox are no longer good, because the game is over.
+
+        Those of the purpose `game` are good `until` then, unless that was noted before.
+        """
+
+        def work(connection: Connection) -> None:
+            good = (REPLY.c.channel == channel, REPLY.c.game == game, REPLY.c.spent.is_(None))
+            of_game = REPLY.c.purpose == Purpose.GAME.value
+            connection.execute(update(REPLY).where(*good, ~of_game).values(spent=now))
+            connection.execute(update(REPLY).where(*good, of_game, REPLY.c.expires.is_(None)).values(expires=until))
+
+        await self._transaction(work)
+
+    # --- letters --------------------------------------------------------------------------------------------------
+
+    async def drop_waiting(self, game: str, event: str, channel: str) -> int:
+        """Deletes the notices of one event of a game to a channel that were not sent. Returns how many there were."""
+        gone = delete(OUTBOX).where(OUTBOX.c.game == game, OUTBOX.c.event == event, OUTBOX.c.channel == channel)
+        return await self._holding(lambda connection: connection.execute(gone).rowcount)
+
+    async def count_letter(
+        self, channel: str, now: str, *, per_day: int, per_hour: int
+    ) -> Literal["counted", "day", "hour"]:
+        """Counts a letter to a mailbox; counts nothing if that would be one too many of the day or the hour.
+
+        `per_day` letters a UTC day go to one mailbox, and `per_hour` an hour to all together. Returns which it is.
+        """
+
+        def work(connection: Connection) -> Literal["counted", "day", "hour"]:
+            hour, day = now[:_HOUR], now[:_DAY]
+            total = func.coalesce(func.sum(LETTER_COUNT.c.letters), 0)
+            same_day = (LETTER_COUNT.c.channel == channel, LETTER_COUNT.c.hour >= day, LETTER_COUNT.c.hour < f"{day}U")
+            if connection.execute(select(total).where(*same_day)).scalar_one() >= per_day:
+                return "day"
+            if connection.execute(select(total).where(LETTER_COUNT.c.hour == hour)).scalar_one() >= per_hour:
+                return "hour"
+            place = (LETTER_COUNT.c.hour == hour, LETTER_COUNT.c.channel == channel)
+            counted = update(LETTER_COUNT).where(*place).values(letters=LETTER_COUNT.c.letters + 1)
+            if connection.execute(counted).rowcount == 0:
+                connection.execute(insert(LETTER_COUNT).values(hour=hour, channel=channel, letters=1))
+            return "counted"
+
+        return await self._transaction(work)
+
+    async def mail_queue(self, now: str) -> MailQueue:
+        """Returns what waits. Letters that are to be sent later than `now`, such as reminders, do not."""
+
+        def work(connection: Connection) -> MailQueue:
+            def mails(state: str) -> WaitingSum:
+                # The state is in the text of the statement, so that it can use the index of the few rows that have it.
+                found = select(func.count(), func.min(INCOMING.c.received))
+                is_so = INCOMING.c.state == literal_column(f"'{state}'")
+                return WaitingSum(*connection.execute(found.where(is_so)).one())
+
+            due = (OUTBOX.c.kind == MAIL_KIND, OUTBOX.c.due <= now)
+            letters = connection.execute(select(func.count(), func.min(OUTBOX.c.due)).where(*due)).one()
+            return MailQueue(mails("new"), WaitingSum(*letters), mails("failed"))
+
+        return await self._transaction(work)
+
+    # --- mails of the service to itself, which show its operator that mail comes in -----------------------------------
+
+    async def add_probe(self, digest: str, at: str) -> None:
+        """Begins to wait for a mail of the service to itself. Others that were waited for an hour ago are forgotten."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(delete(PROBE).where(PROBE.c.since < add_seconds(at, -PROBE_SECONDS)))
+            connection.execute(insert(PROBE).values(digest=digest, since=at))
+
+        await self._transaction(work)
+
+    async def take_probe(self, digest: str, mail: ProbeMail) -> bool:
+        def work(connection: Connection) -> bool:
+            if connection.execute(select(PROBE.c.digest).where(PROBE.c.digest == digest)).first() is None:
+                return False
+            waited_for = update(PROBE).where(PROBE.c.digest == digest, PROBE.c.raw.is_(None))
+            connection.execute(waited_for.values(recipient=mail.recipient, raw=mail.raw))
+            return True
+
+        return await self._transaction(work)
+
+    async def probe(self, digest: str) -> ProbeMail | None:
+        """Returns a mail of the service to itself; None as long as it has not come."""
+        found = select(PROBE.c.recipient, PROBE.c.raw).where(PROBE.c.digest == digest, PROBE.c.raw.is_not(None))
+        row = await self._transaction(lambda connection: connection.execute(found).first())
+        return None if row is None else ProbeMail(row[0], bytes(row[1]))
+
+    async def remove_probes(self, digests: Collection[str]) -> None:
+        """Waits for these mails no longer, and forgets what has come."""
+        gone = delete(PROBE).where(PROBE.c.digest.in_(digests))
+        await self._transaction(lambda connection: connection.execute(gone).rowcount)
+
+    # --- a mailbox that is read by IMAP -------------------------------------------------------------------------------
+
+    async def imap_place(self, mailbox: str) -> ImapPlace | None:
+        """Returns up to which mail a mailbox has been read; None if it never was."""
+        columns = (IMAP_PLACE.c[name] for name in ImapPlace._fields)
+        found = select(*columns).where(IMAP_PLACE.c.mailbox == mailbox)
+        row = await self._transaction(lambda connection: connection.execute(found).first())
+        return None if row is None else ImapPlace(*row)
+
+    async def keep_imap_place(self, mailbox: str, place: ImapPlace) -> None:
+        """Notes up to which mail a mailbox has been read, in the place of what was noted."""
+
+        def work(connection: Connection) -> None:
+            noted = update(IMAP_PLACE).where(IMAP_PLACE.c.mailbox == mailbox).values(place._asdict())
+            if connection.execute(noted).rowcount == 0:
+                connection.execute(insert(IMAP_PLACE).values(mailbox=mailbox, **place._asdict()))
+
+        await self._transaction(work)
+
+    # --- drafts and evidence --------------------------------------------------------------------------------------
+
+    async def add_draft(self, draft: MailDraft, evidence: MailEvidence | None = None) -> MailDraft:
+        """Keeps a draft, and in the same transaction the mail that it commits to.
+
+        Returns it, or the draft that is kept for this game and source already; then nothing is kept.
+        """
+
+        def work(connection: Connection) -> MailDraft:
+            place = (DRAFT.c.game == draft.game, DRAFT.c.source == draft.source)
+            kept = one_of(MailDraft, connection.execute(select(*DRAFT.c).where(*place)))
+            if kept is not None:
+                return kept
+            connection.execute(insert(DRAFT).values(draft.model_dump()))
+            if evidence is not None:
+                connection.execute(insert(EVIDENCE).values(evidence.model_dump()))
+            return draft
+
+        return await self._transaction(work)
+
+    async def drafts(self, game: str) -> tuple[MailDraft, ...]:
+        """Returns the drafts of a game."""
+        return rows_of(MailDraft, await self._read(_DRAFTS, b_game=game))
+
+    async def drafts_with_entropy(self, after: tuple[str, str], limit: int) -> tuple[MailDraft, ...]:
+        """Returns drafts that have entropy, in order of game and source, beginning after that game and source."""
+        game, source = after
+        found = await self._read(_DRAFTS_WITH_ENTROPY, b_game=game, b_source=source, b_limit=limit)
+        return rows_of(MailDraft, found)
+
+    async def forget_entropy(self, game: str, source: str) -> None:
+        """Forgets the entropy of a draft, because its `seed` is on record or never will be."""
+        forgotten = update(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source == source).values(entropy=None)
+        await self._transaction(lambda connection: connection.execute(forgotten).rowcount)
+
+    async def drop_draft(self, game: str, source: str, submission: str, commit: str, *, closed: bool = False) -> None:
+        """Removes a draft and its evidence, unless another process has put another submission in its place.
+
+        With `closed`, only if its mail is not being processed any more.
+        """
+
+        def work(connection: Connection) -> None:
+            same = [DRAFT.c.game == game, DRAFT.c.source == source, DRAFT.c.submission == submission]
+            if closed:
+                same.append(~exists().where(INCOMING.c.digest == source, INCOMING.c.state == "new"))
+            if connection.execute(delete(DRAFT).where(*same)).rowcount:
+                connection.execute(delete(EVIDENCE).where(EVIDENCE.c.commit == commit))
+
+        await self._transaction(work)
+
+    async def remove_drafts(self, game: str, sources: Collection[str]) -> None:
+        """Removes drafts whose entries are on record, and with them their entropy."""
+        gone = delete(DRAFT).where(DRAFT.c.game == game, DRAFT.c.source.in_(sources))
+        await self._transaction(lambda connection: connection.execute(gone).rowcount)
+
+    async def evidence(self, game: str, name: str) -> tuple[MailEvidence, ...]:
+        """Returns the mails of a player that are kept as evidence for a game, by the commitments."""
+        return rows_of(MailEvidence, await self._read(_EVIDENCE, b_game=game, b_name=name))
+
+    # --- what is no longer needed ---------------------------------------------------------------------------------
+
+    async def remove_old_mail(self, now: str, *, spent_before: str, ended_before: str, most: int) -> int:
+        """Removes what is over, at most `most` rows of each kind, and returns how many rows.
+
+        Tokens that are spent or have expired before `spent_before`; drafts of games that are over; evidence for games
+        that ended before `ended_before`; counts of letters of earlier days; invited mailboxes whose invitation stands
+        no longer and is too old to count.
+        """
+
+        def work(connection: Connection) -> int:
+            return sum(
+                (
+                    _remove(connection, REPLY, REPLY.c.spent < spent_before, most),
+                    _remove(connection, REPLY, REPLY.c.expires < spent_before, most),
+                    _remove(connection, LETTER_COUNT, LETTER_COUNT.c.hour < now[:_DAY], most),
+                    _remove_of_games(connection, DRAFT, GAME.c.ended.is_not(None), most),
+                    _remove_of_games(connection, EVIDENCE, GAME.c.ended < ended_before, most),
+                    remove_old_mailboxes(connection, now, most),
+                )
+            )
+
+        return await self._holding(work)
+
+
+def add_reply(connection: Connection, reply: ReplyToken) -> None:
+    """Keeps a token unless it is known: see `LetterStore.add_reply`."""
+    known = REPLY.c.digest == reply.digest
+    made = connection.execute(select(REPLY.c.made).where(known)).scalar_one_or_none()
+    if made is None:
+        connection.execute(insert(REPLY).values(asdict(reply)))
+    elif made < reply.made:
+        connection.execute(update(REPLY).where(known).values(made=reply.made))
+
+
+def change_reply(connection: Connection, reply: ReplyToken, was: str | None = None) -> bool:
+    """Changes a token that is known: see `LetterStore.change_reply`."""
+    values = {"expires": reply.expires, "spent": reply.spent, "answers": reply.answers}
+    known = [REPLY.c.digest == reply.digest] + ([] if was is None else [REPLY.c.answers == was])
+    return connection.execute(update(REPLY).where(*known).values(values)).rowcount == 1
+
+
+def _remove_of_games(connection: Connection, table: Table, over: ColumnElement[bool], most: int) -> int:
+    """Removes the rows of those games of a table that are over: of at most `most` games."""
+    found = select(table.c.game).distinct().where(exists().where(GAME.c.game == table.c.game, over)).limit(most)
+    games = connection.execute(found).scalars().all()
+    return connection.execute(delete(table).where(table.c.game.in_(games))).rowcount if games else 0
+
+
+def _remove(connection: Connection, table: Table, over: ColumnElement[bool], most: int) -> int:
+    keys = [table.c[column.name] for column in table.primary_key]
+    found = connection.execute(select(*keys).where(over).limit(most)).all()
+    for row in found:
+        connection.execute(delete(table).where(*(key == value for key, value in zip(keys, row, strict=True))))
+    return len(found)
