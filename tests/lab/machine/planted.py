@@ -164,7 +164,7 @@ def _uninvited_guest() -> Any:
 
 def _outline_not_written() -> Any:
     """The list always says that a game is being played."""
-    return patch.object(loaded_games, "_outline", lambda course: course.setup.names)
+    return patch.object(loaded_games, "_outline", lambda game: game.course.setup.names)
 
 
 def _salt_twice() -> Any:

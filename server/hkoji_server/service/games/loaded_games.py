@@ -28,6 +28,7 @@ from hkoji.rules.protocol import Ruleset
 from hkoji_server.service.games.notice_rules import notices_of
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import NOBODY, Append, GameSummary
+from hkoji_server.store.statements import OUTLINE, summary_values
 from hkoji_server.store.tables import KeptStatement
 
 TRIES: Final = 8
@@ -255,7 +256,7 @@ def append_of(
         lines=accepted.lines,
         openings=after.openings[len(before.refereed.openings) :],
         summary=summarise(after, created="", deadline=deadline),
-        outline=_changes_outline(course, after.course),
+        outline=_changes_outline(before.refereed, after),
         at=receipt.receipt.at,
         outages=len(outages),
         deadline=before.deadline,
@@ -301,16 +302,16 @@ def _invited_key(before: Course, after: Course) -> str:
     return invite.key.text if before.stage is Stage.OPEN and isinstance(invite, Invite) and invite.key else ""
 
 
-def _changes_outline(before: Course, after: Course) -> bool:
+def _changes_outline(before: referee.RefereedGame, after: referee.RefereedGame) -> bool:
     # Most moves change neither, and a game cannot end within a stage. A mail of a weaker grade changes the setup.
-    if after.setup is before.setup and after.stage is before.stage:
+    if after.course.setup is before.course.setup and after.course.stage is before.course.stage:
         return False
     return _outline(before) != _outline(after)
 
 
-def _outline(course: Course) -> tuple[object, ...]:
-    setup = course.setup
-    return course.status, setup.names, setup.invite, setup.weakest, course.outcome
+def _outline(game: referee.RefereedGame) -> tuple[object, ...]:
+    values = summary_values(summarise(game, created=""))
+    return tuple(values[name] for name in OUTLINE)
 
 
 @lru_cache(maxsize=64)
