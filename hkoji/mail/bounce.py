@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from enum import StrEnum
+from typing import Final, NamedTuple
 
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.fields import SplitMail
-from hkoji.mail.mail_types import Bounce, BounceClass
 from hkoji.mail.message import MailPart, read_parts
 
 _REPORT_TYPE: Final = "delivery-status"
@@ -23,6 +23,33 @@ _SAID = re.compile(rb"(?<![0-9.])[45][0-9]{2}[ -]([45]\.[0-9]{1,3}\.[0-9]{1,3})(
 _UNKNOWN_FAILURE: Final = "5.0.0"
 _MESSAGE_ID = re.compile(rb"^Message-ID:\s{0,9}(<[!-;=?-~]{1,996}>)", re.IGNORECASE | re.MULTILINE)
 _NO_MAILBOX: Final = frozenset({"5.1.1", "5.1.10"})
+
+
+class BounceClass(StrEnum):
+    """What a bounce says about a mailbox."""
+
+    PERMANENT = "permanent"
+    """5.1.1 and 5.1.10: there is no such mailbox."""
+    POLICY = "policy"
+    """5.7.…: our letters are not welcome; it says nothing about the mailbox."""
+    FAILED = "failed"
+    """Every other 5.…: a few of them in a week are as good as permanent."""
+    DELAYED = "delayed"
+    """4.…: the letter may still arrive. It counts as no bounce."""
+    COMPLAINT = "complaint"
+    """The letter has arrived, and its reader has told the provider that it is not wanted."""
+
+
+class Bounce(NamedTuple):
+    """A report about a letter of ours.
+
+    `status` is like `5.1.1`, empty of a complaint. `message_id` is that of the letter, with its angle brackets, if the
+    report quotes it.
+    """
+
+    kind: BounceClass
+    status: str
+    message_id: str | None
 
 
 def read_bounce(mail: SplitMail) -> Bounce | None:

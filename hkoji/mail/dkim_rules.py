@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import logging
 import re
-from binascii import Error as Base64Error
-from binascii import a2b_base64
-from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -19,10 +16,9 @@ from hkoji.errors import UnreadableMailError, UsageError
 from hkoji.extras import install_command
 from hkoji.game.clock import parse_time
 from hkoji.game.time_control import DAY
-from hkoji.log.canonical import encode_base64
+from hkoji.mail.dns_answers import DnsAnswers
 from hkoji.mail.fields import read_fields, read_media_type, split_header, with_newlines
-from hkoji.mail.header import read_header
-from hkoji.mail.mail_types import MailHeader
+from hkoji.mail.header import MailHeader, read_header
 from hkoji.messages.text import Text, tell
 
 MOST_NAMES: Final = 100
@@ -164,9 +160,6 @@ def _is_base64(value: bytes) -> bool:
     return len(value) % 4 == 0 and _BASE64.fullmatch(value) is not None
 
 
-DnsAnswers = Mapping[str, tuple[bytes, ...]]
-"""The TXT records of names in lower case without the final dot, each record with its strings joined."""
-
 MOST_TRIED: Final = 3
 """How many signatures of a mail are tried."""
 LONGEST_RECORD: Final = 4096
@@ -200,7 +193,6 @@ _MOST_FIELDS: Final = 500
 _TOKEN = re.compile(r"(?<![a-z2-7])([a-z2-7]{26})@", re.IGNORECASE)
 _SPACES = re.compile(rb"[ \t]+")
 _BOUNDARY_LINE = re.compile(rb"^--(.*)$", re.MULTILINE)
-_LINE = re.compile(rb"([!-~]+)\t([A-Za-z0-9+/]*={0,2})")
 
 _NONE: Final = tell("it has no DKIM signature of the domain of its From that could count")
 _UNREADABLE: Final = tell("it cannot be read")
@@ -218,7 +210,6 @@ _TEST: Final = tell("the key in DNS is only for tests")
 _FALSE: Final = tell("the signature does not hold")
 _SILENT: Final = logging.Logger("dkim", logging.CRITICAL + 1)
 """dkimpy logs what mails and answers say, which anybody may have written."""
-_BAD_ANSWERS: Final = tell("its DNS answers are not in their one form")
 
 
 class DkimVerdict(NamedTuple):
@@ -227,30 +218,6 @@ class DkimVerdict(NamedTuple):
     holds: bool
     domain: str | None = None
     reason: Text | None = None
-
-
-def encode_answers(answers: DnsAnswers) -> bytes:
-    """Returns DNS answers in their one form: sorted lines `name TAB base64`, one for each record."""
-    lines = (f"{name}\t{encode_base64(record)}\n" for name, records in answers.items() for record in records)
-    return "".join(sorted(lines)).encode("ascii")
-
-
-def decode_answers(data: bytes) -> DnsAnswers:
-    """Reads what `encode_answers` has written. Raises `UnreadableMailError` for anything else."""
-    found: dict[str, list[bytes]] = {}
-    for line in data.split(b"\n")[:-1]:
-        parts = _LINE.fullmatch(line)
-        if parts is None:
-            raise UnreadableMailError(_BAD_ANSWERS)
-        try:
-            record = a2b_base64(parts[2], strict_mode=True)
-        except Base64Error:
-            raise UnreadableMailError(_BAD_ANSWERS) from None
-        found.setdefault(parts[1].decode("ascii"), []).append(record)
-    answers = {name: tuple(records) for name, records in found.items()}
-    if encode_answers(answers) != data:
-        raise UnreadableMailError(_BAD_ANSWERS)
-    return answers
 
 
 def load_dkimpy() -> Any:  # Any: it has no types

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -24,7 +25,6 @@ from hkoji.mail.fields import (
     split_mail,
     unfold,
 )
-from hkoji.mail.mail_types import Automatic, MailHeader
 from hkoji.mail.message import READER_VERSION, without_trace
 from hkoji.messages.text import Text, tell
 
@@ -56,6 +56,42 @@ _IN_NO_NAME: Final = frozenset(":;<>\\()")
 """Signs that a name does not have outside of quotes and comments: of a group, of a second address, or not closed."""
 _OTHER_ADDRESS = re.compile(r"[^,]@[^,]*\.[^,.]")
 """Another address, as far as one could be in a name without its spaces."""
+
+
+class Automatic(StrEnum):
+    """Why a mail counts as sent by a program: the header field that says so. Such mails are never answered."""
+
+    AUTO_SUBMITTED = "auto-submitted"
+    PRECEDENCE = "precedence"
+    LIST_ID = "list-id"
+    X_AUTOREPLY = "x-autoreply"
+    X_AUTORESPOND = "x-autorespond"
+    X_HKOJI = "x-hkoji"
+    REPORT = "content-type"
+    """`multipart/report`: a receipt, or another report about a letter (RFC 6522). Nobody writes one by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class MailHeader:
+    """The fields of a mail that count. Ids have their angle brackets.
+
+    `sender` is the one address of From, in lower case; exactly one of it and `sender_fault` is None. `message_id` is
+    the first id in the field, None if it has none. Addresses are in lower case, those of `to` and `cc` in order.
+    `subject` is decoded and on one line; it is empty if there are two. `automatic` says that a program wrote the mail,
+    whatever else is wrong with it.
+    """
+
+    sender: str | None
+    sender_fault: Text | None
+    message_id: str | None
+    in_reply_to: str | None
+    last_reference: str | None
+    to: tuple[str, ...]
+    cc: tuple[str, ...]
+    subject: str
+    delivered_to: str | None
+    x_original_to: str | None
+    automatic: Automatic | None
 
 
 def read_header(raw: bytes) -> MailHeader:

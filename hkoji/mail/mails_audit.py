@@ -25,7 +25,8 @@ from hkoji.log.line import Line
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.claimed_mails import ClaimedMail, claimed_mails, opened_cards
 from hkoji.mail.commands import DEFAULT_CLOCK, MailOrder, OrderFault, OrderKind
-from hkoji.mail.dkim_rules import decode_answers, judge_dkim, signed_id
+from hkoji.mail.dkim_rules import judge_dkim, signed_id
+from hkoji.mail.dns_answers import decode_answers
 from hkoji.mail.fields import split_mail
 from hkoji.mail.header import known_by, read_header
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail

@@ -24,7 +24,6 @@ from hkoji.mail.fields import (
     without_mbox_line,
 )
 from hkoji.mail.html_text import html_to_text
-from hkoji.mail.mail_types import MailText
 from hkoji.mail.tokens import with_crlf
 from hkoji.messages.text import Text, tell
 
@@ -48,6 +47,16 @@ _ALTERNATIVE: Final = "multipart/alternative"
 _READ_THROUGH: Final = frozenset({_ALTERNATIVE, "multipart/mixed", "multipart/related", "multipart/signed"})
 _CLOSED: Final = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
 _TRACE: Final = frozenset({b"received", b"return-path", b"delivered-to", b"x-original-to"})
+
+
+class MailText(NamedTuple):
+    """The text of a mail as decoded lines without line ends.
+
+    In lines from HTML a quotation stands as one line `>`.
+    """
+
+    lines: tuple[str, ...]
+    from_html: bool
 
 
 class MailPart(NamedTuple):

@@ -13,8 +13,7 @@ from hkoji.errors import UnreadableMailError
 from hkoji.mail.decoding import clean, is_quoted, trim, trim_in_version_1
 from hkoji.mail.fields import SplitMail
 from hkoji.mail.header import header_of
-from hkoji.mail.mail_types import MailText
-from hkoji.mail.message import READER_VERSION, read_texts
+from hkoji.mail.message import READER_VERSION, MailText, read_texts
 from hkoji.mail.orders import is_order, order_otherwise
 from hkoji.messages.text import tell
 

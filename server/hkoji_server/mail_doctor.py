@@ -18,7 +18,8 @@ from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError, UsageError
 from hkoji.game.clock import Way
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.dkim_rules import DnsAnswers, judge_dkim, signatures_of
+from hkoji.mail.dkim_rules import judge_dkim, signatures_of
+from hkoji.mail.dns_answers import DnsAnswers
 from hkoji.messages.text import Text, quoted, shorten, tell
 from hkoji_server.log import configure_logging
 from hkoji_server.mail.courier import NoTlsError, RefusedLoginError, SmtpRefusal, SmtpSubmission

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from hkoji.game.clock import format_time, parse_time
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.header import read_header
+from hkoji.mail.header import Automatic, read_header
 from hkoji.mail.letters import Attachment, Letter, LetterHeaders, compose, write_letter
-from hkoji.mail.mail_types import Automatic
 from hkoji.manual.catalogues import load_speaker
 from hkoji.messages.text import LANGUAGES
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

@@ -15,7 +15,8 @@ from hkoji_server.store.mail_tables import MailEvidence
 from hkoji.audit.log_audit import audit
 from hkoji.log.line import Line, format_log
 from hkoji.log.mail_claim import MailGrade
-from hkoji.mail.dkim_rules import decode_answers, judge_dkim
+from hkoji.mail.dkim_rules import judge_dkim
+from hkoji.mail.dns_answers import decode_answers
 from hkoji.mail.letters.mailbox import ConfirmWhat
 from hkoji.mail.tokens import Purpose, TokenFields, mail_commitment, make_token
 from tests.mail.test_mail_confirmations import ask

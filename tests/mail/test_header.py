@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from hkoji.errors import UnreadableMailError
 from hkoji.mail.addresses import Found, OwnAddress
-from hkoji.mail.bounce import read_bounce
+from hkoji.mail.bounce import Bounce, BounceClass, read_bounce
 from hkoji.mail.fields import split_mail
 from hkoji.mail.header import find_token, header_there, known_by, read_header
-from hkoji.mail.mail_types import Bounce, BounceClass
 from tests.support.mail_shape import BOB, OUR_ID, OWN, TOKEN, head, made, multipart, part, plain
 
 TOKENS = tuple(f"{letter}{TOKEN[1:]}" for letter in "abcdefg")

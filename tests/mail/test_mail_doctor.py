@@ -35,7 +35,7 @@ from hkoji.doctor_check import DoctorCheck
 from hkoji.game.clock import Way, add_seconds
 from hkoji.log.canonical import encode_base64
 from hkoji.log.private_key import PrivateKey
-from hkoji.mail.dkim_rules import DnsAnswers
+from hkoji.mail.dns_answers import DnsAnswers
 from tests.lab.mail.names import NameServer, text_record
 from tests.mail.test_receiving import report
 from tests.support.loops import run

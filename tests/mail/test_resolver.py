@@ -19,7 +19,7 @@ from hkoji_server.mail.resolver import MOST_NAMES, TRIES, TxtResolver, system_re
 
 from hkoji.errors import UsageError
 from hkoji.mail.dkim_rules import LONGEST_RECORD
-from hkoji.mail.name_server import parse_name_server
+from hkoji.mail.dns_answers import parse_name_server
 from tests.support.mail.servers import name_server
 
 NAME = "s1._domainkey.example.org"

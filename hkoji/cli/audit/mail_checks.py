@@ -18,10 +18,10 @@ from hkoji.cli.language import _, _n, translate
 from hkoji.errors import MalformedError, NetworkError, StorageError, UsageError
 from hkoji.extras import install_command
 from hkoji.game.held_keys import BRIEF_GRADES, SeatGrade
-from hkoji.mail.dkim_rules import decode_answers, judge_dkim, key_names
+from hkoji.mail.dkim_rules import judge_dkim, key_names
+from hkoji.mail.dns_answers import NAME_SERVER, decode_answers, parse_name_server, refused_name_server
 from hkoji.mail.mails_audit import MailIndex, MailsAudit, OpenedMail, SeatMails, SignedMail, audit_mails, index_mails
 from hkoji.mail.mails_file import ProvedMailbox, parse_mails
-from hkoji.mail.name_server import NAME_SERVER, parse_name_server, refused_name_server
 from hkoji.messages.text import tell
 
 _SECONDS: Final = 5.0

@@ -23,10 +23,18 @@ from hkoji.errors import ClockError, UnreadableMailError
 from hkoji.game.clock import Way, add_seconds
 from hkoji.game.time_control import DAY
 from hkoji.mail.addresses import Found, OwnAddress
-from hkoji.mail.bounce import class_of_status, read_bounce
+from hkoji.mail.bounce import Bounce, BounceClass, class_of_status, read_bounce
 from hkoji.mail.fields import SplitMail, split_mail
-from hkoji.mail.header import automatic_reason, automatic_reasons, find_token, header_of, header_there, known_by
-from hkoji.mail.mail_types import Automatic, Bounce, BounceClass, MailHeader
+from hkoji.mail.header import (
+    Automatic,
+    MailHeader,
+    automatic_reason,
+    automatic_reasons,
+    find_token,
+    header_of,
+    header_there,
+    known_by,
+)
 from hkoji.mail.message import without_trace
 from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import is_order

@@ -13,8 +13,8 @@ from dns.name import from_text
 from dns.rdatatype import TXT
 from dns.resolver import NXDOMAIN, Answer, NoResolverConfiguration
 
-from hkoji.mail.dkim_rules import LONGEST_RECORD, DnsAnswers
-from hkoji.mail.name_server import NAME_SERVER, parse_name_server, refused_name_server
+from hkoji.mail.dkim_rules import LONGEST_RECORD
+from hkoji.mail.dns_answers import NAME_SERVER, DnsAnswers, parse_name_server, refused_name_server
 from hkoji_server.log import log
 
 SECONDS: Final = 3.0

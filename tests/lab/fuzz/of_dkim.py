@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from hkoji.mail.dkim_rules import MOST_TRIED, DnsAnswers, decode_answers, encode_answers, judge_dkim, key_names
+from hkoji.mail.dkim_rules import MOST_TRIED, judge_dkim, key_names
+from hkoji.mail.dns_answers import DnsAnswers, decode_answers, encode_answers
 from tests.lab.fuzz.target import Target, chosen, refusals, split_off
 from tests.support.mail.signing import record_of, rsa_key, seconds_of, sign
 

@@ -25,7 +25,7 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MAIL_KIND
 
 from hkoji.mail.addresses import OwnAddress
-from hkoji.mail.dkim_rules import DnsAnswers
+from hkoji.mail.dns_answers import DnsAnswers
 from tests.support.service import UNLIMITED
 from tests.support.service_in_process import Inside, drawn, inside
 

@@ -16,7 +16,8 @@ from hkoji.game.held_keys import Gateway, MailClaim, MailGrade
 from hkoji.game.submission import Submission
 from hkoji.log.canonical import JsonValue
 from hkoji.log.public_key import PublicKey
-from hkoji.mail.dkim_rules import encode_answers, judge_dkim, key_names
+from hkoji.mail.dkim_rules import judge_dkim, key_names
+from hkoji.mail.dns_answers import encode_answers
 from hkoji.mail.mails_audit import MailsAudit, audit_mails, index_mails
 from hkoji.mail.mails_file import ProvedMailbox, ProvingMail
 from hkoji.mail.tokens import Purpose, TokenFields, TokenPlace, address_hash, make_token, place_of

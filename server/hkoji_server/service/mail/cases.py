@@ -22,9 +22,9 @@ from hkoji.game.time_control import DAY
 from hkoji.log.canonical import JsonValue
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import MailOrder, OrderKind
+from hkoji.mail.header import MailHeader
 from hkoji.mail.letters.answers import AskedWhy
 from hkoji.mail.letters.page import unlinked
-from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.tokens import NO_DNS, TokenFields
 from hkoji.messages.text import Text, assemble, dismantle, quoted
 from hkoji_server.service.games.notice_rules import NoticeEvent

@@ -32,8 +32,8 @@ from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.commands import OrderKind
 from hkoji.mail.dkim_rules import judge_dkim, key_names
 from hkoji.mail.fields import SplitMail
+from hkoji.mail.header import MailHeader
 from hkoji.mail.letters.mailbox import ConfirmWhat
-from hkoji.mail.mail_types import MailHeader
 from hkoji.messages.text import tell
 from hkoji_server.service.mail.rights import LookUp, only_order
 from hkoji_server.service.players.channel_settings import FORMATS, ChannelSettings

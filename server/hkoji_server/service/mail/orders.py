@@ -19,9 +19,8 @@ from hkoji.game.clock import add_seconds
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
 from hkoji.mail.fields import split_mail
-from hkoji.mail.header import header_there, read_header, zone_of
+from hkoji.mail.header import MailHeader, header_there, read_header, zone_of
 from hkoji.mail.letters.answers import AskedWhy
-from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import read_orders
 from hkoji.mail.tokens import AFTER_END, Purpose, TokenFields, is_for_any, token_digest

@@ -22,10 +22,11 @@ from typing import Final
 from hkoji.errors import UnreadableMailError
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import MailOrder, OrderFault, OrderKind
-from hkoji.mail.dkim_rules import DnsAnswers, decode_answers, encode_answers, judge_dkim, key_names, signed_id
+from hkoji.mail.dkim_rules import judge_dkim, key_names, signed_id
+from hkoji.mail.dns_answers import DnsAnswers, decode_answers, encode_answers
 from hkoji.mail.fields import SplitMail
+from hkoji.mail.header import MailHeader
 from hkoji.mail.letters.answers import AskedWhy
-from hkoji.mail.mail_types import MailHeader
 from hkoji.mail.order_lines import order_lines
 from hkoji.mail.orders import read_orders
 from hkoji.mail.tokens import PURPOSES, Purpose, counts, may_order
