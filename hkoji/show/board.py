@@ -15,7 +15,7 @@ from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.game.result_text import closing_body, result_text, unplayed_text
 from hkoji.messages.text import Speaker, Text, tell
-from hkoji.rules.events import DECISIONS, Close, Event, Reveal, Seat, turned_up
+from hkoji.rules.events import DECISIONS, SEATS, Close, Event, Reveal, Seat, turned_up
 from hkoji.rules.protocol import Due, State
 from hkoji.show.deck import STANDARD, Deck, spelled, symbols
 
@@ -111,7 +111,7 @@ class Board(ABC):
         host, guest = self.course.setup.names
         return Scene(
             state=self.course.state,
-            names=(host or self.say(tell("the host")), guest or self.say(tell("nobody yet"))),
+            names=(host or self.said("the host"), guest or self.said("nobody yet")),
             near=self.me,
             title=title,
             news=tuple(" · ".join(line.split("   ")) for line in self.news()),
@@ -164,15 +164,17 @@ class Board(ABC):
     def name(self, seat: Seat) -> str:
         """`you`, or a player's name, cut to the width that a line has for it."""
         if self.is_me(seat):
-            return self.say(tell("you"))
-        name = self.course.setup.names[seat] or (
-            self.say(tell("the host")) if seat == 0 else self.say(tell("nobody yet"))
-        )
+            return self.said("you")
+        name = self.course.setup.names[seat] or (self.said("the host") if seat == 0 else self.said("nobody yet"))
         return name if len(name) <= _NAME else f"{name[: _NAME - 1]}~"
 
     def is_me(self, seat: Seat) -> bool:
         """Whether that seat is this player's."""
         return self.you and seat == self.me
+
+    def said(self, template: str, /, **values: object) -> str:
+        """A message in the reader's language."""
+        return self.say(Text(template, values))
 
     def by(self, seat: Seat, you: str, they: str, **values: object) -> str:
         """A message about a seat: `you` to the player who sits there, to others `they`, with the `{name}`."""
@@ -195,8 +197,8 @@ class Board(ABC):
     def players(self) -> str:
         """Both names in full, and who sits where."""
         host, guest = self.course.setup.names
-        nobody = self.say(tell("nobody yet"))
-        return self.say(tell("{host} (host) and {guest} (guest)", host=host or nobody, guest=guest or nobody))
+        nobody = self.said("nobody yet")
+        return self.said("{host} (host) and {guest} (guest)", host=host or nobody, guest=guest or nobody)
 
     def turn(self) -> str:
         """What the game waits for."""
@@ -213,21 +215,21 @@ class Board(ABC):
                 result = result_text(outcome, reasons, None, closed=closed)
             else:
                 result = result_text(outcome, reasons, self.name(winner), you=self.is_me(winner))
-            return self.say(tell("The game is over: {result}.", result=result))
+            return self.said("The game is over: {result}.", result=result)
         if course.stage is Stage.JOIN:
             invited = course.setup.invited
             if self.position.invited:
                 host = self.course.setup.names[0]
-                return self.say(tell("It is your turn: {host} invites you to join this game.", host=host))
+                return self.said("It is your turn: {host} invites you to join this game.", host=host)
             if invited:
-                return self.say(tell("The game waits for {name} to join.", name=invited))
+                return self.said("The game waits for {name} to join.", name=invited)
             if course.setup.link:
-                return self.say(tell("The game waits for whoever has its link to join."))
-            return self.say(tell("The game waits for someone to join."))
+                return self.said("The game waits for whoever has its link to join.")
+            return self.said("The game waits for someone to join.")
         if course.state.due is Due.DEAL and course.state.round:
-            return self.say(tell("Round {number} is over.", number=course.state.round))
+            return self.said("Round {number} is over.", number=course.state.round)
         if course.actor is None:
-            return self.say(tell("The game waits for its service."))
+            return self.said("The game waits for its service.")
         if course.stage is not Stage.PLAY:
             return self.by(
                 course.actor,
@@ -238,7 +240,7 @@ class Board(ABC):
 
     def actions_left(self, seat: Seat, actions: Iterable[str]) -> str:
         """A sentence on the actions that a seat has not taken."""
-        left = ", ".join(actions) or self.say(tell("none"))
+        left = ", ".join(actions) or self.said("none")
         return self.by(seat, "Actions left for you: {actions}.", "Actions left for {name}: {actions}.", actions=left)
 
     def face_down(self, seat: Seat, what: str, shown: str) -> str:
@@ -260,6 +262,27 @@ class Board(ABC):
             what=self.say(what),
             card=card,
         )
+
+    def hands(self, written: Callable[[str], str]) -> Iterator[str]:
+        """The rows of the reader's own hand, or for a spectator of the hands that the log has revealed."""
+        state, pack = self.course.state, self.course.state.ruleset.pack
+        for seat in (self.me,) if self.you else SEATS:
+            hand = state.hands[seat]
+            if hand > 0 and (self.you or hand < pack.unknown):
+                label = self.said("your hand") if self.you else self.said("{name} holds", name=self.name(seat)[:7])
+                yield f"{label:{SIDE}}{written(pack.decode(hand))}"
+
+    def hands_in_sentences(self, written: Callable[[str], str]) -> Iterator[str]:
+        """The same hands as sentences."""
+        state, pack = self.course.state, self.course.state.ruleset.pack
+        if self.you and state.round:
+            yield self.said(
+                "Your hand: {cards}.", cards=written(pack.decode(state.hands[self.me])) or self.said("empty")
+            )
+        for seat in () if self.you else SEATS:
+            if 0 < state.hands[seat] < pack.unknown:
+                held = written(pack.decode(state.hands[seat]))
+                yield self.said("{name} holds: {cards}.", name=self.name(seat), cards=held)
 
     def news(self) -> list[str]:
         """The events since this player last decided, in words and notation; if there are none, their own decision.
@@ -308,7 +331,7 @@ class Board(ABC):
         news = [part for line in self.news() for part in wrap(line, WIDTH - SIDE, subsequent_indent="  ")]
         if news:
             yield ""
-            yield from (f"{self.say(tell('lately')) if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
+            yield from (f"{self.said('lately') if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
         yield ""
         yield self.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
         for note in self.notes:
@@ -330,7 +353,7 @@ class Board(ABC):
         if self.dealt:
             yield from self.sentences()
         for line in self.news():
-            yield self.say(tell("Lately: {news}.", news=" ".join(line.split())))
+            yield self.said("Lately: {news}.", news=" ".join(line.split()))
         yield self.turn()
         yield from self.notes
         for name, command, result in choices:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from hkoji.game.position import Position
-from hkoji.messages.text import Speaker, Text, tell
+from hkoji.messages.text import Speaker, tell
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 from hkoji.show.board import Board
@@ -49,6 +49,8 @@ class Brief:
         self.board: Final = board
         self.position: Final[Position] = board.position
         self.say: Final[Speaker] = board.say
+        self.said: Final = board.said
+        self.by: Final = board.by
         self.me: Final[Seat] = board.me
 
     @classmethod
@@ -111,7 +113,7 @@ class Brief:
 
     def ask(self, action: str) -> str:
         """How a letter offers a move: `To trade off B and C, write:`."""
-        return self.say(tell("To play {move}, write:", move=action))
+        return self.said("To play {move}, write:", move=action)
 
     def typed(self, action: str) -> str:
         """The line of a mail that plays a move."""
@@ -126,10 +128,6 @@ class Brief:
         width = WIDTH // _COLUMNS - 1
         for n in range(0, len(rows), _COLUMNS):
             yield "".join(f"{row:{width}}" for row in rows[n : n + _COLUMNS]).rstrip()
-
-    def by(self, seat: Seat, you: str, they: str, **values: object) -> str:
-        """A message about a seat, as `Board.by` gives it."""
-        return self.say(Text(you if self.board.is_me(seat) else they, {"name": self.board.name(seat), **values}))
 
 
 def spread_over(moves: Sequence[str], number: int) -> str:

@@ -29,8 +29,9 @@ from hkoji.messages.text import ENGLISH, LANGUAGES
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCES: Final = ("hkoji", "server/hkoji_server")
-MARKS: Final = {"_": (0,), "tell": (0,), "_n": (0, 1), "plural": (0, 1), "by": (1, 2)}
+MARKS: Final = {"_": (0,), "tell": (0,), "_n": (0, 1), "plural": (0, 1), "by": (1, 2), "said": (0,)}
 """The functions and methods that mark messages, and which of their arguments are messages."""
+METHODS: Final = ("by", "said")
 PLURALS: Final = ("_n", "plural")
 MARKING: Final = ROOT / "hkoji" / "cli" / "language.py"
 """The module that defines `_` and similar functions; their templates are no literals there."""
@@ -57,7 +58,7 @@ def marked(path: Path) -> Iterator[str | tuple[str, str]]:
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
         places = MARKS.get(name, ())
-        if isinstance(call.func, ast.Attribute) != (name == "by") or not places:
+        if isinstance(call.func, ast.Attribute) != (name in METHODS) or not places:
             continue
         parts = [each.value for n, each in enumerate(call.args) if n in places and isinstance(each, ast.Constant)]
         texts = [each for each in parts if isinstance(each, str)]

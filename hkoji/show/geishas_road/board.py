@@ -71,23 +71,21 @@ class GeishasRoadBoard(Board):
     def where(self) -> str:
         """The round of at most three."""
         if not self.state.round:
-            return self.say(tell("before the first round"))
-        return self.say(tell("round {number} of {limit}", number=self.state.round, limit=3))
+            return self.said("before the first round")
+        return self.said("round {number} of {limit}", number=self.state.round, limit=3)
 
     def task(self) -> str:
         """An action, an answer, an order or a choice."""
         match self.state.due:
             case Due.ANSWER:
                 if self.state.proposal[0] == COMPETITION:
-                    return self.say(tell("take one of the pairs {cards}", cards=_spread(self.state.proposal)))
-                return self.say(tell("take a card from the gift {cards}", cards=_spread(self.state.proposal)))
+                    return self.said("take one of the pairs {cards}", cards=_spread(self.state.proposal))
+                return self.said("take a card from the gift {cards}", cards=_spread(self.state.proposal))
             case Due.ORDER:
-                return self.say(tell("say which of {cards} to play first", cards=all_of(PACK.split(self.state.left))))
+                return self.said("say which of {cards} to play first", cards=all_of(PACK.split(self.state.left)))
             case Due.PICK:
-                return (
-                    self.say(tell("choose who starts")) if self.state.round > 1 else self.say(tell("choose a marker"))
-                )
-        return self.say(tell("choose an action"))
+                return self.said("choose who starts") if self.state.round > 1 else self.said("choose a marker")
+        return self.said("choose an action")
 
     def decision_line(self, seat: Seat, action: str) -> str:
         """Any decision."""
@@ -134,7 +132,7 @@ class GeishasRoadBoard(Board):
             return self.by(seat, "you chose to start   {move}", "{name} chose to start   {move}", move=action)
         other = self.name(starter)
         if self.is_me(starter):
-            return self.say(tell("{name} chose that you start   {move}", name=self.name(seat), move=action))
+            return self.said("{name} chose that you start   {move}", name=self.name(seat), move=action)
         return self.by(
             seat,
             "you chose that {other} starts   {move}",
@@ -190,7 +188,7 @@ class GeishasRoadBoard(Board):
         """The colours with both sides, the circle, then actions, deck, proposal and hand."""
         state, other = self.state, 1 - self.me
         head = "".join(self._cell(colour, colour) for colour in COLOURS)
-        yield f"{'':{SIDE}}{head}{self.say(tell('prestige rounds'))}"
+        yield f"{'':{SIDE}}{head}{self.said('prestige rounds')}"
         yield self.rule()
         yield self._cards_row(other)
         yield self._influence_row(other)
@@ -198,8 +196,8 @@ class GeishasRoadBoard(Board):
         yield self._influence_row(self.me)
         yield self._cards_row(self.me)
         yield self.rule()
-        yield self._row(self.say(tell("lanterns")), (self._lantern(n) for n in range(TEAHOUSES)))
-        yield self._row(self.say(tell("to go home")), (self._way(n) for n in range(TEAHOUSES)))
+        yield self._row(self.said("lanterns"), (self._lantern(n) for n in range(TEAHOUSES)))
+        yield self._row(self.said("to go home"), (self._way(n) for n in range(TEAHOUSES)))
         yield from self._circle()
         yield self.rule()
         for seat in (other, self.me):
@@ -211,13 +209,13 @@ class GeishasRoadBoard(Board):
                 left = self.say(
                     plural("{n} card to draw: {cards}", "{n} cards to draw: {cards}", len(deck), cards=" ".join(deck))
                 )
-            yield f"{self.say(tell('deck')):{SIDE}}{left}"
+            yield f"{self.said('deck'):{SIDE}}{left}"
         if state.proposal:
-            yield self.paint(f"{self.say(tell('on offer')):{SIDE}}{_spread(state.proposal)}", "bold")
+            yield self.paint(f"{self.said('on offer'):{SIDE}}{_spread(state.proposal)}", "bold")
         if state.left:
-            left = self.say(tell("{cards}, to be played in either order", cards=_spaced(state.left)))
-            yield self.paint(f"{self.say(tell('left')):{SIDE}}{left}", "bold")
-        yield from self._hands()
+            left = self.said("{cards}, to be played in either order", cards=_spaced(state.left))
+            yield self.paint(f"{self.said('left'):{SIDE}}{left}", "bold")
+        yield from self.hands(self._painted)
 
     def _cell(self, text: str, colour: str) -> str:
         return self.paint(text.center(_COLUMN), _PAINT[colour])
@@ -234,31 +232,31 @@ class GeishasRoadBoard(Board):
         return self._row(self.label(seat), cells, f"{points:^8} {self.state.wins[seat]:^6}")
 
     def _influence_row(self, seat: Seat) -> str:
-        return self._row(self.say(tell("  influence")), (written_halves(each) for each in self.state.influence(seat)))
+        return self._row(self.said("  influence"), (written_halves(each) for each in self.state.influence(seat)))
 
     def _markers_row(self) -> str:
         arrows = {str(1 - self.me): "▲", str(self.me): "▼", MIDDLE: "·"}
-        return self._row(self.say(tell("marker")), (arrows[marker] for marker in self.state.markers))
+        return self._row(self.said("marker"), (arrows[marker] for marker in self.state.markers))
 
     def _lantern(self, colour: int) -> str:
         points, homes = self.state.road.lanterns[colour], self.state.road.homes[colour]
         if homes > 1:
-            return self.say(tell("{points} (twice)", points=points))
+            return self.said("{points} (twice)", points=points)
         return str(points) if homes else "-"
 
     def _way(self, colour: int) -> str:
         place = self.state.road.places[colour]
-        return str(TEAHOUSES - place) if place else self.say(tell("at home"))
+        return str(TEAHOUSES - place) if place else self.said("at home")
 
     def _circle(self) -> Iterator[str]:
         """The five teahouses clockwise from the top, each with the geisha who stand there; beside them the lanterns."""
         light, dark = (self._lights(lanterns) for lanterns in (self.state.road.light, self.state.road.dark))
         a, b, c, d, e = (self._teahouse(n) for n in range(TEAHOUSES))
         light, dark = (
-            self.say(tell("next light {lanterns}", lanterns=light)),
-            self.say(tell("next dark  {lanterns}", lanterns=dark)),
+            self.said("next light {lanterns}", lanterns=light),
+            self.said("next dark  {lanterns}", lanterns=dark),
         )
-        yield f"{self.say(tell('clockwise')):{SIDE}}{'':14}↗  {a}↘{'':14}{light}"
+        yield f"{self.said('clockwise'):{SIDE}}{'':14}↗  {a}↘{'':14}{light}"
         yield f"{'':{SIDE}}{'':7}{e}{'':10}{b}{'':3}{dark}"
         yield f"{'':{SIDE}}{'':11}↖  {d}←  {c}↙"
 
@@ -268,18 +266,8 @@ class GeishasRoadBoard(Board):
         room = _ROOM - max(2 * len(here) - 1, 1)
         return f"{self.paint(f'{COLOURS[number]}⌂', 'dim')} {guests}{' ' * room}"
 
-    def _hands(self) -> Iterator[str]:
-        """The own hand; for a spectator the hands that the log has revealed."""
-        for seat in (self.me,) if self.you else (0, 1):
-            hand = self.state.hands[seat]
-            if hand > 0 and (self.you or hand < PACK.unknown):
-                label = (
-                    self.say(tell("your hand"))
-                    if self.you
-                    else self.say(tell("{name} holds", name=self.name(seat)[:7]))
-                )
-                cards = (self.paint(card, "bold", _PAINT.get(card[0], "dim")) for card in _cards(hand))
-                yield f"{label:{SIDE}}{' '.join(cards)}"
+    def _painted(self, cards: str) -> str:
+        return " ".join(self.paint(card, "bold", _PAINT.get(card[0], "dim")) for card in PACK.split(cards))
 
     def _actions(self, seat: Seat) -> str:
         """All four actions, those used in brackets; beside the intrigue its cards as far as they are known.
@@ -303,7 +291,7 @@ class GeishasRoadBoard(Board):
             kept = f"?{self.turned_up[seat]}"
         if discarded in ("", UNKNOWN):
             return f" {kept}" if self.turned_up[seat] else ""
-        return f" {self.say(tell('{kept} out {discarded}', kept=kept, discarded=discarded))}"
+        return f" {self.said('{kept} out {discarded}', kept=kept, discarded=discarded)}"
 
     def decisions(self) -> Iterator[Choice]:
         """Every answer, order or choice, or an example of each action that is left.
@@ -314,19 +302,19 @@ class GeishasRoadBoard(Board):
         match self.state.due:
             case Due.ANSWER:
                 for answer in legal:
-                    yield Choice(self.say(tell("take {cards}", cards=_spaced(answer[1:]))), answer)
+                    yield Choice(self.said("take {cards}", cards=_spaced(answer[1:])), answer)
             case Due.ORDER:
                 for order in legal:
                     first, second = PACK.split(order[1:])
-                    yield Choice(self.say(tell("{card} first", card=first)), f"order {first} {second}")
+                    yield Choice(self.said("{card} first", card=first), f"order {first} {second}")
             case Due.PICK if self.state.round > 1:
                 for seat in (self.me, 1 - self.me):
                     word = "host" if seat == 0 else "guest"
                     yield Choice(self.by(seat, "you start", "{name} starts"), f"start {word}")
             case Due.PICK:
                 for pick in legal:
-                    worth = self.say(tell("half an influence point with {colour}", colour=pick[1]))
-                    yield Choice(self.say(tell("marker {colour}", colour=pick[1])), f"marker {pick[1]}", worth)
+                    worth = self.said("half an influence point with {colour}", colour=pick[1])
+                    yield Choice(self.said("marker {colour}", colour=pick[1]), f"marker {pick[1]}", worth)
             case _:
                 for code in CODES:
                     example = next((action for action in legal if action[0] == code), None)
@@ -341,46 +329,38 @@ class GeishasRoadBoard(Board):
         won = leads(state.influence(0), state.influence(1))
         for number, colour in enumerate(COLOURS):
             place = state.road.places[number]
-            stands = (
-                self.say(tell("{steps} from home", steps=TEAHOUSES - place)) if place else self.say(tell("at home"))
-            )
+            stands = self.said("{steps} from home", steps=TEAHOUSES - place) if place else self.said("at home")
             if state.markers[number] == MIDDLE:
-                marker = self.say(tell("marker in the middle"))
+                marker = self.said("marker in the middle")
             else:
                 marker = self.by(int(state.markers[number]), "marker with you", "marker with {name}")
             sides = "; ".join(
-                self.say(
-                    tell(
-                        "{name} {cards}, influence {points}",
-                        name=self.name(seat),
-                        cards=self._held(seat, colour),
-                        points=written_halves(state.influence(seat)[number]),
-                    )
+                self.said(
+                    "{name} {cards}, influence {points}",
+                    name=self.name(seat),
+                    cards=self._held(seat, colour),
+                    points=written_halves(state.influence(seat)[number]),
                 )
                 for seat in (self.me, other)
             )
-            yield self.say(
-                tell(
-                    "Geisha {colour}: {place}, lanterns {lanterns}, {marker}; {sides}.",
-                    colour=colour,
-                    place=stands,
-                    lanterns=self._lantern(number),
-                    marker=marker,
-                    sides=sides,
-                )
+            yield self.said(
+                "Geisha {colour}: {place}, lanterns {lanterns}, {marker}; {sides}.",
+                colour=colour,
+                place=stands,
+                lanterns=self._lantern(number),
+                marker=marker,
+                sides=sides,
             )
         for seat in (other, self.me):
             points = prestige(state.road.lanterns, won, seat)
-            yield self.say(
-                tell(
-                    "{name}: prestige so far {prestige}, rounds won {rounds}.",
-                    name=_capital(self.name(seat)),
-                    prestige=points,
-                    rounds=state.wins[seat],
-                )
+            yield self.said(
+                "{name}: prestige so far {prestige}, rounds won {rounds}.",
+                name=_capital(self.name(seat)),
+                prestige=points,
+                rounds=state.wins[seat],
             )
         lights = self._lights(state.road.light), self._lights(state.road.dark)
-        yield self.say(tell("Next lanterns: light {light}; dark {dark}.", light=lights[0], dark=lights[1]))
+        yield self.said("Next lanterns: light {light}; dark {dark}.", light=lights[0], dark=lights[1])
         for seat in (other, self.me):
             left = [f"{code} {self.say(NAMES[code])}" for code in CODES if not state.used[seat] & BITS[code]]
             yield self.actions_left(seat, left)
@@ -391,25 +371,17 @@ class GeishasRoadBoard(Board):
             if self.turned_up[seat]:
                 yield self.revealed(seat, NAMES[INTRIGUE], self.turned_up[seat])
         if state.proposal:
-            yield self.say(tell("On offer: {cards}.", cards=_spread(state.proposal)))
+            yield self.said("On offer: {cards}.", cards=_spread(state.proposal))
         if state.left:
-            yield self.say(tell("Left, to be played in either order: {cards}.", cards=_spaced(state.left)))
-        if self.you and state.round:
-            yield self.say(
-                tell("Your hand: {cards}.", cards=" ".join(_cards(state.hands[self.me])) or self.say(tell("empty")))
-            )
-        for seat in () if self.you else (0, 1):
-            if 0 < state.hands[seat] < PACK.unknown:
-                yield self.say(
-                    tell("{name} holds: {cards}.", name=self.name(seat), cards=" ".join(_cards(state.hands[seat])))
-                )
+            yield self.said("Left, to be played in either order: {cards}.", cards=_spaced(state.left))
+        yield from self.hands_in_sentences(_spaced)
 
     def _lights(self, lanterns: tuple[int, ...]) -> str:
-        return " ".join(str(points) for points in lanterns) or self.say(tell("none"))
+        return " ".join(str(points) for points in lanterns) or self.said("none")
 
     def _held(self, seat: Seat, colour: str) -> str:
         cards = [name for name in _cards(self.state.tableaus[seat]) if name[0] == colour]
-        return " ".join(cards) or self.say(tell("nothing"))
+        return " ".join(cards) or self.said("nothing")
 
 
 def _cards(cards: Cards) -> tuple[str, ...]:

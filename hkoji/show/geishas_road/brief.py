@@ -84,10 +84,10 @@ class GeishasRoadBrief(Brief):
                 continue
             facts = [
                 ", ".join(filter(None, sides)),
-                self.say(tell("{steps} from home", steps=TEAHOUSES - place)) if place else self.say(tell("at home")),
+                self.said("{steps} from home", steps=TEAHOUSES - place) if place else self.said("at home"),
             ]
             if lantern:
-                facts.append(self.say(tell("prestige {points}", points=lantern)))
+                facts.append(self.said("prestige {points}", points=lantern))
             if marker != MIDDLE:
                 facts.append(self.by(int(marker), "marker with you", "marker with {name}"))
             yield f"{colour}   {'; '.join(filter(None, facts))}"
@@ -103,128 +103,118 @@ class GeishasRoadBrief(Brief):
         """The rounds won, and the lanterns that come next."""
         wins, road = self.state.wins, self.state.road
         if any(wins):
-            yield self.say(
-                tell(
-                    "Rounds won: you {mine}, {name} {theirs}.",
-                    mine=wins[self.me],
-                    name=self.board.name(1 - self.me),
-                    theirs=wins[1 - self.me],
-                )
+            yield self.said(
+                "Rounds won: you {mine}, {name} {theirs}.",
+                mine=wins[self.me],
+                name=self.board.name(1 - self.me),
+                theirs=wins[1 - self.me],
             )
         if self.state.round and self.state.due is not Due.OVER:
-            light, dark = (str(each[0]) if each else self.say(tell("none")) for each in (road.light, road.dark))
+            light, dark = (str(each[0]) if each else self.said("none") for each in (road.light, road.dark))
             if light == dark:
-                yield self.say(tell("The next geisha to come home gets {light} prestige.", light=light))
+                yield self.said("The next geisha to come home gets {light} prestige.", light=light)
                 return
-            yield self.say(
-                tell(
-                    "The next geisha to come home gets {light} prestige, or {dark} if it is her second time.",
-                    light=light,
-                    dark=dark,
-                )
+            yield self.said(
+                "The next geisha to come home gets {light} prestige, or {dark} if it is her second time.",
+                light=light,
+                dark=dark,
             )
 
     def offer(self) -> Iterator[str]:
         """The offer of the other player, the two cards to play in either order, or what a marker is worth."""
         offer, left, name = self.state.proposal, self.state.left, self.board.name(1 - self.me)
         if any(move[0] == "!" for move in self.position.legal):
-            yield self.say(
-                tell("First each of you takes one geisha's marker (A to E), worth half a point of influence with her.")
+            yield self.said(
+                "First each of you takes one geisha's marker (A to E), worth half a point of influence with her."
             )
         if offer and offer[0] == GIFT:
             cards = " ".join(PACK.split(offer[1:]))
-            yield self.say(
-                tell("{name} offers you {cards}: you play one, {name} the other two.", name=name, cards=cards)
-            )
+            yield self.said("{name} offers you {cards}: you play one, {name} the other two.", name=name, cards=cards)
         elif offer:
-            yield self.say(
-                tell("{name} offers you {cards}: you play one pair, {name} the other.", name=name, cards=_or(offer))
+            yield self.said(
+                "{name} offers you {cards}: you play one pair, {name} the other.", name=name, cards=_or(offer)
             )
         if left:
-            yield self.say(tell("{cards} are yours: say which one you play first.", cards=all_of(PACK.split(left))))
+            yield self.said("{cards} are yours: say which one you play first.", cards=all_of(PACK.split(left)))
 
     def hand(self) -> Iterator[str]:
         """The hand, and what lies face down."""
         state = self.state
         if state.round:
             held = " ".join(_cards(state.hands[self.me]))
-            yield self.say(tell("You hold {cards}.", cards=held)) if held else self.say(tell("You hold no cards."))
+            yield self.said("You hold {cards}.", cards=held) if held else self.said("You hold no cards.")
         kept, out = (" ".join(_cards(lying[self.me])) for lying in (state.intrigues, state.discards))
         if kept:
-            yield self.say(tell("Your intrigue: {kept} counts at the end, {out} is out.", kept=kept, out=out))
+            yield self.said("Your intrigue: {kept} counts at the end, {out} is out.", kept=kept, out=out)
         elif out:
-            yield self.say(tell("Out of the game by your intrigue: {out}.", out=out))
+            yield self.said("Out of the game by your intrigue: {out}.", out=out)
 
     def left(self) -> Iterator[str]:
         """The actions left to both, of the other player as letters."""
         mine, theirs = (
             [code for code in CODES if not self.state.used[seat] & BITS[code]] for seat in (self.me, 1 - self.me)
         )
-        yield self.say(
-            tell(
-                "Actions left: {mine} ({name}: {theirs}).",
-                mine=", ".join(f"{code} {self.say(NAMES[code])}" for code in mine) or self.say(tell("none")),
-                name=self.board.name(1 - self.me),
-                theirs=", ".join(theirs) or self.say(tell("none")),
-            )
+        yield self.said(
+            "Actions left: {mine} ({name}: {theirs}).",
+            mine=", ".join(f"{code} {self.say(NAMES[code])}" for code in mine) or self.said("none"),
+            name=self.board.name(1 - self.me),
+            theirs=", ".join(theirs) or self.said("none"),
         )
 
     def ask(self, action: str) -> str:
         """What the move is, in words."""
         sign, rest = action[0], action[1:]
         if sign == "!":
-            return self.say(tell("To choose the marker of {colour}, write:", colour=rest))
+            return self.said("To choose the marker of {colour}, write:", colour=rest)
         if sign == "^":
             return self.by(int(rest), "To start this round yourself, write:", "To let {name} start this round, write:")
         cards = PACK.split(rest)
         if sign == REVEAL:
-            return self.say(tell("To reveal {card}, write:", card=rest))
+            return self.said("To reveal {card}, write:", card=rest)
         if sign == GIFT:
-            return self.say(tell("To offer {cards} as a gift, write:", cards=" ".join(cards)))
+            return self.said("To offer {cards} as a gift, write:", cards=" ".join(cards))
         if sign == COMPETITION:
-            return self.say(tell("To offer the pairs {cards}, write:", cards=_or(action)))
+            return self.said("To offer the pairs {cards}, write:", cards=_or(action))
         if len(cards) == 1:
-            return self.say(tell("To play {card} from the gift, write:", card=rest))
+            return self.said("To play {card} from the gift, write:", card=rest)
         first, second = cards
         if sign == INTRIGUE:
-            return self.say(
-                tell("To keep {kept} face down and put {out} out of the game, write:", kept=first, out=second)
-            )
-        return self.say(tell("To play {first} first, then {second}, write:", first=first, second=second))
+            return self.said("To keep {kept} face down and put {out} out of the game, write:", kept=first, out=second)
+        return self.said("To play {first} first, then {second}, write:", first=first, second=second)
 
     def phrase(self, action: str) -> str:
         """`B4 revealed`, `A3 played first, then D4`."""
         sign, rest = action[0], action[1:]
         if sign == "!":
-            return self.say(tell("the marker of {colour}", colour=rest))
+            return self.said("the marker of {colour}", colour=rest)
         if sign == "^":
             return self.by(int(rest), "you start this round", "{name} starts this round")
         if sign == COMPETITION:
-            return self.say(tell("the pairs {cards} offered", cards=_or(action)))
+            return self.said("the pairs {cards} offered", cards=_or(action))
         cards = PACK.split(rest)
         if sign == REVEAL:
-            return self.say(tell("{card} revealed", card=rest))
+            return self.said("{card} revealed", card=rest)
         if sign == GIFT:
-            return self.say(tell("{cards} offered as a gift", cards=" ".join(cards)))
+            return self.said("{cards} offered as a gift", cards=" ".join(cards))
         if len(cards) == 1:
-            return self.say(tell("{card} played from the gift", card=rest))
+            return self.said("{card} played from the gift", card=rest)
         first, second = cards
         if sign == INTRIGUE:
-            return self.say(tell("{kept} kept face down, {out} out of the game", kept=first, out=second))
-        return self.say(tell("{first} played first, then {second}", first=first, second=second))
+            return self.said("{kept} kept face down, {out} out of the game", kept=first, out=second)
+        return self.said("{first} played first, then {second}", first=first, second=second)
 
     def typed(self, action: str) -> str:
         """`ra3`, `ib2c1`, `ca1b2/c3d4`, `take b2a1`, `order c4a1`, `marker a`, `start host`."""
         sign, cards = action[0], action[1:].lower()
         match sign:
             case "-":
-                return self.say(tell("take {typed}", typed=cards))
+                return self.said("take {typed}", typed=cards)
             case ">":
-                return self.say(tell("order {typed}", typed=cards))
+                return self.said("order {typed}", typed=cards)
             case "!":
-                return self.say(tell("marker {typed}", typed=cards))
+                return self.said("marker {typed}", typed=cards)
             case "^":
-                return self.say(tell("start host")) if cards == "0" else self.say(tell("start guest"))
+                return self.said("start host") if cards == "0" else self.said("start guest")
         return f"c{cards[:4]}/{cards[4:]}" if sign == COMPETITION else action.lower()
 
     def examples(self) -> Sequence[str]:

@@ -59,12 +59,12 @@ class HanamikojiBoard(Board):
     def where(self) -> str:
         """The round, and the limit if there is one."""
         if not self.state.round:
-            return self.say(tell("before the first round"))
+            return self.said("before the first round")
         number, limit = self.state.round, self.state.ruleset.max_rounds
         return (
-            self.say(tell("round {number} of {limit}", number=number, limit=limit))
+            self.said("round {number} of {limit}", number=number, limit=limit)
             if limit
-            else self.say(tell("round {number}", number=number))
+            else self.said("round {number}", number=number)
         )
 
     def task(self) -> str:
@@ -72,9 +72,9 @@ class HanamikojiBoard(Board):
         if self.state.due is Due.ANSWER:
             proposal = self.state.proposal
             if proposal[0] == str(COMPETITION):
-                return self.say(tell("take one of the pairs {cards}", cards=self._spread(proposal)))
-            return self.say(tell("take a card from the gift {cards}", cards=self._spread(proposal)))
-        return self.say(tell("choose an action"))
+                return self.said("take one of the pairs {cards}", cards=self._spread(proposal))
+            return self.said("take a card from the gift {cards}", cards=self._spread(proposal))
+        return self.said("choose an action")
 
     def decision_line(self, seat: Seat, action: str) -> str:
         """An action or an answer."""
@@ -110,17 +110,15 @@ class HanamikojiBoard(Board):
         assert isinstance(state, HanamikojiState)
         number = state.round if state.due in (Due.OVER, Due.DEAL) else state.round - 1
         stands = (
-            self.say(
-                tell(
-                    "{name} {geisha} geisha and {charm} charm",
-                    name=self.name(seat),
-                    geisha=geisha(state.markers, seat),
-                    charm=charm(state.markers, seat),
-                )
+            self.said(
+                "{name} {geisha} geisha and {charm} charm",
+                name=self.name(seat),
+                geisha=geisha(state.markers, seat),
+                charm=charm(state.markers, seat),
             )
             for seat in (1 - self.me, self.me)
         )
-        return self.say(tell("round {number}: {sides}", number=number, sides=", ".join(stands)))
+        return self.said("round {number}: {sides}", number=number, sides=", ".join(stands))
 
     # --- the table --------------------------------------------------------------------------------------------
 
@@ -131,7 +129,7 @@ class HanamikojiBoard(Board):
             self.paint(f"{self.deck.symbol(kind)}{points}".center(_COLUMN), colour)
             for kind, points, colour in zip(KINDS, CHARM, _COLOURS, strict=True)
         )
-        yield f"{'':{SIDE}}{head}   {self.say(tell('geisha charm'))}"
+        yield f"{'':{SIDE}}{head}   {self.said('geisha charm')}"
         yield self.rule()
         yield self._row(other)
         yield self._favors()
@@ -140,10 +138,10 @@ class HanamikojiBoard(Board):
         for seat in (other, self.me):
             yield self._actions(seat)
         if state.deck:
-            yield f"{self.say(tell('deck')):{SIDE}}{self._deck()}"
+            yield f"{self.said('deck'):{SIDE}}{self._deck()}"
         if state.proposal:
-            yield self.paint(f"{self.say(tell('on offer')):{SIDE}}{self._spread(state.proposal)}", "bold")
-        yield from self._hands()
+            yield self.paint(f"{self.said('on offer'):{SIDE}}{self._spread(state.proposal)}", "bold")
+        yield from self.hands(self._cards)
 
     def _deck(self) -> str:
         deck, aside = self.state.deck, PACK.decode(self.state.aside)
@@ -161,18 +159,6 @@ class HanamikojiBoard(Board):
             )
         )
 
-    def _hands(self) -> Iterator[str]:
-        """The own hand; for a spectator the hands that the log has revealed."""
-        for seat in (self.me,) if self.you else (0, 1):
-            hand = self.state.hands[seat]
-            if hand > 0 and (self.you or hand < PACK.unknown):
-                label = (
-                    self.say(tell("your hand"))
-                    if self.you
-                    else self.say(tell("{name} holds", name=self.name(seat)[:7]))
-                )
-                yield f"{label:{SIDE}}{self._cards(PACK.decode(hand))}"
-
     def _row(self, seat: Seat) -> str:
         counts = PACK.counts(self.state.rows[seat])
         cells = "".join(
@@ -188,7 +174,7 @@ class HanamikojiBoard(Board):
             self.paint(arrows[marker].center(_COLUMN), *(() if marker == NEUTRAL else ("bold",)))
             for marker in self.state.markers
         )
-        return f"{self.say(tell('favour')):{SIDE}}{cells}"
+        return f"{self.said('favour'):{SIDE}}{cells}"
 
     def _actions(self, seat: Seat) -> str:
         """All four actions, those used in brackets; beside them what lies face down and is known, or was revealed."""
@@ -225,7 +211,7 @@ class HanamikojiBoard(Board):
         legal = self.position.legal
         if self.state.due is Due.ANSWER:
             for answer in legal:
-                yield Choice(self.say(tell("take {cards}", cards=self.shown(answer[1:]))), self._typed(answer))
+                yield Choice(self.said("take {cards}", cards=self.shown(answer[1:])), self._typed(answer))
             return
         for number in NUMBERS:
             example = next((action for action in legal if action[0] == str(number)), None)
@@ -249,21 +235,19 @@ class HanamikojiBoard(Board):
             strict=False,
         ):
             favour = (
-                self.say(tell("favours nobody"))
+                self.said("favours nobody")
                 if marker == NEUTRAL
                 else self.by(int(marker), "favours you", "favours {name}")
             )
-            yield self.say(
-                tell(
-                    "Geisha {kind}, charm {points}: {me} {mine}, {other} {theirs}; {favour}.",
-                    kind=self.shown(kind),
-                    points=points,
-                    me=self.name(self.me),
-                    mine=mine,
-                    other=self.name(1 - self.me),
-                    theirs=theirs,
-                    favour=favour,
-                )
+            yield self.said(
+                "Geisha {kind}, charm {points}: {me} {mine}, {other} {theirs}; {favour}.",
+                kind=self.shown(kind),
+                points=points,
+                me=self.name(self.me),
+                mine=mine,
+                other=self.name(1 - self.me),
+                theirs=theirs,
+                favour=favour,
             )
         for seat in (1 - self.me, self.me):
             left = [f"{n} {self.say(NAMES[n])}" for n in NUMBERS if not state.used[seat] & bit(n)]
@@ -274,18 +258,8 @@ class HanamikojiBoard(Board):
             if self.turned_up[seat]:
                 yield self.revealed(seat, NAMES[SECRET], self.shown(self.turned_up[seat]))
         if state.proposal:
-            yield self.say(tell("On offer: {cards}.", cards=self._spread(state.proposal)))
-        if self.you and state.round:
-            yield self.say(
-                tell(
-                    "Your hand: {cards}.",
-                    cards=self.shown(PACK.decode(state.hands[self.me])) or self.say(tell("empty")),
-                )
-            )
-        for seat in () if self.you else (0, 1):
-            if 0 < state.hands[seat] < PACK.unknown:
-                held = self.shown(PACK.decode(state.hands[seat]))
-                yield self.say(tell("{name} holds: {cards}.", name=self.name(seat), cards=held))
+            yield self.said("On offer: {cards}.", cards=self._spread(state.proposal))
+        yield from self.hands_in_sentences(self.shown)
 
     def _whole(self, cards: str) -> str:
         """Cards as one word where they are letters."""

@@ -70,16 +70,14 @@ class HanamikojiBrief(Brief):
         other = 1 - self.me
         sides = PACK.counts(self.state.rows[other]), PACK.counts(self.state.rows[self.me])
         rows = [
-            self.say(
-                tell(
-                    "{kind}{points}   {other} {theirs}, {me} {mine}",
-                    kind=kind,
-                    points=points,
-                    other=self.board.name(other),
-                    theirs=theirs,
-                    me=self.board.name(self.me),
-                    mine=mine,
-                )
+            self.said(
+                "{kind}{points}   {other} {theirs}, {me} {mine}",
+                kind=kind,
+                points=points,
+                other=self.board.name(other),
+                theirs=theirs,
+                me=self.board.name(self.me),
+                mine=mine,
             )
             for kind, points, theirs, mine in zip(KINDS, CHARM, *sides, strict=False)
             if theirs or mine
@@ -92,7 +90,7 @@ class HanamikojiBrief(Brief):
         if not self.state.round:
             return
         if set(markers) == {NEUTRAL}:
-            yield self.say(tell("Nobody has any favour yet."))
+            yield self.said("Nobody has any favour yet.")
             return
         for seat in (self.me, 1 - self.me):
             favouring = [kind for kind, marker in zip(KINDS, markers, strict=True) if marker == str(seat)]
@@ -111,12 +109,10 @@ class HanamikojiBrief(Brief):
         offer, name = self.state.proposal, self.board.name(1 - self.me)
         if offer and offer[0] == str(GIFT):
             cards = " ".join(offer[1:])
-            yield self.say(
-                tell("{name} offers you {cards}: you take one, {name} the other two.", name=name, cards=cards)
-            )
+            yield self.said("{name} offers you {cards}: you take one, {name} the other two.", name=name, cards=cards)
         elif offer:
-            yield self.say(
-                tell("{name} offers you {cards}: you take one pair, {name} the other.", name=name, cards=_or(offer))
+            yield self.said(
+                "{name} offers you {cards}: you take one pair, {name} the other.", name=name, cards=_or(offer)
             )
 
     def hand(self) -> Iterator[str]:
@@ -124,57 +120,55 @@ class HanamikojiBrief(Brief):
         state = self.state
         if state.round:
             cards = " ".join(PACK.decode(state.hands[self.me]))
-            yield (self.say(tell("You hold {cards}.", cards=cards)) if cards else self.say(tell("You hold no cards.")))
+            yield (self.said("You hold {cards}.", cards=cards) if cards else self.said("You hold no cards."))
         for number, lying in ((SECRET, state.secrets[self.me]), (TRADE_OFF, state.trade_offs[self.me])):
             if lying:
                 down = " ".join(PACK.decode(lying))
-                yield self.say(tell("Face down for you: {what} {cards}.", what=self.say(NAMES[number]), cards=down))
+                yield self.said("Face down for you: {what} {cards}.", what=self.say(NAMES[number]), cards=down)
 
     def left(self) -> Iterator[str]:
         """The actions left to both, of the other player as numbers."""
         mine, theirs = ([n for n in NUMBERS if not self.state.used[seat] & bit(n)] for seat in (self.me, 1 - self.me))
-        yield self.say(
-            tell(
-                "Actions left: {mine} ({name}: {theirs}).",
-                mine=", ".join(f"{n} {self.say(NAMES[n])}" for n in mine) or self.say(tell("none")),
-                name=self.board.name(1 - self.me),
-                theirs=", ".join(map(str, theirs)) or self.say(tell("none")),
-            )
+        yield self.said(
+            "Actions left: {mine} ({name}: {theirs}).",
+            mine=", ".join(f"{n} {self.say(NAMES[n])}" for n in mine) or self.said("none"),
+            name=self.board.name(1 - self.me),
+            theirs=", ".join(map(str, theirs)) or self.said("none"),
         )
 
     def ask(self, action: str) -> str:
         """What the move is, in words."""
         cards = action[1:]
         if action[0] == "-":
-            return self.say(tell("To take {cards}, write:", cards=all_of([*cards])))
+            return self.said("To take {cards}, write:", cards=all_of([*cards]))
         match int(action[0]):
             case 1:
-                return self.say(tell("To put {card} face down as your secret, write:", card=cards))
+                return self.said("To put {card} face down as your secret, write:", card=cards)
             case 2:
-                return self.say(tell("To trade off {cards}, write:", cards=all_of([*cards])))
+                return self.said("To trade off {cards}, write:", cards=all_of([*cards]))
             case 3:
-                return self.say(tell("To offer {cards} as a gift, write:", cards=" ".join(cards)))
-        return self.say(tell("To offer the pairs {cards}, write:", cards=_or(action)))
+                return self.said("To offer {cards} as a gift, write:", cards=" ".join(cards))
+        return self.said("To offer the pairs {cards}, write:", cards=_or(action))
 
     def phrase(self, action: str) -> str:
         """`F face down`, `B and C traded off`."""
         cards = action[1:]
         match action[0]:
             case "-":
-                return self.say(tell("{cards} taken", cards=all_of([*cards])))
+                return self.said("{cards} taken", cards=all_of([*cards]))
             case "1":
-                return self.say(tell("{card} face down", card=cards))
+                return self.said("{card} face down", card=cards)
             case "2":
-                return self.say(tell("{cards} traded off", cards=all_of([*cards])))
+                return self.said("{cards} traded off", cards=all_of([*cards]))
             case "3":
-                return self.say(tell("{cards} offered as a gift", cards=" ".join(cards)))
-        return self.say(tell("the pairs {cards} offered", cards=_or(action)))
+                return self.said("{cards} offered as a gift", cards=" ".join(cards))
+        return self.said("the pairs {cards} offered", cards=_or(action))
 
     def typed(self, action: str) -> str:
         """`2bc`, `4ac/bd`, `take c`."""
         cards = action[1:].lower()
         if action[0] == "-":
-            return self.say(tell("take {typed}", typed=cards))
+            return self.said("take {typed}", typed=cards)
         return f"4{cards[:2]}/{cards[2:]}" if action[0] == str(COMPETITION) else action.lower()
 
     def examples(self) -> Sequence[str]:
