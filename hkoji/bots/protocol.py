@@ -28,7 +28,7 @@ class Bot(Protocol):
         """Returns one of `seen.view.legal_actions()`, which is not empty: the seat's own decision is due."""
 
     def close(self) -> None:
-        """Releases the bot's resources (processes, files). `decide` is not called again."""
+        """Releases the bot's resources (processes, files); most bots have none. `decide` is not called again."""
 
 
 def see(ruleset: Ruleset, events: Iterable[Event], seat: Seat) -> Seen:

@@ -17,7 +17,7 @@ from hkoji.errors import UsageError
 from hkoji.messages.text import shorten, tell
 
 
-class RandomBot:
+class RandomBot(Bot):
     """Plays at random; the same seed gives the same play."""
 
     def __init__(self, seed: int) -> None:
@@ -28,9 +28,6 @@ class RandomBot:
         actions = seen.view.legal_actions()
         kind = self._random.choice(sorted({action[0] for action in actions}))
         return self._random.choice([action for action in actions if action[0] == kind])
-
-    def close(self) -> None:
-        """Does nothing: the bot holds no resources."""
 
 
 BRAINS: Final = {

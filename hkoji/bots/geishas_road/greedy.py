@@ -24,7 +24,7 @@ from hkoji.bots.geishas_road.model import (
     read,
     step,
 )
-from hkoji.bots.protocol import Seen
+from hkoji.bots.protocol import Bot, Seen
 from hkoji.rules.cards import Cards
 from hkoji.rules.events import Seat
 from hkoji.rules.geishas_road import scoring
@@ -39,7 +39,7 @@ POINT: Final = 0.05
 """The value of a point of influence, needed or not."""
 
 
-class GeishasRoadGreedy:
+class GeishasRoadGreedy(Bot):
     """Plays by `looks`; ties go to the first action in the order of the rules."""
 
     def __init__(self, seed: int) -> None:
@@ -50,9 +50,6 @@ class GeishasRoadGreedy:
         view = seen.view
         assert isinstance(view, GeishasRoadState)
         return max(view.legal_actions(), key=lambda action: _Table(view, seen.seat).worst(action))
-
-    def close(self) -> None:
-        """Does nothing: the bot holds no resources."""
 
 
 def looks(road: Road, lead: Lead, markers: str, seat: Seat) -> float:

@@ -40,7 +40,7 @@ from hkoji.bots.geishas_road.model import (
     step,
 )
 from hkoji.bots.halving import Effort, halve
-from hkoji.bots.protocol import Seen
+from hkoji.bots.protocol import Bot, Seen
 from hkoji.rules.events import Seat
 from hkoji.rules.geishas_road import scoring
 from hkoji.rules.geishas_road.actions import COLOURS, KNOWN, PACK
@@ -138,7 +138,7 @@ LEVELS: Final = {
 """`easy` plays the best move at a glance."""
 
 
-class GeishasRoadSearch:
+class GeishasRoadSearch(Bot):
     """Plays at one of `LEVELS`."""
 
     def __init__(self, seed: int, level: str = "hard") -> None:
@@ -157,9 +157,6 @@ class GeishasRoadSearch:
         return _GeishasRoadSampling(seen, view, self._effort, random.Random(f"{self._seed}/{len(seen.events)}")).best(
             actions
         )
-
-    def close(self) -> None:
-        """Does nothing: the bot holds no resources."""
 
 
 def _pick(view: GeishasRoadState, seat: Seat, action: str) -> float:

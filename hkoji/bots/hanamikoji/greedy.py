@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from hkoji.bots.hanamikoji.model import from_pack, hand_of, leads, read
-from hkoji.bots.protocol import Seen
+from hkoji.bots.protocol import Bot, Seen
 from hkoji.rules.cards import Cards
 from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji import scoring
@@ -20,7 +20,7 @@ CARD: Final = 0.1
 """The value of one more card at a geisha, in addition to her favour, as a share of her charm."""
 
 
-class HanamikojiGreedy:
+class HanamikojiGreedy(Bot):
     """Plays by `looks`; ties go to the first action in the order of the rules."""
 
     def __init__(self, seed: int) -> None:
@@ -31,9 +31,6 @@ class HanamikojiGreedy:
         view = seen.view
         assert isinstance(view, HanamikojiState)
         return max(view.legal_actions(), key=lambda action: _worst(view, seen.seat, action))
-
-    def close(self) -> None:
-        """Does nothing: the bot holds no resources."""
 
 
 def looks(lead: int, markers: str, seat: Seat) -> float:

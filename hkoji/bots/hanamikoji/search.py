@@ -36,7 +36,7 @@ from hkoji.bots.hanamikoji.model import (
     play_out,
     read,
 )
-from hkoji.bots.protocol import Seen
+from hkoji.bots.protocol import Bot, Seen
 from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji import scoring
 from hkoji.rules.hanamikoji.actions import CHARM
@@ -182,7 +182,7 @@ LEVELS: Final = {
 """`easy` plays the best move at a glance."""
 
 
-class HanamikojiSearch:
+class HanamikojiSearch(Bot):
     """Plays at one of `LEVELS`."""
 
     def __init__(self, seed: int, level: str = "hard") -> None:
@@ -195,9 +195,6 @@ class HanamikojiSearch:
         if len(actions) == 1:
             return actions[0]
         return _HanamikojiSampling(seen, self._effort, random.Random(f"{self._seed}/{len(seen.events)}")).best(actions)
-
-    def close(self) -> None:
-        """Does nothing: the bot holds no resources."""
 
 
 class _HanamikojiSampling:
