@@ -10,11 +10,12 @@ keeps eight bytes of each game's id, so that no game is counted twice."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from hkoji.game.replay import Replay
-from hkoji.rules.events import DECISIONS, SEATS, Act, Answer, Deal, Event, Order, Seat
+from hkoji.rules.events import DECISIONS, SEATS, Act, Answer, Deal, Decision, Order, Seat
 from hkoji.rules.protocol import Due, State
 from hkoji.study.shares import Share, Spread, spread, three_digits
 
@@ -62,16 +63,16 @@ def record(replay: Replay, ruleset: str, seconds: int | None = None) -> GameReco
     """Makes the record of a replay that has steps. `ruleset` names game and options."""
     course = replay.steps[-1].course
     outcome = course.outcome
-    rounds: list[_Counting] = []
+    rounds: list[list[Decision]] = []
     for step in replay.steps:
         for event in step.events:
             if isinstance(event, Deal):
-                rounds.append(_Counting())
-            elif rounds:
-                rounds[-1].count(event)
+                rounds.append([])
+            elif rounds and isinstance(event, DECISIONS):
+                rounds[-1].append(event)
     # A round followed by another has been scored. The last one has been scored only if the rules ended it.
     scored = course.state.due is Due.DEAL or (outcome is not None and outcome.reason in course.setup.ruleset.reasons)
-    counted = [each.done(scored=scored or each is not rounds[-1]) for each in rounds]
+    counted = [_round(each, scored=scored or each is not rounds[-1]) for each in rounds]
     for number, winner in _round_winners(step.course.state for step in replay.steps).items():
         counted[number - 1] = counted[number - 1]._replace(winner=winner)
     finished = course.finished
@@ -104,36 +105,18 @@ def _round_winners(states: Iterable[State]) -> dict[int, Seat]:
     return found
 
 
-class _Counting:
-    def __init__(self) -> None:
-        self.first: Seat | None = None
-        self.last: Seat | None = None
-        self.actions = ["", ""]
-        self.decisions = self.offers = self.orders = self.hand_overs = 0
-
-    def count(self, event: Event) -> None:
-        if not isinstance(event, DECISIONS):
-            return
-        self.decisions += 1
-        self.hand_overs += self.last is not None and self.last != event.seat
-        self.last = event.seat
-        if isinstance(event, Act):
-            self.first = event.seat if self.first is None else self.first
-            self.actions[event.seat] += event.action[0]
-        self.offers += isinstance(event, Answer)
-        self.orders += isinstance(event, Order)
-
-    def done(self, *, scored: bool) -> Round:
-        host, guest = self.actions
-        return Round(
-            self.first,
-            (host, guest),
-            self.decisions,
-            self.offers,
-            self.orders,
-            self.hand_overs,
-            scored,
-        )
+def _round(decisions: Sequence[Decision], *, scored: bool) -> Round:
+    acts = [each for each in decisions if isinstance(each, Act)]
+    host, guest = ("".join(act.action[0] for act in acts if act.seat == seat) for seat in SEATS)
+    return Round(
+        first=acts[0].seat if acts else None,
+        actions=(host, guest),
+        decisions=len(decisions),
+        offers=sum(isinstance(each, Answer) for each in decisions),
+        orders=sum(isinstance(each, Order) for each in decisions),
+        hand_overs=sum(one.seat != other.seat for one, other in pairwise(decisions)),
+        scored=scored,
+    )
 
 
 class Group:
