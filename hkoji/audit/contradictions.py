@@ -7,19 +7,17 @@ earlier claims to compare with.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from hkoji.audit.keyring import Party
 from hkoji.audit.log_audit import Audit
-from hkoji.audit.times import last_worded
+from hkoji.audit.times import last_worded, stated_time
 from hkoji.game import entry_kinds
 from hkoji.game.clock import Outage, Way, came_by
 from hkoji.game.dealer import DuplicateTerms
 from hkoji.game.entry_kinds import parse_body
 from hkoji.log.entry import SERVER_NAME
-from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
 
@@ -117,7 +115,7 @@ def log_claims(audit: Audit) -> LogClaims | None:
             if isinstance(body, entry_kinds.Offer) and isinstance(body.terms, DuplicateTerms):
                 bond = SeedBinding(body.terms.deal, body.terms.seed_commit)
         heads += bytes.fromhex(entry.head)
-        times += pack_time(_time_of(audit.lines, entry.seq, worded))
+        times += pack_time(stated_time(audit.lines, entry.seq, worded) or "")
         vouched.append(entry.by == SERVER_NAME or line.receipt is not None)
         ways.append(_way_number(came_by(entry)))
     server = next((party for party in audit.parties if party.name == SERVER_NAME), None)
@@ -231,19 +229,6 @@ def pack_time(time: str) -> bytes:
 
 def _way_number(way: Way | None) -> int:
     return 0 if way is None else WAYS.index(way) + 1
-
-
-def _time_of(lines: Sequence[Line], number: int, worded: int) -> str:
-    """The time of record of an entry, as far as the service has stated it; else no text.
-
-    `worded` is the last entry with the service's word.
-    """
-    line = lines[number]
-    if line.receipt is not None:
-        return line.receipt.receipt.at
-    if line.entry.by == SERVER_NAME:
-        return line.entry.at
-    return (lines[number + 1].entry.seen or "") if number < worded else ""
 
 
 def _head(heads: bytes, number: int) -> bytes:

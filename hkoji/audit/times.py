@@ -52,10 +52,24 @@ class TimedLine(NamedTuple):
     @property
     def own_time(self) -> str | None:
         """The time of record as the service states it here: in the receipt, or as its own entry's time."""
-        line = self.line
-        if line.receipt is not None:
-            return line.receipt.receipt.at
-        return line.entry.at if line.entry.by == SERVER_NAME else None
+        return _own_time(self.line)
+
+
+def _own_time(line: Line) -> str | None:
+    if line.receipt is not None:
+        return line.receipt.receipt.at
+    return line.entry.at if line.entry.by == SERVER_NAME else None
+
+
+def stated_time(lines: Sequence[Line], number: int, worded: int) -> str | None:
+    """The time of record of an entry; None if nobody whose word counts has stated it.
+
+    `worded` is the last entry that has the service's word.
+    """
+    own = _own_time(lines[number])
+    if own is not None:
+        return own
+    return lines[number + 1].entry.seen if number < worded else None
 
 
 def held_keys(timed: Sequence[TimedLine]) -> list[Mapping[str, MailGrade | None]]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hkoji.audit.times import last_worded
+from hkoji.audit.times import last_worded, stated_time
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import EntryBody, parse_body
 from hkoji.game.held_keys import Gateway, MailClaim
-from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import OrderKind
@@ -65,7 +64,7 @@ def claimed_mails(lines: Sequence[Line]) -> Iterator[ClaimedMail]:
                 gateways[entry.by] = body.gateway
         if body.mail is not None:
             yield from claim(
-                number, entry.by, body.mail, _kinds(body, bodies[0]), entry.prev, _time(lines, number, worded)
+                number, entry.by, body.mail, _kinds(body, bodies[0]), entry.prev, stated_time(lines, number, worded)
             )
         # Nobody has stated when the mail of a statement came.
         if isinstance(body, entry_kinds.Credit | entry_kinds.Annul) and body.gift is not None and body.gift.mail:
@@ -115,13 +114,3 @@ def _kinds(body: EntryBody, offer: EntryBody) -> tuple[OrderKind, ...]:
         case entry_kinds.Cancel():
             return (OrderKind.CANCEL,)
     return ()
-
-
-def _time(lines: Sequence[Line], number: int, worded: int) -> str | None:
-    """The time of record of an entry; None if nobody whose word counts has stated it."""
-    line = lines[number]
-    if line.receipt is not None:
-        return line.receipt.receipt.at
-    if line.entry.by == SERVER_NAME:
-        return line.entry.at
-    return lines[number + 1].entry.seen if number < worded else None
