@@ -116,48 +116,30 @@ class OrderFault:
 
 _Words = tuple[str, ...]
 
-_ALONE: Final[dict[str, OrderKind]] = {
-    "accept": OrderKind.ACCEPT,
-    "accetto": OrderKind.ACCEPT,
-    "yes": OrderKind.YES,
-    "sì": OrderKind.YES,
-    "si": OrderKind.YES,
-    "resign": OrderKind.RESIGN,
-    "abbandono": OrderKind.RESIGN,
-    "call off": OrderKind.CALL_OFF,
-    "annulla": OrderKind.CALL_OFF,
-    "cancel": OrderKind.CANCEL,
-    "ritira": OrderKind.CANCEL,
-    "rematch": OrderKind.REMATCH,
-    "rivincita": OrderKind.REMATCH,
-    "own key": OrderKind.OWN_KEY,
-    "chiave mia": OrderKind.OWN_KEY,
-    "not me": OrderKind.NOT_ME,
-    "non sono io": OrderKind.NOT_ME,
-    "show": OrderKind.SHOW,
-    "mostra": OrderKind.SHOW,
-    "moves": OrderKind.MOVES,
-    "mosse": OrderKind.MOVES,
-    "log": OrderKind.LOG,
-    "registro": OrderKind.LOG,
-    "rules": OrderKind.RULES,
-    "regole": OrderKind.RULES,
-    "games": OrderKind.GAMES,
-    "partite": OrderKind.GAMES,
-    "help": OrderKind.HELP,
-    "aiuto": OrderKind.HELP,
-    "evidence": OrderKind.EVIDENCE,
-    "prove": OrderKind.EVIDENCE,
-    "stop": OrderKind.STOP,
-    "unsubscribe": OrderKind.STOP,
-    "basta": OrderKind.STOP,
-    "cancellami": OrderKind.STOP,
-    "start": OrderKind.START,
-    "inizia": OrderKind.START,
-    "new address": OrderKind.NEW_ADDRESS,
-    "nuovo indirizzo": OrderKind.NEW_ADDRESS,
+_WITHOUT_ARGUMENTS: Final[dict[OrderKind, _Words]] = {
+    OrderKind.ACCEPT: ("accept", "accetto"),
+    OrderKind.YES: ("yes", "sì", "si"),
+    OrderKind.RESIGN: ("resign", "abbandono"),
+    OrderKind.CALL_OFF: ("call off", "annulla"),
+    OrderKind.CANCEL: ("cancel", "ritira"),
+    OrderKind.REMATCH: ("rematch", "rivincita"),
+    OrderKind.OWN_KEY: ("own key", "chiave mia"),
+    OrderKind.NOT_ME: ("not me", "non sono io"),
+    OrderKind.SHOW: ("show", "mostra"),
+    OrderKind.MOVES: ("moves", "mosse"),
+    OrderKind.LOG: ("log", "registro"),
+    OrderKind.RULES: ("rules", "regole"),
+    OrderKind.GAMES: ("games", "partite"),
+    OrderKind.HELP: ("help", "aiuto"),
+    OrderKind.EVIDENCE: ("evidence", "prove"),
+    OrderKind.STOP: ("stop", "unsubscribe", "basta", "cancellami"),
+    OrderKind.START: ("start", "inizia"),
+    OrderKind.NEW_ADDRESS: ("new address", "nuovo indirizzo"),
 }
-"""The commands without arguments."""
+"""The commands without arguments, each with its words in all languages."""
+_ALONE: Final = {word: kind for kind, words in _WITHOUT_ARGUMENTS.items() for word in words}
+STOP_WORDS: Final = frozenset(_WITHOUT_ARGUMENTS[OrderKind.STOP])
+"""The subjects that stop letters, whatever the mail says: mail programs that unsubscribe write nothing else."""
 
 _LANGUAGE_NAMES: Final = {
     **{code: code for code in LANGUAGES},
@@ -178,16 +160,13 @@ def read_command(line: str) -> MailOrder | Text | None:
     alone = _ALONE.get(" ".join(words))
     if alone is not None:
         return MailOrder(alone, line)
-    kind, read = _WITH_ARGUMENTS.get(words[0] if words else "", (None, _nothing))
-    if kind is None:
+    found = _WITH_ARGUMENTS.get(words[0] if words else "")
+    if found is None:
         return None
+    kind, read = found
     # An address keeps its case; programs that make links of addresses write them twice.
     arguments = read(tuple(_LINKED.sub(" ", line).split())[1:])
     return arguments if isinstance(arguments, Text) else MailOrder(kind, line, arguments)
-
-
-def _nothing(words: _Words) -> _Words:
-    return words
 
 
 def _decline(words: _Words) -> _Words | Text:
@@ -235,22 +214,16 @@ def _quiet(words: _Words) -> _Words | Text:
     return ("off",) if _ON_OFF.get(text) == "off" else tell("it needs two hours or off, as in: quiet 22-7")
 
 
-_WITH_ARGUMENTS: Final[dict[str, tuple[OrderKind | None, Callable[[_Words], _Words | Text]]]] = {
-    "decline": (OrderKind.DECLINE, _decline),
-    "rifiuto": (OrderKind.DECLINE, _decline),
-    "give": (OrderKind.GIVE, _give),
-    "dai": (OrderKind.GIVE, _give),
-    "register": (OrderKind.REGISTER, _register),
-    "new": (OrderKind.NEW, _new),
-    "nuova": (OrderKind.NEW, _new),
-    "lang": (OrderKind.LANG, _language),
-    "lingua": (OrderKind.LANG, _language),
-    "cards": (OrderKind.CARDS, _cards),
-    "carte": (OrderKind.CARDS, _cards),
-    "quiet": (OrderKind.QUIET, _quiet),
-    "silenzio": (OrderKind.QUIET, _quiet),
+_READERS: Final[dict[OrderKind, tuple[_Words, Callable[[_Words], _Words | Text]]]] = {
+    OrderKind.DECLINE: (("decline", "rifiuto"), _decline),
+    OrderKind.GIVE: (("give", "dai"), _give),
+    OrderKind.REGISTER: (("register",), _register),
+    OrderKind.NEW: (("new", "nuova"), _new),
+    OrderKind.LANG: (("lang", "lingua"), _language),
+    OrderKind.CARDS: (("cards", "carte"), _cards),
+    OrderKind.QUIET: (("quiet", "silenzio"), _quiet),
 }
-"""The commands with arguments, by their first word, each with what reads the arguments."""
-
+"""The commands with arguments, each with its first words and with what reads the arguments."""
+_WITH_ARGUMENTS: Final = {word: (kind, read) for kind, (words, read) in _READERS.items() for word in words}
 WORDS: Final = (*_ALONE, *_WITH_ARGUMENTS)
 """Every command without its arguments."""

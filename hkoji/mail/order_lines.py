@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from hkoji.errors import UnreadableMailError
+from hkoji.mail.commands import STOP_WORDS
 from hkoji.mail.decoding import clean, is_quoted, trim, trim_in_version_1
 from hkoji.mail.fields import SplitMail
 from hkoji.mail.header import header_of
@@ -248,9 +249,6 @@ def _in_version_1(lines: Sequence[str]) -> tuple[str, ...]:
 def _is_text_in_version_1(line: str) -> bool:
     return line != _SIGNATURE and not line.startswith(">") and trim_in_version_1(line) != ""
 
-
-STOP_WORDS: Final = frozenset({"stop", "unsubscribe", "basta", "cancellami"})
-"""The subjects that stop letters, whatever the mail says: mail programs that unsubscribe write nothing else."""
 
 _TWO_ORDERS: Final = tell("its text and its HTML have different orders")
 
