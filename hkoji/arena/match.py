@@ -7,7 +7,8 @@ A pool of processes plays the deals; with one job, this process plays them itsel
 number of processes; they come in any order, identified by their deal's number. Each worker has a pipe and always one
 more deal waiting. A worker ignores the interrupt of a terminal, which the parent handles; when the parent stops
 listening, for whatever reason, its workers end. Workers are spawned, not forked, so that every bot gets a fresh
-interpreter on every system."""
+interpreter on every system.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ Anyone can check the files: a signed log of every game, the keys, and a summary.
     keys.txt       a line for each signer, in the format of `ssh-keygen -Y verify -f`
     0001-a.jsonl   the first deal with the first bot as host; 0001-b.jsonl: with the seats exchanged
 
-The same match gives the same bytes: the files hold no clock times and no durations."""
+The same match gives the same bytes: the files hold no clock times and no durations.
+"""
 
 from __future__ import annotations
 

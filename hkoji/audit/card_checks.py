@@ -5,7 +5,8 @@ due there, is step 8, the replay.
 
 Once the seed is known, each play is compared with the hand that the deal gave, so it is judged by itself. Without the
 seed two plays may exclude each other, and nothing says which of them is false. That convicts no player, whichever play
-comes first. An honest service, which knows the hands, does not take both."""
+comes first. An honest service, which knows the hands, does not take both.
+"""
 
 from __future__ import annotations
 

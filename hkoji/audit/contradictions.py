@@ -34,7 +34,7 @@ class SeedBinding(NamedTuple):
 
 
 class LogClaims(NamedTuple):
-    """What one log says, as far as it holds, in a compact form for comparing.
+    """The statements of one log, as far as it holds, in a compact form for comparing.
 
     `heads` has 32 bytes for each entry. `times` has 7 for each: its time of record, the only part in which two receipts
     of one entry can differ; zeros if the service has not stated it in this log. `vouched` has a byte for each entry: 1

@@ -44,7 +44,7 @@ class SignedView(NamedTuple):
 
 
 SignedStatement: TypeAlias = Line | SignedView | SignedHead
-"""What the service has sent and a client can refuse."""
+"""A statement that the service has sent and a client can refuse."""
 
 
 class EvidenceFile(NamedTuple):

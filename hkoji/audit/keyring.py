@@ -2,8 +2,9 @@
 
 docs/spec/log.md, "Audit", steps 3 to 5, and "Held keys". Signatures are verified in one step, which several threads can
 share; what it means that one does not verify is for the audit to say. Whether an entry may stand where it does is
-step 8, the replay. What the service has signed for players, with keys that it holds, is counted too. The mails
-themselves are not in a log, so these counts are what the service says."""
+step 8, the replay. The signatures that the service has given for players, with keys that it holds, are counted too.
+The mails themselves are not in a log, so these counts are what the service says.
+"""
 
 from __future__ import annotations
 
@@ -145,7 +146,7 @@ class Keyring:
 
 
 def keys_note(parties: Sequence[Party]) -> str:
-    """What the third step says of the keys of a log."""
+    """The note of the third step on the keys of a log."""
     pinned = sum(party.pinned for party in parties)
     text = plural(
         "{n} key, expected from outside: {pinned}",
@@ -260,7 +261,7 @@ def _verdict(check: SignatureCheck) -> Verdict:
 
 
 class SignedFor(NamedTuple):
-    """What the service has signed for player `name`, as far as the log holds.
+    """The entries and statements that the service has signed for player `name`, as far as the log holds.
 
     `entries` and `statements` are their numbers, and `claims` has for each grade the number of those that name such a
     mail. `drawn` says that the service has drawn the player's part in the shuffle too.
@@ -274,7 +275,7 @@ class SignedFor(NamedTuple):
 
 
 def signed_for(lines: Sequence[Line], bodies: Sequence[EntryBody]) -> tuple[SignedFor, ...]:
-    """What the service has signed for each player for whom it holds a key, in the order in which the log names them."""
+    """For each player for whom the service holds a key, all that it has signed, in the order of the log."""
     names: list[str] = []  # host and guest
     certified: dict[str, bool] = {}  # whether the key was the one by which the player has come
     entries: dict[str, list[MailClaim]] = {}

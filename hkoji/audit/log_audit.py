@@ -95,7 +95,7 @@ class Audit:
     notes: Mapping[AuditStep, str]
     parties: tuple[Party, ...] = ()
     signed_for: tuple[SignedFor, ...] = ()
-    """What the service has signed for players whose keys it holds."""
+    """The signatures that the service has given for players whose keys it holds."""
     grades: Mapping[str, SeatGrade] = field(default_factory=dict)
     """For each player how it is known who has made the decisions, as far as the log holds."""
     game: str | None = None
@@ -117,7 +117,7 @@ class Audit:
 
 @dataclass(slots=True)
 class _Work:
-    """What one step passes to the next: the lines that still hold and what has been parsed of them."""
+    """The work that one step passes to the next: the lines that still hold and what has been parsed of them."""
 
     lines: list[Line]
     bodies: list[EntryBody]
@@ -247,7 +247,7 @@ def _keys(work: _Work) -> None:
 
 
 def _error(verify: Callable[_P, None], *args: _P.args, **kwargs: _P.kwargs) -> HkojiError | None:
-    """What `verify` raises; None if it raises nothing."""
+    """The error that `verify` raises; None if it raises none."""
     try:
         verify(*args, **kwargs)
     except HkojiError as error:

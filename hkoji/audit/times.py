@@ -5,8 +5,8 @@ and when. The audit, the client and the audit of evidence all ask a `TimedLog` t
 that still stand: an entry can be judged only when what it refers to holds.
 
 `worded` is the last entry that has the service's word: the service has signed it or a later one, or a receipt for one.
-What a player writes about times counts only with that word, because a player can write any `seen`. `settled` is the
-last entry of which the service has also said what follows it: an entry is late only if no credit follows it.
+A time that a player writes counts only with that word, because a player can write any `seen`. `settled` is the last
+entry of which the service has also said what follows it: an entry is late only if no credit follows it.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class TimePass(Enum):
     RECORD = auto()
     """Times of record, joins and lapses."""
     STATEMENTS = auto()
-    """What a `credit` or `annul` contains."""
+    """The gift, outages and signatures of a `credit` or `annul`."""
     CLOCKS = auto()
     """Whether timeouts were due, and other entries in time."""
 
@@ -214,7 +214,7 @@ class TimedLog:
     # --- the passes -----------------------------------------------------------------------------------------------
 
     def _record_error(self, number: int) -> HkojiError | None:
-        """What is wrong with the times of entry `number` itself."""
+        """The error in the times of entry `number` itself."""
         (entry, _, signed), body = self._timed[number]
         try:
             if number:
@@ -239,7 +239,7 @@ class TimedLog:
         return None
 
     def _statement_error(self, number: int) -> HkojiError | None:
-        """What is wrong with the gift, the outages and the signatures that entry `number` contains."""
+        """The error in the gift, the outages and the signatures that entry `number` contains."""
         self._clock_after(number)
         (entry, _, _), body = self._timed[number]
         if not isinstance(body, entry_kinds.Credit | entry_kinds.Annul):
@@ -327,7 +327,7 @@ class TimedLog:
         return first is not None and isinstance(first.invite, entry_kinds.Invite)
 
     def reserves(self) -> tuple[int, int] | None:
-        """What is left of both reserves in seconds, after the last turns that have ended; None if no clock has run."""
+        """Both reserves in seconds, after the last turns that have ended; None if no clock has run."""
         left: tuple[int, int] | None = None
         for number in range(len(self._timed)):
             clock, at = self._clock_after(number), self._time(number)

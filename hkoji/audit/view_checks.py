@@ -57,7 +57,7 @@ class ViewChecks:
     # --- one view -------------------------------------------------------------------------------------------------
 
     def fault(self, view: View) -> StatementFault | None:
-        """What the entries show to be wrong with one view; None if nothing is wrong."""
+        """The fault that the entries show in one view; None if there is none."""
         steps = self._steps(view.head)
         if not steps or steps[-1].entry.seq != view.seq:
             return None

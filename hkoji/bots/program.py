@@ -1,7 +1,7 @@
 """A bot that is a program: it reads a decision on its standard input and writes a move on its standard output.
 
-There is one process for each decision, or one process that is kept and asked line by line. What it writes to standard
-error goes on to that of this process, without characters that steer a terminal. Anything but a legal move in time is a
+There is one process for each decision, or one process that is kept and asked line by line. Its standard error
+goes on to that of this process, without characters that steer a terminal. Anything but a legal move in time is a
 `BotError`; hkoji never guesses a move for the program.
 
 An interface says how a decision is put to a program, usually as one line of JSON. In every interface the answer is one

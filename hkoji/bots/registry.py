@@ -1,7 +1,8 @@
 """All bots: by name, by level, and programs of other people; and `random`, which plays every game.
 
 A new bot is one more line in `BOTS`; a game that it plays is one more line in `BRAINS`. The code for a game, and the
-code that runs programs, is imported only when it is needed."""
+code that runs programs, is imported only when it is needed.
+"""
 
 from __future__ import annotations
 

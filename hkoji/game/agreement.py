@@ -32,7 +32,7 @@ class Series(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """What both players agree on. `expires` is the time after which nobody can join; `rematch` the game before this."""
+    """The agreement of both. `expires` is the time after which nobody can join; `rematch` the game before this."""
 
     clock: TimeControl | None = None
     expires: str | None = None

@@ -11,7 +11,8 @@ does no I/O, and knows no course of a game and no signatures.
     the deadline D:              the last second with  spent + counted(since, D) - credits <= move + bank[p]
 
 Entries of players come to the service by HTTP and by mail. Each way has beats and outages of its own ("Outages"),
-because each may work while the other does not."""
+because each may work while the other does not.
+"""
 
 from __future__ import annotations
 
@@ -228,7 +229,7 @@ def outages_between(outages: Iterable[Outage], way: Way, since: str, until: str 
 
 
 class Effect(Enum):
-    """What an entry of some kind does to the clocks."""
+    """The effect of an entry of some kind on the clocks."""
 
     NONE = auto()
     """It does nothing, and a gift stays good across it: `rekey`, `revoke`."""

@@ -1,10 +1,11 @@
-"""What the clock of a game shows: whose time runs, since when, until when, what is in reserve, how long a game takes.
+"""A reading of the clock of a game: whose time runs, from when, until when, the reserves; and the longest game.
 
 docs/spec/log.md, "Clock". A reading depends on the log alone, except for what it says about a moment: how long there
 still is, and whether the time is over. Times are texts of the log, lengths are seconds.
 
 A turn takes at most `move` and what is in reserve. So the longest round and the longest game follow from the control
-and the rules; rest days, gifts and outages come on top."""
+and the rules; rest days, gifts and outages come on top.
+"""
 
 from __future__ import annotations
 

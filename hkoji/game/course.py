@@ -79,7 +79,7 @@ class EntryBody:
     """The name of the kind in the log."""
     AUTHOR: ClassVar[Author]
     EFFECT: ClassVar[Effect] = Effect.NONE
-    """What an entry of this kind does to the clock."""
+    """The effect of an entry of this kind on the clock."""
 
     @classmethod
     def parse(cls, body: dict[str, JsonValue]) -> Self:
@@ -100,7 +100,7 @@ class EntryBody:
 
     @property
     def mail(self) -> MailClaim | None:
-        """What the service says of the mail behind this entry; None if a player's own key has signed it."""
+        """The claim of the service about the mail behind this entry; None if a player's own key has signed it."""
         return None
 
     @property

@@ -2,7 +2,8 @@
 
 docs/spec/log.md, "Held keys". A certificate is the service's statement: I hold this key for that name, and act on mails
 answers for it. This module signs and verifies certificates, and says when an entry must name a mail. It reads no mail.
-The grades of seats are here in words too: how it is known who has made a seat's decisions."""
+The grades of seats are here in words too: how it is known who has made a seat's decisions.
+"""
 
 from __future__ import annotations
 

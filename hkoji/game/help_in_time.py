@@ -1,4 +1,4 @@
-"""What helps an entry to be in time: the gift and the outages that count for it. docs/spec/log.md, "Credits"."""
+"""The help for an entry to be in time: the gift and the outages that count for it. docs/spec/log.md, "Credits"."""
 
 from __future__ import annotations
 

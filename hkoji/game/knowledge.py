@@ -1,4 +1,4 @@
-"""What an observer knows beyond the public log: nothing, one seat's cards, or everything.
+"""The knowledge of an observer beyond the public log: nothing, one seat's cards, or everything.
 
 A replay asks its knowledge for three things: the cards of a deal, the card of a draw, and the hidden cards of a move.
 The answers have `X` for each card that the observer cannot see. This is the only difference between the referee's, a

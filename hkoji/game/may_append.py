@@ -1,4 +1,4 @@
-"""Who may append an entry to a game, and when. docs/spec/log.md, "Who may append"."""
+"""The authors who may append an entry to a game, and when. docs/spec/log.md, "Who may append"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hkoji.rules.events import Seat
 
 
 class Author(Enum):
-    """Who may write an entry of a kind, and when."""
+    """The author who may write an entry of a kind, and when."""
 
     SERVICE = auto()
     """The service, when it owes an entry of this kind."""
@@ -63,7 +63,7 @@ class AppendPlace(Protocol):
         """The kind of entry that the service owes now, or None."""
 
     def waits_for(self) -> str:
-        """What the log waits for, for people."""
+        """The entry that the log waits for, for people."""
 
 
 def verify_author(place: AppendPlace, entry: Entry, author: Author) -> None:

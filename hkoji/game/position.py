@@ -1,6 +1,7 @@
 """A game as its player knows it, with the moves that this player can make, and as a list of games shows it.
 
-This module knows no command line: callers pass the commands that its hints name. docs/spec/http.md has the lists."""
+This module knows no command line: callers pass the commands that its hints name. docs/spec/http.md has the lists.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 docs/cli.md, "Rematches and series". Both players' clients compute this from the log of the game before, and so both
 propose the same. Each game of a series names the one before it, which both players have signed. So the score is counted
-from logs alone, and nobody can add a game to a series."""
+from logs alone, and nobody can add a game to a series.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class SeriesScore(NamedTuple):
 
     @property
     def winner(self) -> str | None:
-        """Who has won the series: the player with more games once it is over; None if it is not, or nobody has more."""
+        """The player with more games once the series is over; None if it is not, or nobody has more."""
         best = max(self.won.values())
         leaders = [name for name, won in self.won.items() if won == best]
         return leaders[0] if self.over and len(leaders) == 1 else None

@@ -24,7 +24,7 @@ MAX_RESERVE: Final = 366 * DAY
 MAX_ADD: Final = 30 * DAY
 
 NO_CLOCK: Final = "none"
-"""What people type and read for a game without a clock."""
+"""The word that people type and read for a game without a clock."""
 
 UTC_ZONE: Final = "+00:00"
 """The zone of a control without rest days."""
@@ -202,7 +202,7 @@ def zone_offset(zone: str) -> int:
 
 
 def _find_rest_fault(control: TimeControl) -> str | None:
-    """What is wrong with the rest days of a control, or their zone; None if nothing is."""
+    """The fault in the rest days of a control, or in their zone; None if there is none."""
     rest, zone = control.rest, control.zone
     if not _REST.fullmatch(rest) or rest == _WEEK:
         return tell("rest days are digits 1 (Monday) to 7 (Sunday), sorted, and not all seven")

@@ -52,7 +52,7 @@ __all__ = [
 SERVER_NAME: Final = "server"
 
 GENESIS: Final = "0" * 64
-"""What the first entry names as the head before it."""
+"""The head that the first entry names as the one before it."""
 
 MAX_ENTRY_BYTES: Final = 2**20
 """The limit. The longest entry is an `end`, with an opening for each card that a long game kept hidden."""

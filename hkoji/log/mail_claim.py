@@ -1,4 +1,4 @@
-"""What the service says about the mail behind an entry or statement that it has signed for a player.
+"""The claim of the service about the mail behind an entry or statement that it has signed for a player.
 
 docs/spec/log.md, "Held keys". The log has only a commitment to the mail. Whether a mail opens it, and what follows from
 that, is not for this module, which knows only the form.

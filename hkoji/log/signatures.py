@@ -110,7 +110,7 @@ class Libsodium:
 
 
 class _Process:
-    """What this process uses."""
+    """The library that this process uses."""
 
     library: SignatureLibrary = OpenSSL()
 

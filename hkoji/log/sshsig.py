@@ -186,7 +186,7 @@ def _fits(fits: Verify, signature: bytes, data: bytes) -> bool:
 
 @lru_cache(maxsize=4096)
 def _expected(key: bytes, namespace: str, by: SignatureLibrary) -> tuple[bytes, bytes, Verify]:
-    """What verifying needs of a key and a namespace: the prefixes of the blob and of the signed data, and the check."""
+    """The prefixes of the blob and of the signed data for a key and a namespace, and the check."""
     public = PublicKey(key)
     return _blob_prefix(public, namespace), _signed_prefix(namespace), by.verifier(key)
 

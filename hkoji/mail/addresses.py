@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 TOKEN_LETTERS: Final = 26
 DELIMITERS: Final = ("+", "-", "")
-"""What may stand between LOCAL and a token; the empty text if the mailbox has one address only."""
+"""The signs that may stand between LOCAL and a token; the empty text if the mailbox has one address only."""
 
 _TOKEN = re.compile(rf"[a-z2-7]{{{TOKEN_LETTERS}}}")
 _BOUNCE: Final = "b-"

@@ -26,7 +26,7 @@ _NO_MAILBOX: Final = frozenset({"5.1.1", "5.1.10"})
 
 
 class BounceClass(StrEnum):
-    """What a bounce says about a mailbox."""
+    """The state of a mailbox, as a bounce reports it."""
 
     PERMANENT = "permanent"
     """5.1.1 and 5.1.10: there is no such mailbox."""

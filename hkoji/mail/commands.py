@@ -2,7 +2,8 @@
 
 A command is a whole line, in any case. The words of all languages are always read, so a letter in one language can be
 answered in another. `hkoji.mail.orders.read_orders(lines, state)` returns what the lines of a mail order; `state` is
-the position as the player knows it, or None if they owe no move."""
+the position as the player knows it, or None if they owe no move.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """From the bytes of a part to its lines, and from a line to the form in which orders are read.
 
 Transfer encodings, charsets, `format=flowed` and encoded words in fields are decoded. A line is cleaned of what people
-and their mail programs put around and between its words."""
+and their mail programs put around and between its words.
+"""
 
 from __future__ import annotations
 
@@ -210,7 +211,7 @@ def _shorten(line: str) -> str:
 
 
 class _Plain(dict[int, str]):
-    """What characters become, by code. Only some are kept: a mail can have every character there is."""
+    """The replacements of characters, by code. Only some are kept: a mail can have every character there is."""
 
     def __missing__(self, code: int) -> str:
         """Returns what a character becomes that was not met before."""

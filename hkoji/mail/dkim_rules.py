@@ -1,9 +1,10 @@
-"""What a DKIM signature (RFC 6376) must have so that it proves who has sent a mail, and to which letter.
+"""The rules by which a DKIM signature (RFC 6376) proves who has sent a mail, and to which letter.
 
 docs/spec/mails.md, "DKIM". Everything follows from the mail, the DNS answers, the time T and the token: an audit that
-is given them judges as the service did. dkimpy hashes, and verifies signatures; which ones count is decided here. What
-it is given is bounded first, so that no mail and no answer takes it long. What needs neither time nor token nor
-cryptography is decided first, in time linear in what is read."""
+is given them judges as the service did. dkimpy hashes, and verifies signatures; which ones count is decided here. Its
+input is bounded first, so that no mail and no answer takes it long. The checks that need neither time nor token nor
+cryptography come first, and take time linear in what is read.
+"""
 
 from __future__ import annotations
 

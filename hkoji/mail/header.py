@@ -1,6 +1,7 @@
 """The header of a mail: who wrote it, to which of our letters it is an answer, and whether a program wrote it.
 
-On top of it stands the envelope, which the mail server that delivered the mail has written."""
+On top of it stands the envelope, which the mail server that delivered the mail has written.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 docs/spec/mails.md, "The audit". The log has the service's signed commitments to mails. A mail that opens one convicts
 the service if the entry is not what the mail ordered, or if the grade `dkim` is not true. Cards that lie face down are
 compared once the log has opened them. A line that opens no commitment, and a mailbox that is not the certified one, say
-nothing about anybody. Findings name the service, never the player."""
+nothing about anybody. Findings name the service, never the player.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +100,7 @@ class OrderedEntries:
         invited = body.invite.name if isinstance(body.invite, entry_kinds.Invite) else None
         agreed = self._offer.agreement
         try:
-            # What no mail can order has its default.
+            # A part that no mail can order has its default.
             ordered = Agreement(parse_time_control(clock[0] if clock else DEFAULT_CLOCK), agreed.expires)
         except UsageError:
             return False
@@ -253,7 +254,7 @@ class _MailsCheck:
     def _look_at(self, claim: ClaimedMail) -> None:
         found = self._mails.by_commit.get(claim.commit, ())
         for mailbox, mail in found:
-            # Whoever made the file may have put in any mailbox: then it says nothing about the mail.
+            # The maker of the file may have put in any mailbox: then it says nothing about the mail.
             if mailbox.name == claim.name and mailbox.address(claim.gateway.origin) == claim.gateway.address:
                 self._mailboxes.setdefault(claim.name, {})[mailbox.mailbox] = None
                 self._judge(claim, mailbox, mail)
@@ -303,7 +304,7 @@ class _MailsCheck:
             raise _FaultError(twice(earlier[0].entry, new.entry))
 
     def _token(self, claim: ClaimedMail, mail: ProvingMail, order: MailOrder) -> TokenFields | None:
-        """What the token was for to which a mail was sent; None if that stands in another log."""
+        """The fields of the token to which a mail was sent; None if that stands in another log."""
         assert self._ordered is not None
         before = self._ordered.before(order)
         token = token_behind(

@@ -1,7 +1,7 @@
 """A mails file: the mails of a player that entries and statements commit to, with all that opens the commitments.
 
 docs/spec/mails.md, "Mails files". A line with a mailbox says whose mails follow it. Files can be put one after the
-other. Whoever reads such a file believes none of it: what a commitment in a log does not bind proves nothing.
+other. A reader of such a file believes none of it: a part that no commitment in a log binds proves nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A mail's parts and its text. Every function takes time linear in the size of the mail.
 
-`READER_VERSION` names the rules for reading mails and the orders in them, docs/spec/mails.md. What they read is bound
+`READER_VERSION` names the rules for reading mails and the orders in them, docs/spec/mails.md. Their results are bound
 to entries of logs, so a change of any of them is a new version.
 """
 

@@ -1,6 +1,7 @@
 """The lines of a mail that are its order: what the service obeys, and what an audit reads again.
 
-They are its first paragraph that is no quotation and introduces none."""
+They are its first paragraph that is no quotation and introduces none.
+"""
 
 from __future__ import annotations
 

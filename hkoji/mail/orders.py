@@ -1,4 +1,4 @@
-"""What a mail orders: every line of its first paragraph is a command, and at most one of them decides something.
+"""The orders in a mail: every line of its first paragraph is a command, and at most one decides something.
 
 If one line is no command, nothing is done: then the fault names the line and moves that could have been meant. Only
 `stop` in the first line is done whatever follows. Moves are read by the notation of their game
@@ -78,7 +78,7 @@ def _read_lines(
     if not orders:
         return fault or OrderFault(0, "", _EMPTY)
     if fault is not None:
-        # Whoever wants no more letters does not care how a mail has to be written.
+        # A player who wants no more letters does not care how a mail has to be written.
         return (orders[0],) if orders[0].kind is OrderKind.STOP else fault
     return tuple(orders)
 

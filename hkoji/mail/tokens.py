@@ -6,7 +6,8 @@ hex. A token is a commitment too: with its nonce it shows for which turn of whic
 A token of a turn names the last entry that is not a change of keys and not a `credit`: these leave the turn as it is.
 The service makes tokens by these rules, and an audit follows them back. A token also says what its letter asked for. A
 command that is understood, but came to another token, does nothing. An audit that is given the mails judges by the same
-table."""
+table.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ NO_DNS: Final = b""
 
 
 class Purpose(StrEnum):
-    """What a token is for."""
+    """The purpose of a token."""
 
     INVITE = "invite"
     TURN = "turn"

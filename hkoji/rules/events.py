@@ -149,7 +149,7 @@ def hide_text(cards: str) -> str:
 
 
 def project(event: Event, seat: Seat | None, hide: Callable[[str], str]) -> Event:
-    """What `seat` (None: a spectator) sees of `event`.
+    """Returns `event` as `seat` (None: a spectator) sees it.
 
     `hide` turns an action into its public form (a ruleset's `public`). Everything but hands, draws and the hidden
     cards of actions is public.

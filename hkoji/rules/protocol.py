@@ -80,7 +80,7 @@ class State(Protocol):
 
     @property
     def due(self) -> Due:
-        """What must happen next."""
+        """The event that must happen next."""
 
     @property
     def actor(self) -> Seat | None:
@@ -171,7 +171,7 @@ class Ruleset(Protocol):
         """The `Deal` of a round from the cards of the shuffled deck, top first."""
 
     def chance(self) -> tuple[str, ...]:
-        """What public chance decides before the first deal: of `first` and `markers`."""
+        """The choices of public chance before the first deal: of `first` and `markers`."""
 
     def public(self, action: str) -> str:
         """An action as the other seat sees it: hidden cards as `X`."""

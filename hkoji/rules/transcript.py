@@ -13,7 +13,8 @@ deal is the hands of seat 0 and seat 1 and, if they are known, the draws to come
 removes one), with a `/` between them. This module knows no particular game: the state says who acts.
 
 `information_json` is what one seat knows as plain data for programs, for `hkoji show --json` and for bots
-(docs/json.md). It holds only what the rules say; callers add a game's id, names and log."""
+(docs/json.md). It holds only what the rules say; callers add a game's id, names and log.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What the boards of all games share: title, names, whose turn it is, the news, what can be typed.
+"""The base of the boards of all games: title, names, whose turn it is, the news, what can be typed.
 
 A board reads a position and nothing else, so it can show only what the position's owner knows. Each game subclasses
-`Board` with its table. Language, names of the cards and colours are arguments. A drawing is made from a `Scene`."""
+`Board` with its table. Language, names of the cards and colours are arguments. A drawing is made from a `Scene`.
+"""
 
 from __future__ import annotations
 
@@ -201,7 +202,7 @@ class Board(ABC):
         return self.said("{host} (host) and {guest} (guest)", host=host or nobody, guest=guest or nobody)
 
     def turn(self) -> str:
-        """What the game waits for."""
+        """A sentence on the event that the game waits for."""
         course = self.course
         if course.finished:
             outcome = course.outcome

@@ -25,7 +25,7 @@ WHO_STARTS: Final = {
     "guest": tell("The player who is invited starts."),
     "random": tell("Chance decides who starts."),
 }
-"""Who starts, by the option `first` of a ruleset."""
+"""Sentences on the player who starts, by the option `first` of a ruleset."""
 
 
 STARTS: Final = {
@@ -40,10 +40,10 @@ class Brief:
     """A position in a few lines."""
 
     about: ClassVar[str] = ""
-    """What the game is, in a few sentences for somebody who has never seen it."""
+    """The game in a few sentences for somebody who has never seen it."""
 
     heading: ClassVar[str] = ""
-    """What stands over the table, if something lies on it."""
+    """The words over the table, if something lies on it."""
 
     def __init__(self, board: Board) -> None:
         self.board: Final = board
@@ -67,7 +67,7 @@ class Brief:
         return ", ".join(f"{name}={value}" for name, value in options if name not in ("name", "version"))
 
     def news(self) -> list[str]:
-        """What has happened since the reader last decided: words, and the notation in brackets."""
+        """The news since the reader last decided: words, and the notation in brackets."""
         return [self._bracketed(line) for line in self.board.news()]
 
     def decided(self, seat: Seat, action: str) -> str:
@@ -92,7 +92,7 @@ class Brief:
         return self.typed(notation) if notation[0] in _SIGNS else notation
 
     def table(self) -> Iterator[str]:
-        """What lies on the table, a row or sentence a line, without indent."""
+        """The cards on the table, a row or sentence a line, without indent."""
         yield from self.board.sentences()
 
     def standing(self) -> Iterator[str]:

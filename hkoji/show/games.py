@@ -34,7 +34,7 @@ SHOWN_GAMES: Final = {
         "hkoji.show.hanamikoji.brief:HanamikojiBrief",
     ),
 }
-"""By a ruleset's name. What a game has here is imported when it is first used."""
+"""By a ruleset's name. The modules of a game are imported when they are first used."""
 
 
 def board_type(ruleset: str) -> type[Board]:

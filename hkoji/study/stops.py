@@ -6,7 +6,8 @@ rounds and decisions, but no game. A stop's number counts decisions from 1; the 
 
 Eyes show what a seat saw at the time, what a spectator could see, or all that is known. A seat's view is made only from
 its projected events and the positions folded from them, so it cannot show anything that the seat could not know. A log
-reveals a seat's cards with its end. Before that, only a spectator's view is possible."""
+reveals a seat's cards with its end. Before that, only a spectator's view is possible.
+"""
 
 from __future__ import annotations
 

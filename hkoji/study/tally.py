@@ -5,7 +5,8 @@ is the first character of its notation, a round's starting player is the seat th
 the seat whose count of won rounds (`State.wins`) has grown.
 
 The size of the counts depends on the number of rulesets and players, not on the number of games, with one exception: it
-keeps eight bytes of each game's id, so that no game is counted twice."""
+keeps eight bytes of each game's id, so that no game is counted twice.
+"""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def _best(cards: list[Change], used: int) -> GeishasRoadMove:
             best, bit, chosen = keep[3] + drop[4], INTRIGUES, (keep[0], drop[0])
     if used & (GIFTS | COMPETITIONS) == GIFTS | COMPETITIONS:
         return make(bit, chosen)
-    # What it costs when the other player takes a card, highest first: of three cards it takes the first, and two pairs
+    # The costs when the other player takes a card, highest first: of three cards it takes the first, and two pairs
     # differ least when the first card goes with the last.
     swings = sorted(((card[1] - card[2], card[1], card[0]) for card in cards), reverse=True)
     if not used & GIFTS:

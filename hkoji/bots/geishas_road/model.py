@@ -150,7 +150,7 @@ def write(move: GeishasRoadMove) -> str:
 
 
 class GeishasRoadSide(NamedTuple):
-    """What one player holds and sees: hand, mask of used actions, lead, cards still to come, and the card it keeps.
+    """The side of one player: hand, mask of used actions, lead, cards still to come, and the card it keeps.
 
     `lead` counts the player's own kept card but not the other's. `coming` are all cards except those that the player
     knows to be in a tableau, kept or discarded, so they include its own hand. `kept` is a set of one card, or empty.

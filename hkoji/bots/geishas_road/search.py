@@ -6,7 +6,8 @@ without playouts. All randomness comes from the seed and the number of events se
 seed and `Seen`.
 
 The value of a round's end is the chance to win the whole game from there. The first player to win two rounds wins the
-game. The markers count a little too: they stay, and each is half a point in every round to come."""
+game. The markers count a little too: they stay, and each is half a point in every round to come.
+"""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def moves(hand: Hand, used: int) -> tuple[HanamikojiMove, ...]:
 
 
 class HanamikojiSide(NamedTuple):
-    """What one player holds and sees: hand, mask of used actions, lead, and the cards still to come.
+    """The side of one player: hand, mask of used actions, lead, and the cards still to come.
 
     `lead` counts the player's own secret but not the other's. `coming` are all cards except those that the player knows
     to be at the geisha or out of play, so they include its own hand.

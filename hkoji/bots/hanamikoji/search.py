@@ -11,7 +11,8 @@ its hand, but weighting worlds by them has not made play stronger (docs/bots.md)
 player has won, and markers stay from round to round. So a round is not won or lost: its result is its markers. Their
 worth follows from a chain of rounds, in which each geisha's marker moves on its own with the chances in `MOVES`,
 measured by `scripts/bench/bots.py --markers`. In truth the geisha depend on each other; the chain ignores that. The
-rules decide when a game ends."""
+rules decide when a game ends.
+"""
 
 from __future__ import annotations
 

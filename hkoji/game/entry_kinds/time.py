@@ -118,7 +118,7 @@ class GivenTime(NamedTuple):
     seconds: int
     sig: bytes
     mail: MailClaim | None = None
-    """What the service says of the giver's mail, if it holds the giver's key."""
+    """The claim of the service about the giver's mail, if it holds the giver's key."""
 
     def to_json(self) -> dict[str, JsonValue]:
         """Returns the object in a body."""

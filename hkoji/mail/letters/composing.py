@@ -2,7 +2,8 @@
 
 Each value of a header field is checked before it is written, so none can begin another field. The composition is our
 own: the standard library's encodes long ids and addresses as words of RFC 2047, which mail programs do not understand
-in those fields. The result depends on its arguments alone, so a letter that is rendered again has the same bytes."""
+in those fields. The result depends on its arguments alone, so a letter that is rendered again has the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
 
 
 class LetterHeaders(NamedTuple):
-    """Who gets a letter, and how it can be answered. Addresses are bare; ids have their angle brackets.
+    """The reader of a letter, and how it can be answered. Addresses are bare; ids have their angle brackets.
 
     `to` is the player's mailbox. `sender` is our bare address (LOCAL@HOST), which stands in From; `reply_to` is
     LOCAL+TOKEN@HOST. `message_id` is `<EVENT.SEQ.TOKEN@HOST>`. `at` is the time of the log that Date states: that of

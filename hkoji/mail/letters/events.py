@@ -54,7 +54,7 @@ def how_to_answer(game: GameWords) -> str:
 
 
 def turn_blocks(game: GameWords) -> tuple[Block, ...]:
-    """What is under the rule of a letter to the player whose turn it is."""
+    """The blocks under the rule of a letter to the player whose turn it is."""
     if not game.due:  # A seed is due, which no mail can bring.
         return (game.page.paragraph(game.board.turn()), game.signed())
     if not game.mine:
@@ -136,7 +136,7 @@ class OverFacts(NamedTuple):
 
 
 def ended(game: GameWords, log: bytes) -> LetterDraft:
-    """What a letter says at the end of a game, and the log, behind a first paragraph that the caller adds.
+    """The words of a letter at the end of a game, and the log, behind a first paragraph that the caller adds.
 
     The log names cards, so it is not attached for a reader who wants none in letters.
     """

@@ -176,7 +176,7 @@ class GameWords:
         return result_text(outcome, setup.ruleset.reasons, name, you=you, closed=closed)
 
     def lately(self) -> Block:
-        """What has happened since the reader last decided, and how the game stands; nothing without cards."""
+        """The news since the reader last decided, and how the game stands; nothing without cards."""
         if not self.seat.cards:
             return ()
         news = self.brief.news()
@@ -184,12 +184,12 @@ class GameWords:
         return self.page.paragraph(told, *self.brief.standing())
 
     def table(self) -> Block:
-        """What lies on the table; nothing without cards."""
+        """The cards on the table; nothing without cards."""
         table = self.page.rows(self.brief.table()) if self.seat.cards else ()
         return (*self.page.sentences(self.brief.heading), *table) if table else ()
 
     def hand(self) -> Block:
-        """What the reader holds, and the actions that are left."""
+        """The hand of the reader, and the actions that are left."""
         if not self.seat.cards:
             shown = tell(
                 "Your letters show no cards. To see them again, answer {cards}.",
@@ -252,7 +252,7 @@ class GameWords:
         return self.page.paragraph(self._signer(), self.last_entry() if self.course.finished else "", *self.silence())
 
     def signed_in_full(self) -> Block:
-        """Who signs, which entry is the last, and whose letters do not arrive."""
+        """The signer, the last entry, and the players whose letters do not arrive."""
         return self.page.paragraph(self._signer(), self.last_entry(), *self.silence())
 
     def last_entry(self) -> str:
@@ -300,7 +300,7 @@ class GameWords:
         return f"{self.page.say(revoked)} {self.page.say(ask)}"
 
     def proof(self) -> Block:
-        """What the log proves about each seat, a sentence for each player who has come."""
+        """The proof that the log gives about each seat, a sentence for each player who has come."""
         setup, seat = self.course.setup, self.position.seat
         return self.page.paragraph(
             *(

@@ -17,7 +17,7 @@ from hkoji.show.games import board_type, brief_type
 
 
 class LetterWaits(StrEnum):
-    """What a reader who plays no game yet has been asked."""
+    """The question that a reader who plays no game yet has been asked."""
 
     INVITED = "invited"
     """Whether they wish to play, which is answered with `accept` or `decline`."""
@@ -127,7 +127,7 @@ def _clock_sentences(control: TimeControl, page: Page) -> Iterator[str]:
 
 
 def _terms(facts: InvitationFacts, page: Page) -> Block:
-    """What the reader has to know about playing by mail."""
+    """The facts that the reader has to know about playing by mail."""
     if not facts.held:
         return page.paragraph(_both_held(facts, page))
     return (
@@ -277,7 +277,7 @@ def answer_waited_for(waits: LetterWaits | None, page: Page) -> str:
 
 
 def answer_without_game(page: Page) -> str:
-    """What the answer to a letter can be that is about no game, where such letters are in the place of an address."""
+    """How to answer a letter that is about no game, where such letters are in the place of an address."""
     games, help_ = page.command(tell("games")), page.command(tell("help"))
     return tell(
         "Answer this mail with orders that belong to no game, such as {games} or {help}.", games=games, help=help_

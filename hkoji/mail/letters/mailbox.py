@@ -15,7 +15,7 @@ from hkoji.messages.text import Text, plural, tell
 
 
 class ConfirmWhat(StrEnum):
-    """What the owner of a mailbox confirms with `yes`. None of it enters anything into a log."""
+    """The request that the owner of a mailbox confirms with `yes`. None of it enters anything into a log."""
 
     ON = "on"
     """Letters, and perhaps orders, of a player with a key of their own come and go by the mailbox."""

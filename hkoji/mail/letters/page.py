@@ -44,7 +44,7 @@ RULE: Final = "-" * 68
 _INDENT: Final = "  "
 _SEEN: Final = 40
 _LINK = re.compile(r"www\.|@|:(?=//)|\.(?=[^\W\d_])", re.IGNORECASE)
-"""What makes a word a link: also a name with a point in it is one to many a program."""
+"""The signs that make a word a link: also a name with a point in it is one to many a program."""
 _SAFE: Final = frozenset("""+-/,.?!'"()=^>* """)
 
 _BEFORE_STOP: Final = re.compile(rf"{TIE}(?=[.,;:)])")
@@ -193,7 +193,7 @@ class LetterDraft(NamedTuple):
 
 
 class OneLetter(Protocol):
-    """What one letter says: a value with a class for each kind of letter.
+    """The facts of one letter, with a class for each kind of letter.
 
     It has the log's times and lengths in seconds, and the time now if it needs that. Positions are those of the
     reader's seat, so a letter cannot show what its reader does not know. `zone` is the reader's time zone (`+01:00`),

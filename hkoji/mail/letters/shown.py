@@ -117,7 +117,7 @@ class GamesFacts(NamedTuple):
 
 
 class HelpFacts(NamedTuple):
-    """What can be written, for `help`; about a game if the mail was. `waits` is as in `NotUnderstoodFacts`."""
+    """The words to write, for `help`; about a game if the mail was. `waits` is as in `NotUnderstoodFacts`."""
 
     seat: SeatFacts | None = None
     waits: LetterWaits | None = None

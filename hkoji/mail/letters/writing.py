@@ -23,7 +23,7 @@ class ManyFacts(NamedTuple):
 
 
 Facts: TypeAlias = OneLetter | ManyFacts
-"""What a letter says, or several that are sent as one."""
+"""The facts of one letter, or of several that are sent as one."""
 
 
 def write_letter(facts: Facts, say: Speaker = str) -> Letter:

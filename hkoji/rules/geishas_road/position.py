@@ -1,7 +1,7 @@
 """A position of Geisha's Road as one observer knows it: where the cards are, what can be done, what others may see.
 
 Hands and face-down cards may be unknown here; the road, the tableaus and all that follows from them are public, so
-answers and orders are the same for every observer. What each event makes of a position is in `state`.
+answers and orders are the same for every observer. `state` says how each event changes a position.
 
 Source: rulebook (2021), "Gameplay". A `NamedTuple` because a position is made for every event of a replay.
 """
@@ -66,7 +66,7 @@ class GeishasRoadPosition(NamedTuple):
     wins: tuple[int, int]
     """Rounds won."""
     loser: Seat | None
-    """Who lost the round before; None in the first one."""
+    """The loser of the round before; None in the first one."""
     outcome: Outcome | None
 
     # --- what can be done -----------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ class GeishasRoad:
         return Deal(("".join(order[:6]), "".join(order[6:12])), "".join(order[12:20]))
 
     def chance(self) -> tuple[str, ...]:
-        """What public chance decides before the first deal."""
+        """The choices of public chance before the first deal."""
         first = ("first",) if FIRST[self.first] is None else ()
         return (*first, "markers") if self.starting_markers == "random" else first
 

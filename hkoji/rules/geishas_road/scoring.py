@@ -58,7 +58,7 @@ def leads(host: tuple[int, ...], guest: tuple[int, ...]) -> str:
 
 
 def winner(lanterns: tuple[int, ...], won: str, first: Seat) -> Seat:
-    """Who wins a round: more prestige, then more markers after they moved, then its starting player `first`."""
+    """The winner of a round: more prestige, then more markers after they moved, then its starting player `first`."""
     host, guest = ((prestige(lanterns, won, seat), won.count(str(seat))) for seat in (0, 1))
     if host == guest:
         return first

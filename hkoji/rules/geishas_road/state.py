@@ -269,7 +269,7 @@ def _lay(tableaus: Pair, seat: Seat, cards: tuple[str, ...]) -> Pair:
 
 
 def _next(used: Pair, acted: Seat) -> tuple[Due, Seat | None]:
-    """What follows a completed action of seat `acted`: the other seat's turn, or the reveal."""
+    """The state after a completed action of seat `acted`: the other seat's turn, or the reveal."""
     if used[0] == used[1] == ALL_USED:
         return Due.REVEAL, None
     return Due.DRAW, 1 - acted

@@ -1,7 +1,7 @@
 """A position of Hanamikoji as one observer knows it: where the cards are, what can be done, what others may see of it.
 
 A hand, a row, a face-down card is a multiset that may hold unknown cards, so the same code referees (all known), shows
-a player's view and a spectator's. What each event makes of a position is in `state`.
+a player's view and a spectator's. `state` says how each event changes a position.
 
 Source: rulebooks, "Sequence of play". A `NamedTuple` rather than a dataclass because a position is made for every
 event of a replay, and a frozen dataclass of this size takes four times as long to make.
@@ -30,7 +30,7 @@ class HanamikojiOptions(Ruleset, Protocol):
 
     @property
     def tiebreak(self) -> str:
-        """What decides at the limit: `geisha` or `charm`."""
+        """The tie-break at the limit: `geisha` or `charm`."""
 
 
 class HanamikojiPosition(NamedTuple):

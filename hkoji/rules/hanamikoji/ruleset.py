@@ -100,7 +100,7 @@ class Hanamikoji:
         return Deal(("".join(order[1:7]), "".join(order[7:13])), "".join(order[13:21]), order[0])
 
     def chance(self) -> tuple[str, ...]:
-        """What public chance decides before the first deal."""
+        """The choices of public chance before the first deal."""
         return ("first",) if FIRST[self.first] is None else ()
 
     def public(self, action: str) -> str:

@@ -59,7 +59,7 @@ class GeishasRoadBrief(Brief):
 
     @classmethod
     def options(cls, ruleset: Ruleset, say: Speaker) -> Iterator[str]:
-        """Who starts, and how the first markers are given."""
+        """The player who starts, and how the first markers are given."""
         options = ruleset.to_json()
         yield say(WHO_STARTS[str(options["first"])])
         yield say(_MARKERS[str(options["markers"])])
@@ -162,7 +162,7 @@ class GeishasRoadBrief(Brief):
         )
 
     def ask(self, action: str) -> str:
-        """What the move is, in words."""
+        """The move in words."""
         sign, rest = action[0], action[1:]
         if sign == "!":
             return self.said("To choose the marker of {colour}, write:", colour=rest)

@@ -42,7 +42,7 @@ class HanamikojiBrief(Brief):
 
     @classmethod
     def options(cls, ruleset: Ruleset, say: Speaker) -> Iterator[str]:
-        """Who starts, and the limit of rounds if there is one."""
+        """The player who starts, and the limit of rounds if there is one."""
         options = ruleset.to_json()
         yield say(WHO_STARTS[str(options["first"])])
         limit = options["max_rounds"]
@@ -105,7 +105,7 @@ class HanamikojiBrief(Brief):
                 )
 
     def offer(self) -> Iterator[str]:
-        """What the other player offers."""
+        """The offer of the other player."""
         offer, name = self.state.proposal, self.board.name(1 - self.me)
         if offer and offer[0] == str(GIFT):
             cards = " ".join(offer[1:])
@@ -137,7 +137,7 @@ class HanamikojiBrief(Brief):
         )
 
     def ask(self, action: str) -> str:
-        """What the move is, in words."""
+        """The move in words."""
         cards = action[1:]
         if action[0] == "-":
             return self.said("To take {cards}, write:", cards=all_of([*cards]))

@@ -2,7 +2,8 @@
 
 A panel has name, actions and hand. Nothing here knows a game. A kind of card has a letter, a colour and a sign of its
 own, so that each of the three identifies it. People with any of the usual kinds of colour blindness can distinguish the
-seven colours (after Okabe and Ito)."""
+seven colours (after Okabe and Ito).
+"""
 
 from __future__ import annotations
 
