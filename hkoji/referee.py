@@ -23,9 +23,8 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.dealer import ServerTerms, Terms, verify_seed
 from hkoji.game.entry_kinds import GivenTime, begin, parse_body
 from hkoji.game.entry_kinds.key_changes import Revoke
-from hkoji.game.entry_kinds.time import LapseReason, credited_seconds
+from hkoji.game.entry_kinds.time import LapseReason, credited_seconds, find_help
 from hkoji.game.held_keys import verify_gateway
-from hkoji.game.help_in_time import find_help
 from hkoji.game.knowledge import FullKnowledge
 from hkoji.game.submission import Submission, draft_entry
 from hkoji.log import sshsig

@@ -7,11 +7,11 @@ and their place in the game.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final, NamedTuple
 
 from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
-from hkoji.game.clock import Effect, Outage, counted, read_outage
+from hkoji.game.clock import Effect, Outage, counted, outages_between, read_outage
 from hkoji.game.course import Applied, Course, EntryBody, Stage
 from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
@@ -286,3 +286,19 @@ def _parse_sig(value: JsonValue, what: str) -> bytes:
     if not isinstance(value, str) or not value:
         raise MalformedError(what, tell("a signature in it is not base64 text"))
     return decode_base64(value, "signature")
+
+
+def find_help(
+    course: Course, at: str, until: str | None, gifts: Sequence[GivenTime], outages: Sequence[Outage]
+) -> tuple[GivenTime | None, tuple[Outage, ...]]:
+    """Returns the largest of the `gifts` for the entry that is due, and the parts of the `outages` that help it.
+
+    These are of the way that is open to the seat that owes the entry, and lie where its time has been running, up to
+    `until`; None for all that come. `at` is the time of record of the last entry. The clock of the game must run.
+    """
+    assert course.clock is not None
+    if course.actor is None or not (gifts or outages):
+        return None, ()
+    since = course.clock.settled(at).due(course.clock.control, course.actor).since
+    gift = largest_gift(each for each in gifts if each.head in course.clock.heads)
+    return gift, outages_between(outages, course.setup.way(course.actor), since, until)

@@ -11,7 +11,7 @@ from hkoji_server.service.time import service_time
 
 from hkoji import referee
 from hkoji.errors import TimeOverError
-from hkoji.game.help_in_time import find_help
+from hkoji.game.entry_kinds.time import find_help
 
 Patch = Callable[[], Any]  # Any: a patch that is not yet applied
 
