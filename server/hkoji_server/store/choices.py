@@ -1,4 +1,4 @@
-"""What players have chosen at a service: settings, whom they have blocked, and how they want to be told of events.
+"""Choices of players: settings, blocks, and the channels by which they want to be told of events.
 
 A transaction that changes a channel and its notices changes the channel first, so that two of them wait for each other
 in one order.

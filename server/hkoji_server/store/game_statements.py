@@ -93,7 +93,7 @@ class StatementStore(SqlSteps):
                 raise StaleDecisionError(new.game)
             verify_valid(connection, key)
             if mail is not None:
-                # Of what a mail has led to, the mail says how old it may be.
+                # A statement that a mail has led to may be as old as the mail.
                 if connection.execute(HOLD_NEW, {"b_mail": mail}).first() is None:
                     raise ClosedMailError(mail)
             elif self._time(connection) > latest(new.at):

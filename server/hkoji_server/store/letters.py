@@ -1,4 +1,4 @@
-"""What the service keeps of its letters: tokens and counts, drafts and evidence, and mails to itself."""
+"""Letters of the service: tokens and counts, drafts and evidence, and mails to itself."""
 
 from __future__ import annotations
 

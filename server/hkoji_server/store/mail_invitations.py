@@ -377,7 +377,7 @@ def move_mailbox(connection: Connection, moved: MailboxMove) -> bool:
     connection.execute(update(MAILBOX).where(MAILBOX.c.channel == moved.asked).values(address=old.address.lower()))
     for channel, address in ((moved.channel, new.address), (moved.asked, old.address)):
         connection.execute(update(CHANNEL).where(CHANNEL.c.id == channel).values(target=address))
-    # What came to the letter that asked is answered to the new address, also when it comes again.
+    # Answers to the letter that asked go to the new address, also when its answer comes again.
     connection.execute(update(REPLY).where(REPLY.c.channel == moved.asked).values(channel=moved.channel))
     connection.execute(delete(BOUNCE).where(BOUNCE.c.channel == moved.channel))
     if held_key_of(connection, old.name) is not None:

@@ -81,7 +81,7 @@ class MailInvitationTable(SQLModel, table=True):
     )
 
     player: str = Field(primary_key=True, sa_type=Text)
-    """Who has tried; empty for the operator."""
+    """The player who has tried; empty for the operator."""
     at: str = Field(primary_key=True, sa_type=Text)
     address: str = Field(primary_key=True, sa_type=Text)
     """In lower case."""
@@ -189,7 +189,7 @@ class ImapPlaceTable(SQLModel, table=True):
 
 
 class MailDraft(SQLModel, table=True):
-    """What the service is about to submit for a held seat of a game: kept before it is submitted, and then repeated.
+    """A submission of the service for a held seat of a game: kept before it is submitted, and then repeated.
 
     `source` is the digest of the mail, or a word for what nobody has asked for. `submission` is canonical text, with
     the signed entry and its openings. `entropy` is that of the player's seed, in hex, until the seed is on record.

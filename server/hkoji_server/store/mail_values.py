@@ -131,8 +131,8 @@ class Mailbox:
     paused: str | None = None
     heard: str | None = None
     confirm: str | None = None
-    """What a `yes` from the mailbox confirms, or has confirmed: a kind, a point, and an id. It is the `about` of the
-    token to which the `yes` is sent, which is good for a day from `since` on. See `service/confirmations`."""
+    """The thing that a `yes` from the mailbox confirms, or has confirmed: a kind, a point, and an id. It is the `about`
+    of the token to which the `yes` is sent, which is good for a day from `since` on: see `held_players`."""
     zone: str = ""
     """The time zone (`+01:00`) in which the owner's last mail was dated; empty if it is not known."""
 
@@ -144,7 +144,7 @@ class Mailbox:
 
 @dataclass(frozen=True, slots=True)
 class ReplyToken:
-    """What the service knows of a token: `digest` is the SHA-256 of its text in lower case, in hex.
+    """A token, as the service knows it: `digest` is the SHA-256 of its text in lower case, in hex.
 
     `name`, `game`, `seq`, `purpose` and `about` are those from which the token is made; `seq` is empty or a number.
     `channel` is the mailbox to which it was sent, and `made` when a letter last had it. It is good until `expires`, if
@@ -204,7 +204,7 @@ class WaitingSum(NamedTuple):
 
 
 class MailQueue(NamedTuple):
-    """What waits: mails to be processed, letters to be sent, and mails that were set aside."""
+    """All that waits: mails to be processed, letters to be sent, and mails that were set aside."""
 
     mails: WaitingSum
     letters: WaitingSum
@@ -226,7 +226,7 @@ class ImapPlace(NamedTuple):
 
 
 class KeptMail(NamedTuple):
-    """What became of a mail that was to be kept, and its number, None if it was not.
+    """The outcome for a mail that was to be kept, and its number, None if it was not kept.
 
     `added`: it is kept now. `repeated`: it is kept already, under that number. `other bytes`: another mail of this name
     has its Message-ID; the first time there is an answer, which says so. `full`: too many mails of this name wait.

@@ -170,7 +170,7 @@ class MailboxStore(SqlSteps):
             if row[0] is not None or connection.execute(counted).scalar_one() < enough:
                 return False
             connection.execute(update(MAILBOX).where(MAILBOX.c.channel == channel).values(paused=at))
-            # What has come before the pause does not begin another one after its end.
+            # Bounces from before the pause do not begin another one after its end.
             connection.execute(delete(BOUNCE).where(BOUNCE.c.channel == channel, BOUNCE.c.digest != digest))
             return True
 

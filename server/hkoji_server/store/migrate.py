@@ -1,7 +1,7 @@
 """The schema of a database: its number, and the migration to the schema of this program, forwards only.
 
 Alembic takes longer to load than a service to open its database, so it is loaded only where something is to migrate.
-Whoever only asks for the number does not load SQLAlchemy either.
+A process that only asks for the number does not load SQLAlchemy either.
 """
 
 from __future__ import annotations

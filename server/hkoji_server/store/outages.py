@@ -57,7 +57,7 @@ def outage_number() -> ScalarSelect[int]:
 def no_more_outages() -> ColumnElement[bool]:
     """Returns the condition that there are no more outages than were decided with: one look into the index.
 
-    Those of both ways count. What an append depends on may be of either: its own T must lie in no outage of the way on
+    Those of both ways count, since an append depends on both: its own T must lie in no outage of the way on
     which it came, and its credits and its deadlines are those of the ways that are open to the seats.
     """
     return ~exists().where(OUTAGE.c.number > bindparam("b_outages", type_=Integer))

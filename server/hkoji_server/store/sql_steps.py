@@ -1,8 +1,8 @@
 """The steps that a backend gives, and over which the areas of the store are written.
 
 A read is a statement that is compiled once for each backend and given to the driver as text with named parameters:
-SQLAlchemy's own execution of a statement costs several times what SQLite takes to run it. What writes, or runs rarely,
-runs on a connection of SQLAlchemy in a transaction.
+SQLAlchemy's own execution of a statement costs several times what SQLite takes to run it. Work that writes, or
+runs rarely, runs on a connection of SQLAlchemy in a transaction.
 """
 
 from __future__ import annotations

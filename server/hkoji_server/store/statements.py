@@ -1,4 +1,4 @@
-"""What both backends write when they append or add a game: conditions, and how values become rows."""
+"""The parts of an append and of a new game that both backends write: conditions, and how values become rows."""
 
 from __future__ import annotations
 

@@ -253,11 +253,11 @@ class KeptStatement(SQLModel, table=True):
     sig: str = Field(sa_type=Text)
     at: str = Field(sa_type=Text)
     mail: str | None = Field(default=None, sa_type=Text)
-    """What the statement says of the mail behind it, as canonical text, if the service has signed it."""
+    """The claim about the mail behind it, as canonical text, if the service has signed the statement."""
 
     @property
     def claim(self) -> MailClaim | None:
-        """What the statement says of the mail behind it."""
+        """The claim about the mail behind it."""
         return None if self.mail is None else read_mail(decode(self.mail, "mail"))
 
 
@@ -300,7 +300,7 @@ class Channel(SQLModel, table=True):
     events: str = Field(sa_type=Text)
     """The names of the events, in order, with a space before and after each."""
     settings: str = Field(sa_type=Text)
-    """What else the player has set, as canonical text: an object."""
+    """Other settings of the player, as canonical text: an object."""
     created: str = Field(sa_type=Text)
     confirmed: str | None = Field(default=None, sa_type=Text)
     """When the player has typed the code of the first notice; nothing else is sent before."""
@@ -368,7 +368,7 @@ class KeptMessage(SQLModel, table=True):
 
 
 class SettingTable(SQLModel, table=True):
-    """What a player has set at the service, as canonical text: an object."""
+    """The settings of a player at the service, as canonical text: an object."""
 
     __tablename__ = "setting"
 

@@ -114,7 +114,7 @@ class OwnMailboxes:
 
         With `orders` a mailbox that is in use gets a fresh key: so a `delegate` can name it in place of an earlier one.
         Raises `MalformedError`, `IllegalError`, `ForbiddenError`, `ExistsError` if the player uses another mailbox or
-        wants no change, `TooManyChannelsError`, and what `MailStore.ask_mailbox` raises.
+        wants no change, `TooManyChannelsError`, and what `Store.ask_mailbox` raises.
         """
         if self._own is None:
             raise no_mail(operator=False)

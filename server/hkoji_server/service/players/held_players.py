@@ -7,7 +7,7 @@ The owner of a mailbox confirms with `yes`. A confirmation is a kind (`ConfirmWh
 That text is the `about` of its token, whose purpose is `yes` and which is good for a day. `yes` never enters anything
 into a log.
 
-- `on`, `register` and `move` stand in the column `confirm` of a mailbox in state `asked`, which `MailStore.ask_mailbox`
+- `on`, `register` and `move` stand in the column `confirm` of a mailbox in state `asked`, which `Store.ask_mailbox`
   adds with a row `confirm` of the outbox. Nothing but this letter and its answers goes there. When the owner has
   confirmed, the mailbox is `active`, and the column stays: a second `yes` is answered like the first.
 - `unlock` is about a mailbox that is `locked`, with the digest of the mail that has locked it.
@@ -133,7 +133,7 @@ class HeldPlayers:
 
         `by` is the player who invites, None for the operator; only the operator's invitation is a letter by itself.
         Raises `MalformedError`, `IllegalError`, `ExistsError`, `ForbiddenError` and `TooManyError`: see
-        `MailStore.invite_mailbox`.
+        `Store.invite_mailbox`.
         """
         own = self._verify_mail(by)
         if by is not None and self._registration != "open":
@@ -184,7 +184,7 @@ class HeldPlayers:
 
         Nothing else is sent there before the `yes`. It gets a held key of its own, but not for `ConfirmWhat.MOVE`: a
         player keeps theirs. `by` is who asks, for the limits of invitations; None for the operator. Raises
-        `MalformedError`, `IllegalError`, and what `MailStore.ask_mailbox` raises.
+        `MalformedError`, `IllegalError`, and what `Store.ask_mailbox` raises.
         """
         verify_address(address, self._verify_mail(by))
         if what is ConfirmWhat.REGISTER and name == SERVER_NAME:
@@ -212,7 +212,7 @@ class HeldPlayers:
     async def register(self, mailbox: Mailbox) -> None:
         """Registers the owner of a mailbox, who has accepted, under the held key. A second call changes nothing.
 
-        Raises what `MailStore.accept_mailbox` raises.
+        Raises what `Store.accept_mailbox` raises.
         """
         signer = await self.signer_of(mailbox.held_key)
         at = self._sources.at()

@@ -266,8 +266,8 @@ def write_of(append: Append, clock: Clock) -> Work[Hint]:
         # The transaction holds the write lock of the file: until its end nobody opens another game.
         if append.opens and execute(_HEAD, place).fetchone() == (append.seq, append.head):
             verify_may_open(append, execute(_OPEN_GAMES, open_games_values(append)).fetchone())
-        # The transaction has the write lock: another that waits for it cannot have looked at the clock yet. Of what a
-        # mail has led to, the mail says how old it may be.
+        # The transaction has the write lock: another that waits for it cannot have looked at the clock yet. An append
+        # that a mail has led to may be as old as the mail.
         if mail is not None and not execute(MAIL_NEW, {"b_mail": mail}).fetchone()[0]:
             raise ClosedMailError(mail)
         if (mail is None and clock() > last) or execute(ADVANCE, place).rowcount != 1:
