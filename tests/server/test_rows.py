@@ -47,7 +47,7 @@ def test_rows_are_equal_if_their_columns_are() -> None:
 
 
 def test_no_program_makes_a_row_in_another_way_or_adds_one_to_a_session() -> None:
-    """The constructor of a table takes seven times as long, and makes a row that can be changed."""
+    """The constructor of a table is slower, and makes a row that can be changed."""
     for path in (*(ROOT / "server").rglob("*.py"), *(ROOT / "scripts").rglob("*.py"), *(ROOT / "tests").rglob("*.py")):
         text = path.read_text()
         if "hkoji_server.store" not in text:

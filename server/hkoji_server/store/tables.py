@@ -4,7 +4,7 @@ Every primary key of a game's data begins with the game, so that the data can be
 are stored as the log's text, which sorts in order of time.
 
 A row is made by `row_of`, or read by `rows_of`, and by nothing else: such a row has nothing of SQLAlchemy's in it. So
-it takes a seventh of the time, equals another one with the same columns, and cannot be changed. No row is made of the
+it is made several times as fast, equals another one with the same columns, and cannot be changed. No row is made of the
 classes whose names end in `Table`: what is read of them are some of their columns, as tuples.
 """
 
