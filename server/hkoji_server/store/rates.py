@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from hkoji_server.log import log
 from hkoji_server.store.batch_thread import BatchThread, Job
@@ -78,25 +78,6 @@ class Rate:
     def untold(self) -> int:
         """How many requests of a name a process may admit before it tells the table."""
         return max(0, self.count // _SHARE - 1)
-
-
-class Rates(Protocol):
-    """Counts requests for all processes."""
-
-    def take(self, name: str, rate: Rate) -> float | None:
-        """Does what `admit` does if this process can tell, in any thread; else returns None, and counts nothing."""
-
-    def give_back(self, name: str, rate: Rate) -> None:
-        """Takes back the count of a request that `take` has admitted."""
-
-    async def admit(self, name: str, rate: Rate) -> float:
-        """Counts a request of `name` and returns 0 if it is within the rate.
-
-        Otherwise it is not counted, and the result is the number of seconds after which it will be within the rate.
-        """
-
-    def close(self) -> None:
-        """Closes the storage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +167,8 @@ class _ProcessCounts:
             self._most = max(_FEW, 2 * len(self._kept))
 
 
-class SqlRates(ABC):
-    """Implements `Rates` on a database, in a thread. A backend counts a batch of requests in `_handle`.
-
-    `clock` returns seconds.
-    """
+class Rates(ABC):
+    """Counts requests for all processes, in the thread of a backend. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float], *, most: int) -> None:
         self._clock = clock
@@ -200,15 +178,18 @@ class SqlRates(ABC):
         self._thread: BatchThread[RateRequest] = BatchThread("hkoji-rates", self._handle, self._drop, most=most)
 
     def take(self, name: str, rate: Rate) -> float | None:
-        """Counts a request if this process can tell: see `Rates`."""
+        """Does what `admit` does if this process can tell, in any thread; else returns None, and counts nothing."""
         return self._counts.take(name, rate, int(self._clock() * MICRO))
 
     def give_back(self, name: str, rate: Rate) -> None:
-        """Takes back the count of a request: see `Rates`."""
+        """Takes back the count of a request that `take` has admitted."""
         self._counts.give_back(name, rate)
 
     async def admit(self, name: str, rate: Rate) -> float:
-        """Counts a request: see `Rates`."""
+        """Counts a request of `name` and returns 0 if it is within the rate.
+
+        Otherwise it is not counted, and the result is the number of seconds after which it will be within the rate.
+        """
         now = int(self._clock() * MICRO)
         wait: float | None = self._counts.take(name, rate, now)
         if wait is None:

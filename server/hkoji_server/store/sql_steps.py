@@ -15,11 +15,20 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ClauseElement, Connection, Dialect
 
+from hkoji.errors import StorageError
+from hkoji.messages.text import tell
 from hkoji_server.store.game_values import WAITS, Hint
 
 T = TypeVar("T")
 Row = tuple[Any, ...]  # Any: a row has the columns that the statement selects
 Values = dict[str, Any]  # Any: column values
+
+
+def unwritten(cause: BaseException) -> StorageError:
+    """Returns the error for a write that changed nothing."""
+    error = StorageError(tell("the database could not be written; nothing was changed"), hint=tell("try again later"))
+    error.__cause__ = cause
+    return error
 
 
 @lru_cache(maxsize=1024)

@@ -18,7 +18,7 @@ from sqlalchemy import URL
 
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
-from hkoji_server.store.sql_steps import Row, Values
+from hkoji_server.store.sql_steps import Row, Values, unwritten
 
 T = TypeVar("T")
 PostgresConnection = AsyncConnection[Row]
@@ -58,13 +58,6 @@ class LostError(StorageError):
             "the connection to the database was lost, and it is not known whether the change was made",
             hint="send the same request again: the change is made only once",
         )
-
-
-def unwritten(cause: BaseException) -> StorageError:
-    """Returns the error for a write that changed nothing."""
-    error = StorageError(tell("the database could not be written; nothing was changed"), hint=tell("try again later"))
-    error.__cause__ = cause
-    return error
 
 
 def unreadable(cause: BaseException) -> StorageError:

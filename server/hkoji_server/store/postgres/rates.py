@@ -18,7 +18,7 @@ from sqlalchemy import URL
 from hkoji_server.store import rates
 from hkoji_server.store.batch_thread import Job
 from hkoji_server.store.postgres.connections import arguments
-from hkoji_server.store.rates import RateRequest, SqlRates
+from hkoji_server.store.rates import RateRequest, Rates
 
 _MOST_JOBS: Final = 64
 
@@ -31,7 +31,7 @@ def _named(statement: str) -> bytes:
 _STATEMENTS: Final = {statement: _named(statement) for statement in (rates.TELL, rates.ADMIT, rates.DUE, rates.FORGET)}
 
 
-class PostgresRates(SqlRates):
+class PostgresRates(Rates):
     """`Rates` in the database at `url`. `clock` returns seconds."""
 
     def __init__(self, url: URL, clock: Callable[[], float] = time) -> None:

@@ -67,15 +67,21 @@ from hkoji_server.store.tables import (
 from hkoji_server.store.time_contract import latest
 
 DIALECT: Final[Dialect] = PGDialect_psycopg()  # type: ignore[no-untyped-call] # SQLAlchemy's
-_ENTRY: Final = ("seq", "text", "sig", "receipt", "receipt_sig")
-_OPENING: Final = ("seq", "part", "cards", "salt")
-_NOTICE: Final = ("seq", "event", "player", "not_before")
+_ENTRY: Final = {"seq": Integer, "text": Text, "sig": LargeBinary, "receipt": Text, "receipt_sig": LargeBinary}
+_OPENING: Final = {"seq": Integer, "part": Integer, "cards": Text, "salt": Text}
+_NOTICE: Final = {"seq": Integer, "event": Text, "player": Text, "not_before": Text}
 _SPACE: Final[Any] = literal_column("' '")
 _text: Final = partial(compiled, dialect=DIALECT)
 
 
 def _list(name: str, kind: Any) -> Any:  # Any: SQL types and expressions, here and below
     return bindparam(name, type_=ARRAY(kind))
+
+
+def _rows(name: str, prefix: str, columns: dict[str, Any]) -> Any:
+    """Returns the rows of a list for each column, as a table."""
+    lists = (_list(f"{prefix}_{column}", kind) for column, kind in columns.items())
+    return func.unnest(*lists).table_valued(*columns, name=name).render_derived()
 
 
 def _given() -> Any:
@@ -93,13 +99,7 @@ def _is_fresh() -> Any:
 
 def _noted(moved: Any) -> Any:
     """Returns what writes the notices: `store.notices.add_notices` in one statement."""
-    given = (
-        func.unnest(
-            _list("t_seq", Integer), _list("t_event", Text), _list("t_player", Text), _list("t_not_before", Text)
-        )
-        .table_valued(*_NOTICE, name="told")
-        .render_derived()
-    )
+    given = _rows("told", "t", _NOTICE)
     wanted = func.strpos(CHANNEL.c.events, func.concat(_SPACE, given.c.event, _SPACE)) > literal_column("0")
     rows = (
         select(
@@ -134,20 +134,10 @@ def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: 
         .returning(GAME.c.game)
         .cte("moved")
     )
-    lines = (
-        func.unnest(
-            _list("e_seq", Integer),
-            _list("e_text", Text),
-            _list("e_sig", LargeBinary),
-            _list("e_receipt", Text),
-            _list("e_receipt_sig", LargeBinary),
-        )
-        .table_valued(*_ENTRY, name="line")
-        .render_derived()
-    )
     if single:
         rows = select(moved.c.game, *_given())
     else:
+        lines = _rows("line", "e", _ENTRY)
         rows = select(moved.c.game, *(lines.c[name] for name in _ENTRY)).select_from(moved, lines)
     added = insert(ENTRY).from_select(["game", *_ENTRY], rows)
     answer = select(
@@ -155,13 +145,7 @@ def _appends(*, outline: bool, openings: bool, single: bool, ends: bool, looks: 
         select(RETIRED.c.name).where(RETIRED.c.key == bindparam("b_key"), RETIRED.c.revoked).scalar_subquery(),
     ).add_cte(added.cte("added"))
     if openings:
-        kept = (
-            func.unnest(
-                _list("o_seq", Integer), _list("o_part", Integer), _list("o_cards", Text), _list("o_salt", Text)
-            )
-            .table_valued(*_OPENING, name="kept")
-            .render_derived()
-        )
+        kept = _rows("kept", "o", _OPENING)
         opened = insert(OPENING).from_select(
             ["game", *_OPENING], select(moved.c.game, *(kept.c[name] for name in _OPENING)).select_from(moved, kept)
         )

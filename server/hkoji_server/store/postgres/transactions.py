@@ -23,7 +23,8 @@ from sqlalchemy.exc import DBAPIError
 from hkoji.errors import StorageError
 from hkoji.messages.text import tell
 from hkoji_server.store.migrate import migrate_together
-from hkoji_server.store.postgres.connections import LostError, arguments, check_safe, is_end, unwritten
+from hkoji_server.store.postgres.connections import LostError, arguments, check_safe, is_end
+from hkoji_server.store.sql_steps import unwritten
 
 T = TypeVar("T")
 

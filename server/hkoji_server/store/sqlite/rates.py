@@ -11,14 +11,14 @@ from time import monotonic, sleep, time
 from typing import Any, Final
 
 from hkoji_server.store.batch_thread import Job
-from hkoji_server.store.rates import FORGET, TABLE, RateRequest, SqlRates
+from hkoji_server.store.rates import FORGET, TABLE, RateRequest, Rates
 
 _BUSY_SECONDS: Final = 2
 _PAUSE: Final = 0.01
 _MOST_JOBS: Final = 256
 
 
-class SqliteRates(SqlRates):
+class SqliteRates(Rates):
     """`Rates` in the file at `path`. `clock` returns seconds."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time) -> None:

@@ -26,10 +26,10 @@ from typing import Any, Final, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from hkoji.errors import HkojiError, StorageError
-from hkoji.messages.text import tell
+from hkoji.errors import HkojiError
 from hkoji_server.store.batch_thread import BatchThread, Job
 from hkoji_server.store.game_values import ANYWHERE, Hint, OnHint
+from hkoji_server.store.sql_steps import unwritten
 from hkoji_server.store.sqlite.connections import driver
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class SqliteWriter:
             # The state of the connection is not known. The next batch gets a new one.
             self._discard()
             for job in batch:
-                job.error = _unwritten(error)
+                job.error = unwritten(error)
 
     def _write(self, connection: Connection, batch: list[_Job]) -> None:
         # Runs for every batch, hence on the driver. It does not matter what SQLAlchemy believes of the transaction: the
@@ -105,7 +105,7 @@ class SqliteWriter:
                 try:
                     job.result = job.work(connection)
                 except Exception as error:  # raised at the caller
-                    job.error = _unwritten(error) if isinstance(error, _DATABASE_ERRORS) else error
+                    job.error = unwritten(error) if isinstance(error, _DATABASE_ERRORS) else error
                     if own.total_changes != changes or not own.in_transaction:
                         torn = True
                         break
@@ -152,12 +152,6 @@ class SqliteWriter:
                 connection.close()
             except SQLAlchemyError:
                 return
-
-
-def _unwritten(cause: Exception) -> StorageError:
-    error = StorageError(tell("the database could not be written; nothing was changed"), hint=tell("try again later"))
-    error.__cause__ = cause
-    return error
 
 
 _POLLING: Final = 0.1
