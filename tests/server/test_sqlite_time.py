@@ -92,7 +92,7 @@ def test_a_recording_waits_for_another_process_and_begins_after_what_it_took(tmp
         assert held_up(store.close_gap(Way.HTTP, FIRST, UNTIL), other, waits) == Outage(later(at, 1), UNTIL, Way.HTTP)
 
 
-@pytest.mark.parametrize("what", ["append", "game", "give", "annul"])
+@pytest.mark.parametrize("what", ["append", "decide", "game", "give", "annul"])
 def test_everything_that_waits_for_a_recording_finds_the_outage(tmp_path: Path, what: str) -> None:
     with opened(tmp_path) as (store, other, waits):
         table, added = new_game(store, 1), Table(seed=2)
@@ -104,6 +104,7 @@ def test_everything_that_waits_for_a_recording_finds_the_outage(tmp_path: Path, 
         append = next_line(table, 0)
         work: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
             "append": lambda: store.append(append),
+            "decide": lambda: store.append(lambda: append),
             "game": lambda: store.add_game(new),
             "give": lambda: store.add_statement(gift(table, 0), deadline=None, after=FIRST, outages=0),
             "annul": lambda: store.add_statement(annulment(table, 0, "bob"), deadline=None, after=None, outages=0),
@@ -113,7 +114,7 @@ def test_everything_that_waits_for_a_recording_finds_the_outage(tmp_path: Path, 
         assert (run(store.lines(table.game)), run(store.statements(table.game))) == ((table.lines[0],), ())
 
 
-@pytest.mark.parametrize("what", ["append", "game", "give"])
+@pytest.mark.parametrize("what", ["append", "decide", "game", "give"])
 def test_the_age_is_judged_when_the_write_lock_is_held(tmp_path: Path, what: str) -> None:
     """A write that waits for another process grows old meanwhile."""
     with opened(tmp_path) as (store, other, waits):
@@ -124,6 +125,7 @@ def test_the_age_is_judged_when_the_write_lock_is_held(tmp_path: Path, what: str
         append = replace(next_line(table, 0), at=AT)
         work: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
             "append": lambda: store.append(append),
+            "decide": lambda: store.append(lambda: append),
             "game": lambda: store.add_game(new),
             "give": lambda: store.add_statement(gift(table, 0, at=AT), deadline=None, after=FIRST, outages=0),
         }

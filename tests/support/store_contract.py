@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from hkoji.errors import (
     ConflictError,
     ExistsError,
     ForbiddenError,
+    IllegalError,
     NotFoundError,
     RevokedError,
     TooManyGamesError,
@@ -375,6 +378,29 @@ class StoreContract(
                 if result is not None:
                     assert isinstance(result, ConflictError)
                     assert (result.seq, result.head) == run(store.head(table.game))
+
+    def test_an_append_is_decided_once_and_outside_of_the_loop(self, store: Store) -> None:
+        with with_game(store, 1) as one, with_game(store, 2) as two, with_game(store, 3) as three:
+            decided: list[tuple[str, int]] = []
+
+            def decide(table: Table) -> Append:
+                decided.append((table.game, threading.get_ident()))
+                if table is two:
+                    raise IllegalError("no")
+                return append_of(table, 0, (table.lines[1],))
+
+            async def together() -> list[BaseException | None]:
+                appends = [store.append(partial(decide, table)) for table in (one, two, three)]
+                return await asyncio.gather(*appends, return_exceptions=True)
+
+            first, second, third = run(together())
+            assert (first, third) == (None, None)
+            assert isinstance(second, IllegalError)
+            assert sorted(game for game, _ in decided) == sorted(table.game for table in (one, two, three))
+            assert threading.get_ident() not in {thread for _, thread in decided}
+            assert [run(store.head(table.game)) for table in (one, two, three)] == [
+                (seq, table.lines[seq].entry.head) for table, seq in ((one, 1), (two, 0), (three, 1))
+            ]
 
     def test_a_write_that_fails_midway_takes_nothing_of_the_others_with_it(self, store: Store) -> None:
         with with_game(store, 1) as one, with_game(store, 2) as two, with_game(store, 3) as three:

@@ -161,8 +161,9 @@ class TimeContract:
             show(MOMENT + timedelta(seconds=OLDEST, microseconds=1))
             before = state(store, table)
             append = replace(next_line(table, 0), at=AT)
-            with pytest.raises(StaleDecisionError):
-                run(store.append(append))
+            for late in (append, lambda: append):  # also one that is decided in a thread of the store
+                with pytest.raises(StaleDecisionError):
+                    run(store.append(late))
             with pytest.raises(StaleDecisionError):
                 run(store.add_statement(gift(table, 0, at=AT), deadline=None, after=None, outages=0))
             assert state(store, table) == before

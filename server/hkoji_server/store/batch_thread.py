@@ -105,6 +105,21 @@ class BatchThread(Generic[W]):
         self._finish()
 
 
+class CallThread(BatchThread[Callable[[], Any]]):  # Any: each job has a result type of its own
+    """Runs functions in a thread of its own: the result of a job is what its function returns."""
+
+    def __init__(self, name: str, *, most: int) -> None:
+        super().__init__(name, _call_all, lambda: None, most=most)
+
+
+def _call_all(batch: list[Job[Callable[[], Any]]]) -> None:
+    for job in batch:
+        try:
+            job.result = job.work()
+        except Exception as error:  # raised at the caller
+            job.error = error
+
+
 def _answer(batch: list[Job[W]]) -> None:
     """Wakes the callers in their loops, with one wake-up for all jobs of a loop."""
     loops: dict[asyncio.AbstractEventLoop, list[Job[W]]] = {}

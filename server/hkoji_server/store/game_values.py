@@ -140,6 +140,10 @@ class Append:
     mail: int | None = None
 
 
+Decide = Callable[[], Append]
+"""Returns what to append, or raises. It may take long, and another call returns the same."""
+
+
 @dataclass(frozen=True, slots=True)
 class Secrets:
     """The parts of a game that the service keeps secret until the log reveals them."""

@@ -39,6 +39,7 @@ from hkoji_server.store import game_lists
 from hkoji_server.store.game_statements import KEPT_STATEMENTS
 from hkoji_server.store.game_values import (
     Append,
+    Decide,
     FinishedGame,
     GamePlace,
     GameSummary,
@@ -237,12 +238,15 @@ class GameStore(SqlSteps):
         """Adds a new game, or changes nothing and raises `StaleDecisionError`, or `TooManyGamesError` by its quota."""
 
     @abstractmethod
-    async def append(self, append: Append) -> None:
+    async def append(self, append: Append | Decide) -> None:
         """Appends, or changes nothing and raises `RevokedError`, `ConflictError` with the current head, or
         `TooManyGamesError`, or `NotFoundError` for a game that is not there, or `ClosedMailError`.
 
         Raises `StaleDecisionError` if the head is the same, and the deadline is not, there are more outages, or the
         decision is too old. An append that ends the game forgets the statements about it.
+
+        A function that decides what to append runs in a thread of the store, while nothing is locked. Its errors are
+        raised here.
         """
 
     # --- reads ----------------------------------------------------------------------------------------------------

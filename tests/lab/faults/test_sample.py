@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 from hkoji_server.store.sqlite.connections import SqliteReader
-from hkoji_server.store.sqlite.writer import SqliteWriter
+from hkoji_server.store.sqlite.writer import Prepared, SqliteWriter
 from sqlalchemy import Connection
 
 from hkoji.errors import HkojiError, StorageError
@@ -54,11 +53,11 @@ def test_a_stop_ends_well_though_its_tidying_up_fails(calls: list[str], tmp_path
     assert (scenario.fault.hit, scenario.complaints) == (calls[at - 1], [])
 
 
-def _careless(self: SqliteWriter, connection: Connection, batch: list[Any]) -> None:  # Any: jobs of the writer
+def _careless(self: SqliteWriter, connection: Connection, batch: list[Prepared]) -> None:
     """Without a transaction, the statements of a move are committed one by one."""
-    for job in batch:
+    for job, work in batch:
         try:
-            job.result = job.work(connection)
+            job.result = work(connection)
         except Exception as error:
             job.error = error if isinstance(error, HkojiError) else StorageError("no", hint="no")
 

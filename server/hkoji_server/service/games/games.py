@@ -8,6 +8,7 @@ code at once. A game that is behind is brought up to date from the store, and th
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 from hkoji import referee
@@ -59,7 +60,7 @@ from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import AgreementLimits, OfferLimits, RateLimits
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import NewGame
+from hkoji_server.store.game_values import Append, NewGame
 from hkoji_server.store.players import verify_not_revoked
 from hkoji_server.store.tables import RetiredKey
 from hkoji_server.store.time_contract import StaleDecisionError
@@ -72,6 +73,10 @@ class MailArrival(NamedTuple):
     received: str
 
 
+class _UncountedError(Exception):
+    """Only the database can tell whether the author of a submission has asked too often."""
+
+
 class _AuthorCount:
     """Counts a submission once for the player `name`, after the referee has accepted their signature."""
 
@@ -80,11 +85,13 @@ class _AuthorCount:
         self._name = name
         self._done = self._taken = False
 
-    def take(self) -> bool:
-        """Counts the submission. Returns False if only the database can tell whether it may. Raises `TooManyError`."""
+    def counted(self, append: Append) -> Append:
+        """Returns what is appended for the submission, and counts it. Raises `TooManyError` and `_UncountedError`."""
         if not self._done:
             self._done = self._taken = self._limits.take_player(self._name)
-        return self._done
+            if not self._done:
+                raise _UncountedError
+        return append
 
     async def ask(self) -> None:
         """Counts the submission by asking the database. Raises `TooManyError`."""
@@ -289,11 +296,11 @@ class Games:
         *,
         current: bool,
     ) -> tuple[tuple[Line, ...], LoadedGame]:
-        """Appends a submission. Returns the lines that it adds, and the game after them.
+        """Appends a submission, for which the store asks in its own thread.
 
-        The store checks the author's key in the transaction of every append. After any other error the key is checked
-        here, so that the author of a refused entry learns first that the key is revoked. An entry that a revoked key
-        has signed does not count for its player.
+        Returns the lines that it adds, and the game after them. The store checks the author's key in the transaction of
+        every append. After any other error the key is checked here, so that the author of a refused entry learns first
+        that the key is revoked. An entry that a revoked key has signed does not count for its player.
         """
         course, entry = held.refereed.course, submission.entry
         now = await self._time.now()
@@ -303,15 +310,22 @@ class Games:
             if entry.kind in NEWCOMER_KINDS:
                 await self._check_registered(course, entry, key)
             invited = await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None
-            append, after = decide(
-                held, submission, self._signer, at=at, outages=outages, key=key, mail=mail, invited=invited
-            )
-            # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
-            await self._check_beside_log(course, entry, current=current)
-            if not count.take():
+
+            @cache
+            def decided() -> tuple[Append, LoadedGame]:
+                signer = self._signer
+                return decide(held, submission, signer, at=at, outages=outages, key=key, mail=mail, invited=invited)
+
+            if entry.kind in (*NEWCOMER_KINDS, Delegate.KIND):
+                # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
+                decided()
+                await self._check_beside_log(course, entry, current=current)
+            try:
+                await self._store.append(lambda: count.counted(decided()[0]))
+            except _UncountedError:
                 await self._verify_not_revoked(key)
                 await count.ask()
-            await self._store.append(append)
+                await self._store.append(decided()[0])
         except (StaleDecisionError, StorageError):
             raise
         except NotFoundError:  # an offer that was removed because nobody had opened it
@@ -327,6 +341,7 @@ class Games:
                 count.give_back()
                 raise
             raise
+        append, after = decided()
         return append.lines, after
 
     async def _check_beside_log(self, course: Course, entry: Entry, *, current: bool) -> None:

@@ -4,6 +4,9 @@ A game is *held* here while it is kept in memory; that has nothing to do with he
 append is compared with: head, deadline, gifts of time. It may be behind: another process may have appended, or kept a
 gift. The store's compare-and-swap notices that, and the game is read again. So nothing here needs a lock, and any
 number of processes may hold the same game.
+
+Most of the cost of a move is verifying one signature and making another, and both release the interpreter lock. So the
+store asks for decisions in a thread of its own, while other threads read requests and write answers.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class RateLimits:
         await self._admit("p", name, self._player)
 
     def take_player(self, name: str) -> bool:
-        """Counts a request of a player like `admit_player`, if this process can; returns whether it has.
+        """Counts a request of a player like `admit_player`, in any thread, if this process can; returns whether it has.
 
         Raises `TooManyError`.
         """

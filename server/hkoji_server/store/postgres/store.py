@@ -63,8 +63,9 @@ from hkoji.errors import ConflictError, NotFoundError, RevokedError, StorageErro
 from hkoji.log.line import Line
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell
+from hkoji_server.store.batch_thread import CallThread
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import Append, Hint, NewGame, OfferQuota, OnHint, hint_of
+from hkoji_server.store.game_values import Append, Decide, Hint, NewGame, OfferQuota, OnHint, hint_of
 from hkoji_server.store.games import CountedOffers, quota_values, verify_may_offer
 from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import ClosedMailError
@@ -82,6 +83,7 @@ T = TypeVar("T")
 
 _MOST: Final = 10
 """How many connections there are for moves and reads. By default a server allows 100 connections in all."""
+_MOST_DECISIONS: Final = 16
 _PACE: Final = 0.005
 _PATIENCE: Final = 10.0
 _LOG_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
@@ -96,6 +98,9 @@ class PostgresStore(Store):
         self._transactions = SerializableTransactions(url, show_location(url))
         self._connections = PostgresConnections(url, most=most)
         self._hints = PostgresHints(self._connections)
+        # This store writes in the event loop, so decisions need a thread. Most of a decision is signatures, during
+        # which other threads can run: requests are read and answers written meanwhile.
+        self._decisions = CallThread("hkoji-decides", most=_MOST_DECISIONS)
 
     async def open(self) -> None:
         """Checks that the database is safe, migrates it, and connects. Raises `StorageError`."""
@@ -104,6 +109,7 @@ class PostgresStore(Store):
 
     async def close(self) -> None:
         """Finishes the work that waits, and closes all connections."""
+        await asyncio.to_thread(self._decisions.close)
         await self._hints.close()
         await self._connections.close()
         await asyncio.to_thread(self._transactions.close)
@@ -186,7 +192,10 @@ class PostgresStore(Store):
                 await connection.execute(statements.NOTE, counted)
         return added
 
-    async def append(self, append: Append) -> None:
+    async def append(self, append: Append | Decide) -> None:
+        if not isinstance(append, Append):
+            decided: Append = await self._decisions.run(append)
+            append = decided
         values = statements.append_values(append)
         statement = statements.append_statement(append)
         tries = 0

@@ -21,7 +21,7 @@ from hkoji.errors import ConflictError, NotFoundError, StorageError
 from hkoji.game.course import OVER
 from hkoji.messages.text import tell
 from hkoji_server.store.contract import Store
-from hkoji_server.store.game_values import Append, Hint, NewGame, OnHint, hint_of
+from hkoji_server.store.game_values import Append, Decide, Hint, NewGame, OnHint, hint_of
 from hkoji_server.store.games import (
     COUNTED_OFFERS,
     FORGET_OFFERS,
@@ -198,8 +198,12 @@ class SqliteStore(Store):
 
         await self._transaction(work)
 
-    async def append(self, append: Append) -> None:
-        self._hints.publish(await self._writer.run(write_of(append, self._clock)))
+    async def append(self, append: Append | Decide) -> None:
+        # The decision is made in the writer's thread too, before the transaction begins: see `writer`.
+        hint = await self._writer.run_prepared(
+            lambda: write_of(append if isinstance(append, Append) else append(), self._clock)
+        )
+        self._hints.publish(hint)
 
     # --- beats ----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,9 @@ Nearly all jobs that fail (a move that came second) have written nothing, and th
 job that fails when it has written something, the batch is rolled back and its jobs are written one by one. That is
 cheaper than a savepoint for each job, which doubles the statements of a move.
 
+A job may have to be prepared. That is done in the same thread, before the transaction begins. Another thread would be
+no gain: two threads and the event loop would compete for the interpreter, and batches would be smaller.
+
 No caller gets a result before the commit has returned, so a result means "on disk". One thread owns the writing
 connection. Other processes may write too; each waits for the other.
 
@@ -34,6 +37,7 @@ from hkoji_server.store.sqlite.connections import driver
 
 T = TypeVar("T")
 Work = Callable[[Connection], T]
+Prepare = Callable[[], Work[Any]]  # Any: each job has a result type of its own
 
 _MOST_JOBS: Final = 64
 _PATIENCE: Final = 10.0
@@ -46,7 +50,8 @@ _ERROR_CLASS: Final = 0xFF
 _DATABASE_ERRORS: Final = (SQLAlchemyError, sqlite3.Error)
 
 
-_Job = Job[Work[Any]]  # Any: each job has a result type of its own
+_Job = Job[Prepare]
+Prepared = tuple[_Job, Work[Any]]
 
 
 class SqliteWriter:
@@ -64,14 +69,18 @@ class SqliteWriter:
         """How many batches have been committed."""
         self.foreign = 0
         """How many batches found that another process had written since the batch before."""
-        self._thread: BatchThread[Work[Any]] = BatchThread("hkoji-writer", self._handle, self._discard, most=_MOST_JOBS)
+        self._thread: BatchThread[Prepare] = BatchThread("hkoji-writer", self._handle, self._discard, most=_MOST_JOBS)
 
     async def run(self, work: Work[T]) -> T:
         """Runs `work` in a transaction, and returns its result when it is on disk.
 
         Raises what `work` raises, or `StorageError`. `work` may run a second time after its first run was rolled back.
         """
-        result: T = await self._thread.run(work)
+        return await self.run_prepared(lambda: work)
+
+    async def run_prepared(self, prepare: Callable[[], Work[T]]) -> T:
+        """Runs the work that `prepare` makes in the writer's thread. Raises what `prepare` raises too."""
+        result: T = await self._thread.run(prepare)
         return result
 
     def close(self) -> None:
@@ -79,16 +88,23 @@ class SqliteWriter:
         self._thread.close()
 
     def _handle(self, batch: list[_Job]) -> None:
+        prepared: list[Prepared] = []
+        for job in batch:
+            try:
+                prepared.append((job, job.work()))
+            except Exception as error:  # raised at the caller
+                job.error = error
         try:
             self._connection = self._connection or self._connect()
-            self._write(self._connection, batch)
+            if prepared:
+                self._write(self._connection, prepared)
         except Exception as error:  # whatever has failed, every caller must get an answer
             # The state of the connection is not known. The next batch gets a new one.
             self._discard()
-            for job in batch:
+            for job, _ in prepared:
                 job.error = unwritten(error)
 
-    def _write(self, connection: Connection, batch: list[_Job]) -> None:
+    def _write(self, connection: Connection, batch: list[Prepared]) -> None:
         # Runs for every batch, hence on the driver. It does not matter what SQLAlchemy believes of the transaction: the
         # driver is in autocommit mode, and these statements decide.
         own = driver(connection)
@@ -100,10 +116,10 @@ class SqliteWriter:
             (version,) = own.execute("PRAGMA data_version").fetchone()
             self.foreign += version != self._version
             self._version = version
-            for job in batch:
+            for job, work in batch:
                 changes = own.total_changes
                 try:
-                    job.result = job.work(connection)
+                    job.result = work(connection)
                 except Exception as error:  # raised at the caller
                     job.error = unwritten(error) if isinstance(error, _DATABASE_ERRORS) else error
                     if own.total_changes != changes or not own.in_transaction:
@@ -121,9 +137,9 @@ class SqliteWriter:
         finally:
             connection.rollback()
         if torn and len(batch) > 1:
-            for job in batch:
+            for job, work in batch:
                 job.result = job.error = None
-                self._write(connection, [job])
+                self._write(connection, [(job, work)])
 
     def _begin_transaction(self, own: sqlite3.Connection) -> None:
         """Begins a transaction, when no other process has one.
