@@ -57,7 +57,7 @@ from hkoji_server.service.games.loaded_games import (
     write_own,
 )
 from hkoji_server.service.players.held_players import HeldPlayers
-from hkoji_server.service.players.limits import AgreementLimits, OfferLimits, RateLimits
+from hkoji_server.service.players.limits import AgreementLimits, AuthorCount, OfferLimits, RateLimits, UncountedError
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Append, NewGame
@@ -71,38 +71,6 @@ class MailArrival(NamedTuple):
 
     number: int
     received: str
-
-
-class _UncountedError(Exception):
-    """Only the database can tell whether the author of a submission has asked too often."""
-
-
-class _AuthorCount:
-    """Counts a submission once for the player `name`, after the referee has accepted their signature."""
-
-    def __init__(self, limits: RateLimits, name: str) -> None:
-        self._limits = limits
-        self._name = name
-        self._done = self._taken = False
-
-    def counted(self, append: Append) -> Append:
-        """Returns what is appended for the submission, and counts it. Raises `TooManyError` and `_UncountedError`."""
-        if not self._done:
-            self._done = self._taken = self._limits.take_player(self._name)
-            if not self._done:
-                raise _UncountedError
-        return append
-
-    async def ask(self) -> None:
-        """Counts the submission by asking the database. Raises `TooManyError`."""
-        await self._limits.admit_player(self._name)
-        self._done = True
-
-    def give_back(self) -> None:
-        """Takes the count back, if this process has counted the submission by itself."""
-        if self._taken:
-            self._taken = False
-            self._limits.give_back_player(self._name)
 
 
 class Games:
@@ -188,7 +156,7 @@ class Games:
         if entry.game != game:
             raise MalformedError(tell("submission"), tell("the entry does not belong to the game in the address"))
         held, current = await self._held.recall(game)
-        count = _AuthorCount(self._limits if arrival is None else RateLimits(), entry.by)
+        count = AuthorCount(self._limits if arrival is None else RateLimits(), entry.by)
         late = False
         tries = 0
         while True:
@@ -292,7 +260,7 @@ class Games:
         held: LoadedGame,
         submission: Submission,
         arrival: MailArrival | None,
-        count: _AuthorCount,
+        count: AuthorCount,
         *,
         current: bool,
     ) -> tuple[tuple[Line, ...], LoadedGame]:
@@ -322,7 +290,7 @@ class Games:
                 await self._check_beside_log(course, entry, current=current)
             try:
                 await self._store.append(lambda: count.counted(decided()[0]))
-            except _UncountedError:
+            except UncountedError:
                 await self._verify_not_revoked(key)
                 await count.ask()
                 await self._store.append(decided()[0])

@@ -14,7 +14,7 @@ import ipaddress
 import math
 from collections import Counter
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from hkoji.errors import IllegalError, TooManyError
 from hkoji.game.agreement import Agreement
@@ -23,6 +23,8 @@ from hkoji.game.time_control import DAY, format_duration
 from hkoji.messages.text import tell
 from hkoji_server.store.game_values import OfferQuota
 from hkoji_server.store.rates import Rate, Rates
+
+T = TypeVar("T")
 
 POSTS: Final = Rate(60, 3600)
 """The notices that a channel gets."""
@@ -120,6 +122,38 @@ class RateLimits:
         wait = await self._rates.admit(f"{kind}:{name}", rate)
         if wait:
             raise TooManyError(math.ceil(wait), reason)
+
+
+class UncountedError(Exception):
+    """Only the database can tell whether the author of a submission has asked too often."""
+
+
+class AuthorCount:
+    """Counts a submission once for the player `name`, after the referee has accepted their signature."""
+
+    def __init__(self, limits: RateLimits, name: str) -> None:
+        self._limits = limits
+        self._name = name
+        self._done = self._taken = False
+
+    def counted(self, append: T) -> T:
+        """Returns what is appended for the submission, and counts it. Raises `TooManyError` and `UncountedError`."""
+        if not self._done:
+            self._done = self._taken = self._limits.take_player(self._name)
+            if not self._done:
+                raise UncountedError
+        return append
+
+    async def ask(self) -> None:
+        """Counts the submission by asking the database. Raises `TooManyError`."""
+        await self._limits.admit_player(self._name)
+        self._done = True
+
+    def give_back(self) -> None:
+        """Takes the count back, if this process has counted the submission by itself."""
+        if self._taken:
+            self._taken = False
+            self._limits.give_back_player(self._name)
 
 
 class PlacesOfAddresses:
