@@ -390,7 +390,8 @@ class Client:
     # --- games ----------------------------------------------------------------------------------------------------
 
     def _vault(self, game: str) -> Vault:
-        return Vault(self.home.game_folder(game))
+        held = self._games.get(game)
+        return Vault(self.home.game_folder(game)) if held is None else held.vault
 
     def _game(self, game: str) -> ClientGame:
         if game not in self._games:

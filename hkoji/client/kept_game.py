@@ -122,7 +122,9 @@ class TimeKeeper:
 
     def kept(self) -> GameTime:
         """Returns the time of the game as the log here says it. Raises `NotFoundError` if there is none."""
-        known = self._record.require()
+        return self._kept(self._record.require())
+
+    def _kept(self, known: KnownGame) -> GameTime:
         return kept_time(known.position.course, known.lines[-1], self._service.now())
 
     def current(self) -> GameTime:
@@ -132,14 +134,14 @@ class TimeKeeper:
         head is fetched and kept, which may bring new lines. A game without a clock can be called off as well.
         """
         self.fetch_head()
-        found = self.kept()
+        known = self._record.require()
+        found, course = self._kept(known), known.position.course
         if (found.reading.left(found.now) or 0) < 0:
             found = found._replace(slack=self._service.slack())
-        course = self._record.require().position.course
         if course.finished or (course.actor is None and not _waits_for_mail(course)):
             return found
         try:
-            said = self._record.take_clock() or self._service.clock(self._record.vault.game)
+            said = self._record.take_clock(course.head) or self._service.clock(self._record.vault.game)
         except NotFoundError:  # the service knows nothing beside the log
             return found
         except TrustError:
@@ -147,15 +149,16 @@ class TimeKeeper:
         except HkojiError as error:
             self._say(tell("gifts of time, outages and who asks to call off are not known now: {reason}", reason=error))
             return found
-        return self._with(found, said)
+        return self._with(found, known, said)
 
     def fetch_head(self) -> None:
         """Fetches and keeps a signed head if the player waits for somebody else and time runs. Raises `TrustError`."""
-        known, found = self._record.require(), self.kept()
-        if found.reading.deadline is None or known.position.mine:
+        known = self._record.require()
+        deadline = self._kept(known).reading.deadline
+        if deadline is None or known.position.mine:
             return
         try:
-            self._record.fetch_head(found.reading.deadline)
+            self._record.fetch_head(deadline)
         except NotFoundError:  # the service signs no heads
             return
         except TrustError:
@@ -163,9 +166,8 @@ class TimeKeeper:
         except HkojiError as error:
             self._say(tell("the service gives no signed head now: {reason}", reason=error))
 
-    def _with(self, found: GameTime, said: ClockAnswer) -> GameTime:
+    def _with(self, found: GameTime, known: KnownGame, said: ClockAnswer) -> GameTime:
         """Adds what counts of what the service says. Of several gifts the largest counts."""
-        known = self._record.require()
         course = known.position.course
         clock, reading = course.clock, found.reading
         known_names = {*course.setup.names, course.setup.invited}

@@ -1,4 +1,4 @@
-"""Requests to one service: repeated when it asks to wait, with a login where one is needed, and with its clock.
+"""Requests to one service: repeated when it asks to wait, and with a login where one is needed.
 
 docs/spec/http.md; docs/spec/log.md, "Client rules". A login signs only a login statement, and only for the origin at
 which the player has registered. That origin is the address in use, unless the user has confirmed another one for it. So
@@ -6,11 +6,6 @@ nobody can obtain a signature on another text, or a login for another service.
 
 Server-sent events are read strictly: an honest service sends little here, but a dishonest one may send anything. Their
 format is that of the HTML standard, section 9.2, restricted to lines that end in LF or CR LF.
-
-Time is counted by the service's clock, and not by the clock of the player's machine. Every answer has the header
-`Hkoji-Time`. `Date` (RFC 9110) counts only for a service that does not send it, because a proxy may write that one by
-its own clock. How far the two clocks are apart is kept with the pins, so that a command that asks nobody does not count
-by a clock that is known to be wrong.
 """
 
 from __future__ import annotations
@@ -27,7 +22,6 @@ from hkoji.client.kept.home import Home, Pins
 from hkoji.client.transport import LATER, MOST_BYTES, TIMEOUT, HeardTime, HttpAnswer, Transport
 from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, ServiceError, TrustError
 from hkoji.game.clock import parse_time
-from hkoji.game.time_control import format_duration
 from hkoji.log.canonical import encode_base64, is_time
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import Text, tell
@@ -43,10 +37,6 @@ _LONGEST_WAIT: Final = 60
 _MOST_BETWEEN: Final = 65_536
 """The most bytes without an event: room for the comments that keep a connection open for more than an hour."""
 _LONGEST_PLACE: Final = 16_384
-FAR_APART: Final = 120
-"""More seconds than that between the two clocks are worth a warning."""
-_ALIKE: Final = 5
-"""Up to so many seconds are no difference: the header has whole seconds, and an answer needs time to arrive."""
 _DATE: Final = re.compile(r"[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) (20[0-9]{2}) ([0-9]{2}:[0-9]{2}:[0-9]{2}) GMT")
 _MONTHS: Final = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _EPOCH: Final = parse_time("1970-01-01T00:00:00Z")
@@ -242,7 +232,6 @@ def _new_address(home: Home, url: str) -> str | None:
 class ServiceRequests:
     """Sends requests over `transport` for the player of `home`; `identity` is called when a login must be signed.
 
-    Nothing is said of the service's clock if its URL is in `warned`, where it is put once something was said.
     Every request can raise `NetworkError`, and the errors that the service's problem documents stand for.
     """
 
@@ -254,7 +243,6 @@ class ServiceRequests:
         identity: Callable[[], Identity],
         say: Callable[[str], None],
         pause: Callable[[float], None],
-        warned: set[str],
     ) -> None:
         self._home: Final = home
         self._transport: Final = transport
@@ -262,41 +250,8 @@ class ServiceRequests:
         self._identity = identity
         self._say = say
         self._pause = pause
-        self._warned = warned
-        self._heard: HeardTime | None = None
-        self._ahead: int | None = None
         self.token: str | None = None
         """The login's token, once it has served."""
-
-    @property
-    def clock_ahead(self) -> int:
-        """By how many seconds the service's clock is ahead of this machine's, as its last answer says.
-
-        If nothing has been asked yet, it is what was kept.
-        """
-        heard = self._transport.heard
-        if self._ahead is None or heard != self._heard:
-            self._heard, found = heard, None if heard is None else seconds_ahead(heard)
-            kept = self._pins.clock_ahead
-            self._ahead = kept if found is None else found if abs(found) > _ALIKE else 0
-            far = self._ahead if abs(self._ahead) > FAR_APART else 0
-            if found is not None and abs(far - kept) > _ALIKE:
-                self._pins.keep_clock_ahead(far)
-            if far and found is not None:
-                self._warn(far)
-        return self._ahead
-
-    def _warn(self, ahead: int) -> None:
-        if self._pins.url in self._warned:
-            return
-        self._warned.add(self._pins.url)
-        time = format_duration(abs(ahead))
-        if ahead > 0:
-            said = tell("warning: the clock of this machine is {time} behind the service's", time=time)
-        else:
-            said = tell("warning: the clock of this machine is {time} ahead of the service's", time=time)
-        self._say(said)
-        self._say(tell("time is counted by the service's clock; tell its operator if yours is right"))
 
     def send(
         self,

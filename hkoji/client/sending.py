@@ -150,7 +150,7 @@ class EntrySender:
         new = tuple(line for line in lines if line.entry.seq > last)
         try:
             self.record.accept(known, new, None, submission)
-            self.vault.confirm(self.service.requests.clock_ahead)
+            self.vault.confirm(self.service.clock_ahead)
         except TrustError as error:
             # The entry may have brought cards that only the view shows: `refresh` fetches it. Any other fault is found
             # there again.

@@ -1,6 +1,11 @@
-"""One service, for one player: its endpoints and its pinned key.
+"""One service, for one player: its endpoints, its pinned key and its clock.
 
 docs/spec/http.md; docs/spec/log.md, "Client rules".
+
+Time is counted by the service's clock, and not by the clock of the player's machine. Every answer has the header
+`Hkoji-Time`. `Date` (RFC 9110) counts only for a service that does not send it, because a proxy may write that one by
+its own clock. How far the two clocks are apart is kept with the pins, so that a command that asks nobody does not count
+by a clock that is known to be wrong.
 """
 
 from __future__ import annotations
@@ -36,8 +41,8 @@ from hkoji.client.answers import (
 from hkoji.client.identity import Identity
 from hkoji.client.kept.home import Home, Pins
 from hkoji.client.known_keys import KnownKeys
-from hkoji.client.requests import REPLACED, ServerSentEvent, ServiceRequests, same_bytes, unregistered
-from hkoji.client.transport import MOST_BYTES, Transport
+from hkoji.client.requests import REPLACED, ServerSentEvent, ServiceRequests, same_bytes, seconds_ahead, unregistered
+from hkoji.client.transport import MOST_BYTES, HeardTime, Transport
 from hkoji.errors import (
     ExistsError,
     HkojiError,
@@ -48,6 +53,7 @@ from hkoji.game.clock import add_seconds
 from hkoji.game.clock_reading import SLACK_SECONDS
 from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import Submission, format_submission
+from hkoji.game.time_control import format_duration
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import SignedHead
@@ -57,6 +63,10 @@ from hkoji.messages.text import Text, tell
 from hkoji.rules.protocol import Ruleset
 
 _PAGE: Final = "200"
+FAR_APART: Final = 120
+"""More seconds than that between the two clocks are worth a warning."""
+_ALIKE: Final = 5
+"""Up to so many seconds are no difference: the header has whole seconds, and an answer needs time to arrive."""
 _REPLACED_ELSEWHERE: Final = tell(
     "copy the file of the current key from the machine where you have changed it, and begin with it in a new folder: "
     "`hkoji init NAME --key FILE`; if you have not changed it, somebody else has: ask the operator"
@@ -87,20 +97,52 @@ class Service:
         self.home: Final = home
         self.url: Final = transport.url
         self.pins: Final = Pins(home, self.url, say)
-        self.known_keys: Final = KnownKeys(self.pins, self.player, say)
-        warned = set() if warned is None else warned
-        self.requests: Final = ServiceRequests(home, transport, self.pins, identity, say, pause, warned)
+        self.requests: Final = ServiceRequests(home, transport, self.pins, identity, say, pause)
         self._transport: Final = transport
         self._identity = identity
+        self._say = say
+        self._warned = set() if warned is None else warned
+        self._heard: HeardTime | None = None
+        self._ahead: int | None = None
         self._slack: int | None = None
         self._views: Final[dict[str, tuple[bytes, ViewAnswer]]] = {}
         """The last view of each game, and the bytes that it was read from."""
         if transport.exposed:
             say(tell("warning: {url} is reached without TLS; others can read your cards on the way", url=self.url))
 
+    @property
+    def clock_ahead(self) -> int:
+        """By how many seconds the service's clock is ahead of this machine's, as its last answer says.
+
+        If nothing has been asked yet, it is what was kept.
+        """
+        heard = self._transport.heard
+        if self._ahead is None or heard != self._heard:
+            self._heard, found = heard, None if heard is None else seconds_ahead(heard)
+            kept = self.pins.clock_ahead
+            self._ahead = kept if found is None else found if abs(found) > _ALIKE else 0
+            far = self._ahead if abs(self._ahead) > FAR_APART else 0
+            if found is not None and abs(far - kept) > _ALIKE:
+                self.pins.keep_clock_ahead(far)
+            if far and found is not None:
+                self._warn(far)
+        return self._ahead
+
+    def _warn(self, ahead: int) -> None:
+        if self.pins.url in self._warned:
+            return
+        self._warned.add(self.pins.url)
+        time = format_duration(abs(ahead))
+        if ahead > 0:
+            said = tell("warning: the clock of this machine is {time} behind the service's", time=time)
+        else:
+            said = tell("warning: the clock of this machine is {time} ahead of the service's", time=time)
+        self._say(said)
+        self._say(tell("time is counted by the service's clock; tell its operator if yours is right"))
+
     def now(self) -> str:
         """Returns the time by the service's clock, in the form of entries."""
-        ahead = self.requests.clock_ahead
+        ahead = self.clock_ahead
         return add_seconds(utc_now(), ahead) if ahead else utc_now()
 
     def told_now(self) -> str:
@@ -117,6 +159,11 @@ class Service:
     def key(self) -> PublicKey:
         """The pinned key of the service; pinned now if it is a new one. Raises `TrustError`, like `meet`."""
         return self.pins.server_key or self.pins.pin_server(self.meet().key)
+
+    @cached_property
+    def known_keys(self) -> KnownKeys:
+        """The keys of the players of its games, as they are known here."""
+        return KnownKeys(self.pins, self.player, self._say)
 
     @property
     def registered(self) -> bool:

@@ -87,7 +87,7 @@ class VerifiedLog:
     def refresh(self, taken: tuple[Line, ...] = (), *, timed: bool = False) -> KnownGame:
         """Fetches, verifies and keeps new lines and views. `taken` are lines that the service has just confirmed.
 
-        If `timed`, a view brings for `take_clock` what the service knows beside the log, and for `take_head` a head.
+        If `timed`, a view brings for `take_clock` what the service knows beside the log, and for `fetch_head` a head.
         """
         self._clock = self._signed_head = None
         known = self.known()
@@ -119,13 +119,13 @@ class VerifiedLog:
         if shown is not None:
             self._clock = None if shown.clock is None else (shown.head, shown.clock)
             self._signed_head = shown.signed_head
-        self.vault.confirm(self.service.requests.clock_ahead)
+        self.vault.confirm(self.service.clock_ahead)
         return found
 
-    def take_clock(self) -> ClockAnswer | None:
-        """Returns once what the last `refresh` has brought about the entry that is due now; None if it is not known."""
+    def take_clock(self, head: str) -> ClockAnswer | None:
+        """Returns once what the last `refresh` has brought about the entry that is due after `head`; None for nothing."""
         said, self._clock = self._clock, None
-        return said[1] if said is not None and said[0] == self.require().position.course.head else None
+        return said[1] if said is not None and said[0] == head else None
 
     def lacks_cards(self, known: KnownGame) -> bool:
         """Returns whether a game is known only as a spectator sees it, although the player has a seat in it."""
