@@ -24,13 +24,7 @@ from hkoji.client.requests import naming_new_address
 from hkoji.client.service import Service
 from hkoji.client.transport import Transport
 from hkoji.client.verified_log import VerifiedLog
-from hkoji.errors import (
-    HkojiError,
-    LoginError,
-    NotFoundError,
-    TrustError,
-    UsageError,
-)
+from hkoji.errors import HkojiError, LoginError, NotFoundError, TrustError, UsageError
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.course import OVER

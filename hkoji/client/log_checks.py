@@ -48,14 +48,14 @@ def verify_game(lines: Sequence[Line], game: str) -> None:
     """Checks that `lines` are of the game that was asked for. Raises `TrustError`."""
     for line in lines:
         if line.entry.game != game:
-            raise TrustError(
-                tell(
-                    "the service answered with game {other} when asked for {game}",
-                    other=line.entry.game[:8],
-                    game=game[:8],
-                ),
-                hint=tell("nothing was accepted"),
-            )
+            raise _other_game(line.entry.game, game)
+
+
+def _other_game(other: str, game: str) -> TrustError:
+    return TrustError(
+        tell("the service answered with game {other} when asked for {game}", other=other[:8], game=game[:8]),
+        hint=tell("nothing was accepted"),
+    )
 
 
 def verify_lines(
@@ -187,10 +187,7 @@ def verify_signed_head(signed: SignedHead, game: str, server: PublicKey) -> None
             tell("the service's head does not hold: {reason}", reason=error), hint=tell("nothing was accepted")
         ) from error
     if head.game != game:
-        raise TrustError(
-            tell("the service answered with game {other} when asked for {game}", other=head.game[:8], game=game[:8]),
-            hint=tell("nothing was accepted"),
-        )
+        raise _other_game(head.game, game)
 
 
 def verify_heads(heads: Iterable[HeadStatement], lines: Sequence[Line], new: int) -> None:

@@ -10,7 +10,7 @@ fetched. Call `accept` and `refresh` with the vault locked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -111,7 +111,10 @@ class VerifiedLog:
                 found = self.accept(known, new, shown)
             except LateLineError as error:
                 # Without the service's word on what follows it, a late entry convicts nobody.
-                error.head = self._head_now()
+                with suppress(HkojiError):
+                    head = self.service.head(self.vault.game)
+                    verify_signed_head(head, self.vault.game, self.service.key)
+                    error.head = head
                 raise
         # Only the keys of the game may have shown that a seat in it is the player's.
         if self.lacks_cards(found):
@@ -123,7 +126,7 @@ class VerifiedLog:
         return found
 
     def take_clock(self, head: str) -> ClockAnswer | None:
-        """Returns once what the last `refresh` has brought about the entry that is due after `head`; None for nothing."""
+        """Returns once the answer of the last `refresh` about the entry that is due after `head`; None without one."""
         said, self._clock = self._clock, None
         return said[1] if said is not None and said[0] == head else None
 
@@ -234,11 +237,8 @@ class VerifiedLog:
         Raises `TrustError`, and `NotFoundError` if no line of the game is kept here, or if the service has no heads.
         """
         known = self.require()
-        signed, self._signed_head = self._signed_head, None
-        if signed is None:
-            signed = self.service.head(self.vault.game)
-        else:
-            verify_signed_head(signed, self.vault.game, self.service.key)
+        signed, self._signed_head = self._signed_head or self.service.head(self.vault.game), None
+        verify_signed_head(signed, self.vault.game, self.service.key)
         head = signed.statement
         if head.seq >= len(known.lines):
             known = self.refresh()
@@ -263,13 +263,6 @@ class VerifiedLog:
                 )
             )
         return head
-
-    def _head_now(self) -> SignedHead | None:
-        """Returns a signed head of the game as it stands; None if the service gives none."""
-        try:
-            return self.service.head(self.vault.game)
-        except HkojiError:
-            return None
 
     # --- what is refused ------------------------------------------------------------------------------------------
 
