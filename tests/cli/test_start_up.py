@@ -115,7 +115,7 @@ def test_a_command_loads_no_more_than_it_uses(words: tuple[str, ...], tmp_path: 
 
 def test_a_look_at_a_game_loads_nothing_about_mail_or_keys(tmp_path: Path) -> None:
     """In which nobody plays by mail: by far the most common command."""
-    with serving(tmp_path / "data") as service:
+    with serving(tmp_path / "data", forked=True) as service:
         alice, bob = (arrive(service, tmp_path / name, name) for name in ("alice", "bob"))
         game = alice.run("new").stdout.split()[0]
         bob.run("join", game)

@@ -411,7 +411,7 @@ PRINTING: list[tuple[str, str]] = [
 ]
 
 
-PROGRAMS = ("--help", "--version", "play", "audit LOG LOG --json", "replay LOG --png -", "show zz")
+PROGRAMS = ("--version", "play", "replay LOG --png -", "show zz")
 """Of these, the whole program is started as it is installed. The output of the others takes the same way out."""
 TO_HEAD = "| head -c 1; exit ${PIPESTATUS[0]}"
 

@@ -93,7 +93,7 @@ def _explore(operation: Any, statuses: set[int], known: dict[str, str | int], to
     """Calls an operation with generated requests and checks each answer; `statuses` collects the statuses."""
 
     @settings(
-        max_examples=20, derandomize=True, database=None, deadline=None, suppress_health_check=_HEALTH, phases=_PHASES
+        max_examples=8, derandomize=True, database=None, deadline=None, suppress_health_check=_HEALTH, phases=_PHASES
     )
     @given(case=operation.as_strategy(), real=st.booleans(), login=st.booleans())
     def ask(case: Any, real: bool, login: bool) -> None:
