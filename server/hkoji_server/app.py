@@ -33,12 +33,8 @@ from hkoji_server.process.workers import Workers
 from hkoji_server.routes import openapi, problems
 from hkoji_server.routes.channels import make_channels_router
 from hkoji_server.routes.event_streams import make_events_router
-from hkoji_server.routes.game_lists import AllGamesEndpoint, OwnGamesEndpoint, make_finished_router
+from hkoji_server.routes.game_lists import make_finished_router
 from hkoji_server.routes.games import (
-    EntriesEndpoint,
-    HeadEndpoint,
-    LogEndpoint,
-    ViewEndpoint,
     make_clocks_router,
     make_games_router,
     make_talk_router,
@@ -47,7 +43,7 @@ from hkoji_server.routes.middleware import AddressLimit, BodyLimit, RequestFrame
 from hkoji_server.routes.pages import make_front_router, make_invitation_router, make_stop_router
 from hkoji_server.routes.plain import PlainRoutes
 from hkoji_server.routes.players import make_choices_router, make_mail_invitations_router, make_players_router
-from hkoji_server.routes.service import Readiness, make_health_router
+from hkoji_server.routes.service import Readiness, UseCases, make_health_router
 from hkoji_server.service.games.keeper import (
     HeldSeeds,
     Keeper,
@@ -162,63 +158,60 @@ class Application:
                 registration=settings.registration,
                 limits=limits,
             )
-            keys = PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime)
             time = ServiceTime(
                 store, sources, outage_after=settings.outage_after, unprocessed=store.oldest_unprocessed_mail
             )
             parts = make_game_parts(store, settings, time, sources, key, origin=origin, limits=limits)
             held, games = parts.held, parts.games
-            views = GameViews(store, held, key, cached=settings.cached_games)
-            heads = SignedHeads(store, time, sources, key, most=settings.cached_games)
             failed = _nothing if self._metrics is None else self._metrics.keeper_failed
             keeper = Keeper(store, held, time, sources, key, slack=settings.slack, failed=failed)
             poster = GuardedPoster(private=settings.webhook_private)
             kinds = {"webhook": WebhookCourier(poster, key, sources, limits, origin=origin)}
-            channels = Channels(store, sources, kinds, limits)
-            own_mailboxes = OwnMailboxes(store, sources, parts.held_players, limits, own=own_address(settings))
             delivery = NoticeDelivery(store, held, time, sources, kinds, origin=origin, **_counted(self._metrics))
             hub = self._hub = WaitingHub(
                 store,
                 most=settings.max_waiting,
                 of_address=cap_of_address(settings.max_address_waiting, settings.max_waiting),
             )
-            listed = players, store, sources, settings.slack
-            endpoints = (
-                ViewEndpoint(players, views, parts.statements, heads, sources, settings.slack),
-                LogEndpoint(views, hub),
-                EntriesEndpoint(games, store),
-                AllGamesEndpoint(*listed),
-                OwnGamesEndpoint(*listed),
-                HeadEndpoint(heads),
+            cases = UseCases(
+                settings=settings,
+                store=store,
+                sources=sources,
+                origin=origin,
+                key=key,
+                ready=Readiness(store, time),
+                players=players,
+                keys=PlayerKeys(store, sources, origin=origin, code_lifetime=settings.code_lifetime),
+                held_players=parts.held_players,
+                invitations=parts.invitations,
+                games=games,
+                statements=parts.statements,
+                views=GameViews(store, held, key, cached=settings.cached_games),
+                heads=SignedHeads(store, time, sources, key, most=settings.cached_games),
+                talk=Talk(store, held, sources),
+                finished=FinishedGames(store, time),
+                hub=hub,
+                channels=Channels(store, sources, kinds, limits),
+                mailboxes=OwnMailboxes(store, sources, parts.held_players, limits, own=own_address(settings)),
             )
-            self.plain = PlainRoutes(endpoints, self.router)
-            for router in (
-                make_front_router(origin=origin, registration=settings.registration),
-                make_health_router(Readiness(store, time)),
-                make_players_router(players, keys, store, parts.held_players),
-                make_games_router(
-                    players,
-                    games,
-                    views,
-                    sources,
-                    origin=origin,
-                    signer=key,
-                    registration=settings.registration,
-                    mail=settings.mail,
-                    slack=settings.slack,
-                ),
-                make_channels_router(players, channels, own_mailboxes),
-                make_clocks_router(players, parts.statements, store, sources, slack=settings.slack),
-                make_choices_router(players, parts.invitations, store),
-                make_finished_router(FinishedGames(store, time), sources, slack=settings.slack),
-                make_talk_router(players, Talk(store, held, sources)),
-                make_events_router(players, hub, store, sources),
-                make_invitation_router(),
-                make_mail_invitations_router(players, games, parts.held_players),
-                make_stop_router(store, sources),
+            self.plain = PlainRoutes([each(cases) for each in openapi.PLAIN_ENDPOINTS], self.router)
+            for make in (
+                make_front_router,
+                make_health_router,
+                make_players_router,
+                make_games_router,
+                make_channels_router,
+                make_clocks_router,
+                make_choices_router,
+                make_finished_router,
+                make_talk_router,
+                make_events_router,
+                make_invitation_router,
+                make_mail_invitations_router,
+                make_stop_router,
             ):
                 # `include_router` would build each route a second time; there is nothing to add to them.
-                self.api.router.routes.extend(router.routes)
+                self.api.router.routes.extend(make(cases).routes)
             self._outermost = self._with_middleware(limits)
             _tune_garbage_collection()
             log.debug(

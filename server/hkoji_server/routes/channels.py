@@ -11,12 +11,11 @@ from hkoji.errors import MalformedError
 from hkoji.messages.text import tell
 from hkoji_server.routes.plain import NO_STORE, logged_in
 from hkoji_server.routes.problems import answering
+from hkoji_server.routes.service import UseCases
 from hkoji_server.service.games.notice_rules import EVENTS
-from hkoji_server.service.mail.mailboxes import OwnMailboxes, WishedMailbox
-from hkoji_server.service.notices.channels import Channels
+from hkoji_server.service.mail.mailboxes import WishedMailbox
 from hkoji_server.service.notices.guarded_post import LONGEST_URL
 from hkoji_server.service.players.channel_settings import ChannelSettings
-from hkoji_server.service.players.players import Players
 from hkoji_server.store.mail_values import MAIL_KIND
 from hkoji_server.store.tables import Channel
 
@@ -50,15 +49,15 @@ class CodeRequest(_ChannelBase):
     code: str = Field(max_length=64)
 
 
-def make_channels_router(players: Players, channels: Channels, mailboxes: OwnMailboxes) -> APIRouter:
+def make_channels_router(cases: UseCases) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1/me/channels", tags=["players"])
-    me = Annotated[str, Depends(logged_in(players))]
+    me = Annotated[str, Depends(logged_in(cases))]
 
     async def shown(channel: Channel) -> dict[str, Any]:  # Any: JSON
-        own = await mailboxes.of(channel.id) if channel.kind == MAIL_KIND else None
+        own = await cases.mailboxes.of(channel.id) if channel.kind == MAIL_KIND else None
         if own is None:
-            return plain(channel, channels.shown_target(channel))
+            return plain(channel, cases.channels.shown_target(channel))
         box = own.mailbox
         return {
             **plain(channel, box.address),
@@ -85,7 +84,9 @@ def make_channels_router(players: Players, channels: Channels, mailboxes: OwnMai
     @router.get("", **answering(wire.ChannelsModel, 200, 401))
     async def list_channels(player: me) -> Response:
         """The caller's channels."""
-        return JSONResponse({"channels": [await shown(each) for each in await channels.of(player)]}, headers=NO_STORE)
+        return JSONResponse(
+            {"channels": [await shown(each) for each in await cases.channels.of(player)]}, headers=NO_STORE
+        )
 
     @router.post("", **answering(wire.ChannelModel, 201, 400, 401, 403, 409, 422, 429))
     async def add(request: ChannelRequest, player: me) -> Response:
@@ -101,25 +102,25 @@ def make_channels_router(players: Players, channels: Channels, mailboxes: OwnMai
                     hint=tell("nothing was changed"),
                 )
             wished = WishedMailbox(request.target, request.lang, request.orders, request.settings)
-            channel = await channels.find(player, await mailboxes.wish(player, wished))
+            channel = await cases.channels.find(player, await cases.mailboxes.wish(player, wished))
             return JSONResponse(await shown(channel), 201, NO_STORE)
         events = EVENTS if request.events is None else request.events
-        made = await channels.add(player, request.kind, request.target, events, request.settings)
+        made = await cases.channels.add(player, request.kind, request.target, events, request.settings)
         return JSONResponse(await shown(made), 201, NO_STORE)
 
     @router.post("/{channel}/confirm", **answering(wire.ChannelModel, 200, 400, 401, 403, 404, 429))
     async def confirm(channel: ChannelId, request: CodeRequest, player: me) -> Response:
         """Confirms a channel by the code of its first notice."""
-        return JSONResponse(await shown(await channels.confirm(player, channel, request.code)), headers=NO_STORE)
+        return JSONResponse(await shown(await cases.channels.confirm(player, channel, request.code)), headers=NO_STORE)
 
     @router.post("/{channel}/test", **answering(wire.ChannelModel, 200, 400, 401, 404, 422, 429))
     async def test(channel: ChannelId, player: me) -> Response:
         """Sends a test notice. A channel that was turned off is on again if it arrives."""
-        return JSONResponse(await shown(await channels.test(player, channel)), headers=NO_STORE)
+        return JSONResponse(await shown(await cases.channels.test(player, channel)), headers=NO_STORE)
 
     @router.delete("/{channel}", **answering(None, 204, 400, 401, 403, 404))
     async def remove(channel: ChannelId, player: me) -> None:
         """Removes a channel, and what was still to be sent to it."""
-        await channels.remove(player, channel)
+        await cases.channels.remove(player, channel)
 
     return router

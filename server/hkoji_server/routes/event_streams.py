@@ -21,11 +21,9 @@ from hkoji.messages.text import tell
 from hkoji_server.routes import models
 from hkoji_server.routes.plain import client_address, logged_in
 from hkoji_server.routes.problems import problem, problem_responses
+from hkoji_server.routes.service import UseCases
 from hkoji_server.service.games.followers import GameFollower, PlayerFollower, StreamFollower, parse_cursor
 from hkoji_server.service.games.waiting_hub import News, Waiter, WaitingHub
-from hkoji_server.service.players.players import Players
-from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.store.contract import Store
 
 LONGEST_WAIT: Final = 60
 """The longest that a long poll takes, in seconds."""
@@ -157,10 +155,10 @@ _EVENTS: Final[dict[int | str, dict[str, Any]]] = {  # Any: FastAPI's own type
 }
 
 
-def make_events_router(players: Players, hub: WaitingHub, store: Store, sources: ClockAndEntropy) -> APIRouter:
+def make_events_router(cases: UseCases) -> APIRouter:
     """Returns the endpoints of the streams."""
     router = APIRouter(prefix="/v1")
-    me = Annotated[str, Depends(logged_in(players))]
+    me = Annotated[str, Depends(logged_in(cases))]
 
     @router.get(
         "/games/{game}/events",
@@ -174,7 +172,7 @@ def make_events_router(players: Players, hub: WaitingHub, store: Store, sources:
         """The entries of a game after number `after`, then new ones as they come."""
         if last_event_id:
             after = _parse_number(last_event_id)
-        return EventStream(hub, GameFollower(game, after, store), wait)
+        return EventStream(cases.hub, GameFollower(game, after, cases.store), wait)
 
     @router.get(
         "/events", response_class=Response, responses={**_EVENTS, **problem_responses(400, 401)}, tags=["games"]
@@ -182,7 +180,7 @@ def make_events_router(players: Players, hub: WaitingHub, store: Store, sources:
     async def own_events(player: me, wait: Lasting = LONGEST_STREAM, last_event_id: LastEventId = None) -> Response:
         """New entries of all the caller's games as they come, from now on or from `Last-Event-ID` on."""
         cursor = parse_cursor(last_event_id) if last_event_id else None
-        return EventStream(hub, PlayerFollower(player, cursor, hub, store, sources), wait)
+        return EventStream(cases.hub, PlayerFollower(player, cursor, cases.hub, cases.store, cases.sources), wait)
 
     return router
 

@@ -16,11 +16,8 @@ from hkoji.messages.text import tell
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.plain import LOGIN, NO_STORE, Parameter, PlainEndpoint, read_header, read_login, read_query
 from hkoji_server.routes.problems import answering
-from hkoji_server.service.games.views import FinishedGames
-from hkoji_server.service.players.players import Players
-from hkoji_server.service.time.service_time import ClockAndEntropy
+from hkoji_server.routes.service import UseCases
 from hkoji_server.store import game_values
-from hkoji_server.store.contract import Store
 from hkoji_server.store.game_lists import cursor_of
 
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -74,18 +71,12 @@ class ListEndpoint(PlainEndpoint):
 
     declared = answering(wire.GamesModel, 200, 400, 401)
 
-    def __init__(self, players: Players, store: Store, sources: ClockAndEntropy, slack: int) -> None:
-        self._players = players
-        self._store = store
-        self._sources = sources
-        self._slack = slack
-
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the games that the request's query asks for."""
         query = await self.read(scope)
-        found = await self._store.games(query)
+        found = await self._cases.store.games(query)
         cursor = cursor_of(query, found[-1]) if len(found) == query.limit else None
-        late = self._sources.at(-self._slack)
+        late = self._cases.late()
         return Response(answer_json.games_bytes(found, cursor, late), media_type="application/json", headers=NO_STORE)
 
     @abstractmethod
@@ -124,7 +115,7 @@ class AllGamesEndpoint(ListEndpoint):
         if query.status != "open" or query.player or query.prefix:
             raise InvalidError(tell("these filters are for the list of all open games: add status=open and no name"))
         if wanted.joinable and read_header(scope, b"authorization") is not None:
-            wanted = wanted._replace(joiner=await read_login(self._players, scope))
+            wanted = wanted._replace(joiner=await read_login(self._cases.players, scope))
         return replace(query, wanted=wanted)
 
 
@@ -140,7 +131,7 @@ class OwnGamesEndpoint(ListEndpoint):
 
     async def read(self, scope: Scope) -> game_values.Query:
         """Returns which games to list. Raises `LoginError` and `InvalidError`."""
-        player = await read_login(self._players, scope)
+        player = await read_login(self._cases.players, scope)
         given = read_query(scope)
         query = game_values.Query(
             player=player,
@@ -166,7 +157,7 @@ Place = Annotated[
 ]
 
 
-def make_finished_router(finished: FinishedGames, sources: ClockAndEntropy, *, slack: int) -> APIRouter:
+def make_finished_router(cases: UseCases) -> APIRouter:
     """Returns the endpoint over this use case."""
     router = APIRouter(prefix="/v1", tags=["games"])
 
@@ -176,9 +167,9 @@ def make_finished_router(finished: FinishedGames, sources: ClockAndEntropy, *, s
 
         A game is listed two to three minutes after its end. What comes later stands behind all that is listed now.
         """
-        page = await finished.page(after, limit)
+        page = await cases.finished.page(after, limit)
         shown = answer_json.finished_bytes(
-            page.games, more=page.more, last=page.last, before=page.before, late=sources.at(-slack)
+            page.games, more=page.more, last=page.last, before=page.before, late=cases.late()
         )
         return Response(shown, media_type="application/json", headers=NO_STORE)
 

@@ -18,7 +18,6 @@ from hkoji.game.submission import parse_submission
 from hkoji.log import sshsig
 from hkoji.log.game_statements import AnnulStatement, GiftStatement, SignedHead, make_annul, make_gift
 from hkoji.log.line import format_signed, format_stored, line_to_json
-from hkoji.log.private_key import Signer
 from hkoji.log.statement import make_origin
 from hkoji.rules.registry import RULESETS, parse_ruleset
 from hkoji_server.routes import answer_json, models
@@ -36,15 +35,7 @@ from hkoji_server.routes.plain import (
     tagged_answer,
 )
 from hkoji_server.routes.problems import answering, problem, problem_responses, reference
-from hkoji_server.service.games.games import Games
-from hkoji_server.service.games.statements import GameStatements
-from hkoji_server.service.games.talk import Talk
-from hkoji_server.service.games.views import GameViews, SignedHeads
-from hkoji_server.service.games.waiting_hub import WaitingHub
-from hkoji_server.service.players.players import Players
-from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.settings import Registration
-from hkoji_server.store.contract import Store
+from hkoji_server.routes.service import UseCases
 
 JSON_LINES: Final = "application/jsonl"
 ONLY_REPEATS: Final = "hkoji.only-repeats"
@@ -69,41 +60,25 @@ class ViewEndpoint(PlainEndpoint):
     parameters = (GAME, LOGIN, _AFTER, _CLOCK)
     declared = answering(wire.ViewModel, 200, 400, 401, 403, 404)
 
-    def __init__(
-        self,
-        players: Players,
-        views: GameViews,
-        statements: GameStatements,
-        heads: SignedHeads,
-        sources: ClockAndEntropy,
-        slack: int,
-    ) -> None:
-        self._players = players
-        self._views = views
-        self._statements = statements
-        self._heads = heads
-        self._sources = sources
-        self._slack = slack
-
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the view with the lines after entry number `after`, and on request with what the clocks show.
 
         With the clock a caller who waits for somebody else gets a signed head, which they would ask for next.
         """
-        player = await read_login(self._players, scope)
+        player = await read_login(self._cases.players, scope)
         query = read_query(scope)
         game, after, timed = GAME.read(scope["path_params"]), _AFTER.read(query), _CLOCK.read(query)
-        body, lines = await self._views.view(game, player, after, answer_json.view_bytes)
+        body, lines = await self._cases.views.view(game, player, after, answer_json.view_bytes)
         # If an entry comes between the two reads, the clock names a later head than the view.
-        clock = await self._statements.clock(game) if timed else None
+        clock = await self._cases.statements.clock(game) if timed else None
         waits = clock is not None and clock.deadline is not None and clock.to_move != player
         head = await self._head(game) if waits else None
-        shown = answer_json.view_with(body, lines, clock, self._sources.at(-self._slack), head)
+        shown = answer_json.view_with(body, lines, clock, self._cases.late(), head)
         return Response(shown, media_type="application/json", headers=NO_STORE)
 
     async def _head(self, game: str) -> SignedHead | None:
         try:
-            return await self._heads.head(game)
+            return await self._cases.heads.head(game)
         except (ClockError, StorageError):  # the caller still gets the view, and is told why when asking for the head
             return None
 
@@ -123,20 +98,16 @@ class LogEndpoint(PlainEndpoint):
         },
     }
 
-    def __init__(self, views: GameViews, hub: WaitingHub) -> None:
-        self._views = views
-        self._hub = hub
-
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the lines after entry number `after`; if there are none, waits `wait` seconds for some."""
         query = read_query(scope)
         game, after, wait = GAME.read(scope["path_params"]), _AFTER.read(query), _WAIT.read(query)
-        head, lines = await self._views.log(game, after)
+        head, lines = await self._cases.views.log(game, after)
         answer = tagged_answer(scope, head, "".join(f"{format_stored(each)}\n" for each in lines), JSON_LINES)
         if lines or not wait:
             return answer
         return LongPoll(
-            self._hub,
+            self._cases.hub,
             game,
             after,
             wait,
@@ -161,38 +132,23 @@ class EntriesEndpoint(PlainEndpoint):
         **answering(wire.SubmittedModel, 201, 400, 403, 404, 409, 422, again="The same entry again: its first receipt"),
     }
 
-    def __init__(self, games: Games, store: Store) -> None:
-        self._games = games
-        self._store = store
-
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         """Returns the receipt, and all lines that the submission added to the log."""
         game = GAME.read(scope["path_params"])
         message = await receive()  # `BodyLimit` has put the body together
         try:
             submission = parse_submission(message.get("body", b""))
-            lines, fresh = await self._games.submit(game, submission, refused=scope.get(ONLY_REPEATS))
+            lines, fresh = await self._cases.games.submit(game, submission, refused=scope.get(ONLY_REPEATS))
         except (NotYourTurnError, GameOverError, TimeOverError) as error:
-            return problem(error, last=await self._store.head(game))
+            return problem(error, last=await self._cases.store.head(game))
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
 
-def make_games_router(
-    players: Players,
-    games: Games,
-    views: GameViews,
-    sources: ClockAndEntropy,
-    *,
-    origin: str,
-    signer: Signer,
-    registration: Registration,
-    mail: str | None,
-    slack: int,
-) -> APIRouter:
+def make_games_router(cases: UseCases) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
 
-    me = Annotated[str, Depends(logged_in(players))]
+    me = Annotated[str, Depends(logged_in(cases))]
 
     @router.get("/service", tags=["service"], **answering(wire.ServiceModel, 200))
     async def service() -> Response:
@@ -200,36 +156,36 @@ def make_games_router(
         shown = wire.ServiceModel(
             name="hkoji",
             version=__version__,
-            origin=origin,
-            key=signer.public.text,
-            registration=registration,
+            origin=cases.origin,
+            key=cases.key.public.text,
+            registration=cases.settings.registration,
             rulesets=sorted(RULESETS),
-            mail=mail,
-            slack=slack,
-            time=sources.at(),
+            mail=cases.settings.mail,
+            slack=cases.settings.slack,
+            time=cases.sources.at(),
         )
         return JSONResponse(shown)
 
     @router.get("/service/proof", tags=["service"], **answering(wire.Signed, 200, 400))
     async def prove(nonce: models.Nonce) -> Response:
         """The service's signature on its origin and on what the caller has drawn."""
-        statement = make_origin(nonce=nonce, origin=origin)
-        sig = signer.sign(sshsig.ORIGIN, statement.message)
+        statement = make_origin(nonce=nonce, origin=cases.origin)
+        sig = cases.key.sign(sshsig.ORIGIN, statement.message)
         return JSONResponse(answer_json.signed_json(statement.text, sig), headers=NO_STORE)
 
     @router.post("/offers", tags=["games"], **answering(wire.OfferModel, 201, 400, 401, 422))
     async def offer(request: models.OfferRequest, player: me) -> Response:
         """Creates a game for the caller to open."""
-        line = await games.offer(parse_ruleset(dict(request.ruleset)), read_agreement(request.agreement), player)
+        line = await cases.games.offer(parse_ruleset(dict(request.ruleset)), read_agreement(request.agreement), player)
         return JSONResponse({"game": line.entry.game, "line": line_to_json(line)}, 201)
 
     @router.get("/games/{game}", tags=["games"], **answering(wire.SpectatorModel, 200, 400, 404))
     async def spectate(game: models.GameId, request: Request) -> Response:
         """A game as a spectator sees it. A browser gets a page."""
-        summary, state = await views.spectate(game)
+        summary, state = await cases.views.spectate(game)
         if wants_page(request.headers.get("accept", "")):
             return HTMLResponse(game_page(summary), headers={**NO_STORE, "Vary": "Accept"})
-        shown = answer_json.spectator_bytes(summary, sources.at(-slack), state.to_json(), state.shape())
+        shown = answer_json.spectator_bytes(summary, cases.late(), state.to_json(), state.shape())
         return Response(shown, media_type="application/json", headers={**NO_STORE, "Vary": "Accept"})
 
     @router.post(
@@ -239,7 +195,7 @@ def make_games_router(
     )
     async def recover_seat(game: models.GameId, player: me, request: models.ProofRequest) -> Response:
         """Replaces the caller's revoked key in the game by their new one, while they owe the next entry."""
-        lines, fresh = await games.recover(game, player, request.proof)
+        lines, fresh = await cases.games.recover(game, player, request.proof)
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
     return router
@@ -253,22 +209,17 @@ class HeadEndpoint(PlainEndpoint):
     parameters = (GAME,)
     declared = answering(wire.Signed, 200, 400, 404)
 
-    def __init__(self, heads: SignedHeads) -> None:
-        self._heads = heads
-
     async def answer(self, scope: Scope, receive: Receive) -> Response:  # noqa: ARG002 # a GET has no body
         """Returns the signed head."""
-        signed = await self._heads.head(GAME.read(scope["path_params"]))
+        signed = await self._cases.heads.head(GAME.read(scope["path_params"]))
         shown = format_signed(signed.statement.text, signed.sig)
         return Response(shown, media_type="application/json", headers=NO_STORE)
 
 
-def make_clocks_router(
-    players: Players, statements: GameStatements, store: Store, sources: ClockAndEntropy, *, slack: int
-) -> APIRouter:
+def make_clocks_router(cases: UseCases) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1", tags=["games"])
-    me = Annotated[str, Depends(logged_in(players))]
+    me = Annotated[str, Depends(logged_in(cases))]
 
     @router.post(
         "/games/{game}/statements",
@@ -282,23 +233,23 @@ def make_clocks_router(
             statement = make_gift(game=game, head=request.head, name=request.name, seconds=request.seconds)
         else:
             statement = make_annul(game=game, head=request.head, name=request.name)
-        stated = await statements.state(statement, request.sig)
+        stated = await cases.statements.state(statement, request.sig)
         return Response(answer_json.stated_bytes(stated), 201 if stated.fresh else 200, media_type="application/json")
 
     @router.delete("/games/{game}/statements/annul", **answering(None, 204, 400, 401, 403, 404, 409))
     async def withdraw(game: models.GameId, player: me) -> None:
         """Forgets the caller's wish to call the game off. Whoever has its signature can use it until the head moves."""
-        await statements.withdraw(game, player)
+        await cases.statements.withdraw(game, player)
 
     @router.get("/games/{game}/clock", **answering(wire.ClockModel, 200, 400, 404))
     async def clock(game: models.GameId) -> Response:
         """The agreement of a game, and what its clocks show."""
-        return JSONResponse(answer_json.clock_json(await statements.clock(game), sources.at(-slack)), headers=NO_STORE)
+        return JSONResponse(answer_json.clock_json(await cases.statements.clock(game), cases.late()), headers=NO_STORE)
 
     @router.get("/outages", tags=["service"], **answering(wire.OutagesModel, 200))
     async def outages() -> Response:
         """All times in which the service took no entries."""
-        found = [outage.to_json() for outage in sorted(await store.outages())]
+        found = [outage.to_json() for outage in sorted(await cases.store.outages())]
         return JSONResponse({"outages": found}, headers=NO_STORE)
 
     return router
@@ -309,10 +260,10 @@ _TALK_PAGE: Final = 100
 _MessageNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="The number of the message")]
 
 
-def make_talk_router(players: Players, talk: Talk) -> APIRouter:
+def make_talk_router(cases: UseCases) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(tags=["talk"])
-    me = Annotated[str, Depends(logged_in(players))]
+    me = Annotated[str, Depends(logged_in(cases))]
 
     @router.get(_TALK, **answering(wire.TalkModel, 200, 400, 401, 404))
     async def heard(
@@ -322,7 +273,7 @@ def make_talk_router(players: Players, talk: Talk) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=_TALK_PAGE)] = _TALK_PAGE,
     ) -> Response:
         """The messages of a game, for its two players."""
-        found = await talk.heard(game, player, after, limit + 1)
+        found = await cases.talk.heard(game, player, after, limit + 1)
         following = found[limit - 1].number if len(found) > limit else None
         shown = [answer_json.message_json(each) for each in found[:limit]]
         return JSONResponse({"messages": shown, "next": following}, headers=NO_STORE)
@@ -330,18 +281,18 @@ def make_talk_router(players: Players, talk: Talk) -> APIRouter:
     @router.post(_TALK, **answering(wire.MessageModel, 201, 400, 401, 403, 404, 409, again="The same message again"))
     async def say(game: models.GameId, player: me, signed: models.Signed) -> Response:
         """Keeps a signed message for the other player."""
-        kept, fresh = await talk.say(game, player, signed.text, signed.sig)
+        kept, fresh = await cases.talk.say(game, player, signed.text, signed.sig)
         return JSONResponse(answer_json.message_json(kept), 201 if fresh else 200, NO_STORE)
 
     @router.delete(f"{_TALK}/{{number}}", **answering(None, 204, 400, 401, 403, 404))
     async def take_back(game: models.GameId, player: me, number: _MessageNumber) -> None:
         """Deletes the text and the signature of a message of the caller."""
-        await talk.take_back(game, player, number)
+        await cases.talk.take_back(game, player, number)
 
     @router.get("/v1/me/talk", **answering(wire.LastMessagesModel, 200, 401))
     async def last_heard(player: me) -> Response:
         """The last message of the opponent in each of the caller's games in which there is one."""
-        found = [each._asdict() for each in await talk.last_heard(player)]
+        found = [each._asdict() for each in await cases.talk.last_heard(player)]
         return JSONResponse({"games": found}, headers=NO_STORE)
 
     return router

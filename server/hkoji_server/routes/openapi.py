@@ -43,6 +43,15 @@ _BEFORE: Final = {
 }
 """For each plain route the path before which it stands in the document."""
 
+PLAIN_ENDPOINTS: Final = (
+    ViewEndpoint,
+    LogEndpoint,
+    EntriesEndpoint,
+    AllGamesEndpoint,
+    OwnGamesEndpoint,
+    HeadEndpoint,
+)
+
 Document = dict[str, Any]  # Any: JSON
 
 
@@ -112,7 +121,7 @@ def _in_order(paths: Document) -> Document:
 def plain_routes() -> APIRouter:
     """Returns the plain routes in FastAPI's form, for the document only."""
     router = APIRouter(tags=["games"])
-    for endpoint in (AllGamesEndpoint, OwnGamesEndpoint, LogEndpoint, EntriesEndpoint, HeadEndpoint, ViewEndpoint):
+    for endpoint in PLAIN_ENDPOINTS:
         endpoint.document(router)
     return router
 

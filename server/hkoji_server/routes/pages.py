@@ -23,10 +23,9 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from hkoji_server.routes import models
 from hkoji_server.routes.plain import NO_STORE
 from hkoji_server.routes.problems import problem_responses
+from hkoji_server.routes.service import UseCases
 from hkoji_server.service.mail.commands import stop_by_token
-from hkoji_server.service.time.service_time import ClockAndEntropy
 from hkoji_server.settings import Registration
-from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import GameSummary
 
 INVITATION_PATH: Final = "/i/{game}"
@@ -75,7 +74,7 @@ lo vede mai.</p>
 )
 
 
-def make_invitation_router() -> APIRouter:
+def make_invitation_router(_: UseCases) -> APIRouter:
     """Returns the router of the page."""
     router = APIRouter(tags=["games"])
 
@@ -169,19 +168,19 @@ gioca con il programma hkoji, in un terminale. $italian</p>
 </div>""")
 
 
-def make_front_router(*, origin: str, registration: Registration) -> APIRouter:
+def make_front_router(cases: UseCases) -> APIRouter:
     """Returns the router of the page."""
     router = APIRouter()
-    english, italian = _MAY_REGISTER[registration]
-    text = _FRONT_TEXT.substitute(origin=origin, english=english, italian=italian)
-    page = HTML_PAGE.format(body=_FRONT_BODY.substitute(origin=escape(origin), english=english, italian=italian))
 
     @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     async def front_page(request: Request) -> Response:
         """A page for people who open the service's address in a browser, or with curl."""
+        english, italian = _MAY_REGISTER[cases.settings.registration]
         vary = {"Vary": "Accept"}
-        if "text/html" in request.headers.get("accept", ""):
-            return HTMLResponse(page, headers=vary)
+        if wants_page(request.headers.get("accept", "")):
+            body = _FRONT_BODY.substitute(origin=escape(cases.origin), english=english, italian=italian)
+            return HTMLResponse(HTML_PAGE.format(body=body), headers=vary)
+        text = _FRONT_TEXT.substitute(origin=cases.origin, english=english, italian=italian)
         return PlainTextResponse(text, headers=vary)
 
     return router
@@ -216,7 +215,7 @@ rispondi <code>inizia</code> a una di esse.</p>
 _STOP_RESPONSES: Final[dict[int | str, dict[str, object]]] = {200: HTML_RESPONSE}
 
 
-def make_stop_router(store: Store, sources: ClockAndEntropy) -> APIRouter:
+def make_stop_router(cases: UseCases) -> APIRouter:
     """Returns the router of the page."""
     router = APIRouter(tags=["mail"])
 
@@ -228,7 +227,7 @@ def make_stop_router(store: Store, sources: ClockAndEntropy) -> APIRouter:
     @router.post(STOP_PATH, response_class=HTMLResponse, responses=_STOP_RESPONSES)
     async def stop_letters(token: Token) -> HTMLResponse:
         """Stops the letters to a mailbox. Any body is ignored, and the answer says nothing about the token."""
-        await stop_by_token(store, sources, token)
+        await stop_by_token(cases.store, cases.sources, token)
         return HTMLResponse(_STOPPED_PAGE, headers=NO_STORE)
 
     return router

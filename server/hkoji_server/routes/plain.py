@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hkoji.errors import HkojiError
 from hkoji_server.routes import models
 from hkoji_server.routes.problems import http_problem, problem, validation_problem
+from hkoji_server.routes.service import UseCases
 from hkoji_server.service.players.players import Players
 
 T = TypeVar("T")
@@ -112,6 +113,9 @@ class PlainEndpoint(ABC):
     parameters: ClassVar[tuple[inspect.Parameter, ...]]
     declared: ClassVar[dict[str, Any]]  # Any: FastAPI's own type
 
+    def __init__(self, cases: UseCases) -> None:
+        self._cases = cases
+
     @classmethod
     def document(cls, router: APIRouter) -> None:
         """Adds the endpoint in FastAPI's form, for the API's page only: it is never called there."""
@@ -161,11 +165,11 @@ def _is_known(scope: Scope, tag: str) -> bool:
     return known == "*" or (_TAGS.fullmatch(known) is not None and tag in _EACH_TAG.findall(known))
 
 
-def logged_in(players: Players) -> Callable[..., Awaitable[str]]:
+def logged_in(cases: UseCases) -> Callable[..., Awaitable[str]]:
     """Returns the dependency that gives the name of the player who is logged in."""
 
     async def authenticate(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]) -> str:
-        return await players.authenticate(credentials.credentials if credentials else None)
+        return await cases.players.authenticate(credentials.credentials if credentials else None)
 
     return authenticate
 

@@ -15,22 +15,19 @@ from hkoji.game.agreement import read_agreement
 from hkoji_server.routes import answer_json, models
 from hkoji_server.routes.plain import BEARER, NO_STORE, client_address, logged_in
 from hkoji_server.routes.problems import answering
-from hkoji_server.service.games.games import Games
-from hkoji_server.service.games.invitations import Choices, Invitations
-from hkoji_server.service.players.held_players import HeldPlayers
-from hkoji_server.service.players.players import PlayerKeys, Players
-from hkoji_server.store.contract import Store
+from hkoji_server.routes.service import UseCases
+from hkoji_server.service.games.invitations import Choices
 from hkoji_server.store.tables import Player
 
 
-def make_players_router(players: Players, keys: PlayerKeys, store: Store, held_players: HeldPlayers) -> APIRouter:
+def make_players_router(cases: UseCases) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
-    me = Annotated[str, Depends(logged_in(players))]
+    me = Annotated[str, Depends(logged_in(cases))]
 
     async def answer(player: Player, status: int = 200) -> Response:
-        held = await held_players.certificate(player.name)
-        return JSONResponse(answer_json.player_json(player, await store.retired_of(player.name), held), status)
+        held = await cases.held_players.certificate(player.name)
+        return JSONResponse(answer_json.player_json(player, await cases.store.retired_of(player.name), held), status)
 
     @router.post(
         "/players", tags=["players"], **answering(wire.PlayerModel, 201, 400, 403, 409, again="Registered before")
@@ -38,52 +35,52 @@ def make_players_router(players: Players, keys: PlayerKeys, store: Store, held_p
     async def register(signed: models.RegistrationRequest, request: Request) -> Response:
         """Registers a name and key by a self-signed registration."""
         address = client_address(request.scope)
-        player, new = await players.register(signed.text, signed.sig, code=signed.code, address=address)
+        player, new = await cases.players.register(signed.text, signed.sig, code=signed.code, address=address)
         return await answer(player, 201 if new else 200)
 
     @router.get("/players/{name}", tags=["players"], **answering(wire.PlayerModel, 200, 400, 404))
     async def player(name: models.Name) -> Response:
         """A registered player and their key."""
-        return await answer(await players.player(name))
+        return await answer(await cases.players.player(name))
 
     @router.post("/players/{name}/key", tags=["players"], **answering(wire.PlayerModel, 200, 400, 403, 404, 409))
     async def replace_key(name: models.Name, signed: models.NewKeyRequest) -> Response:
         """Replaces a player's key, by a statement that both keys have signed."""
-        return await answer(await keys.replace(name, signed.text, signed.sig, signed.old_sig))
+        return await answer(await cases.keys.replace(name, signed.text, signed.sig, signed.old_sig))
 
     @router.post("/players/{name}/revocation", tags=["players"], **answering(wire.PlayerModel, 200, 400, 403, 404))
     async def revoke_key(name: models.Name, signed: models.Signed) -> Response:
         """Revokes a key of a player, by its own signature."""
-        return await answer(await keys.revoke(name, signed.text, signed.sig))
+        return await answer(await cases.keys.revoke(name, signed.text, signed.sig))
 
     @router.post("/players/{name}/recovery", tags=["players"], **answering(wire.PlayerModel, 200, 400, 403, 404, 409))
     async def recover_name(name: models.Name, signed: models.RecoveryRequest) -> Response:
         """Gives a player whose key is revoked another one, with a code from the operator."""
-        return await answer(await keys.recover(name, signed.text, signed.sig, signed.code))
+        return await answer(await cases.keys.recover(name, signed.text, signed.sig, signed.code))
 
     @router.post("/login/challenge", tags=["players"], **answering(wire.ChallengeModel, 201))
     async def challenge() -> Response:
         """A fresh text to sign."""
-        return JSONResponse({"text": await players.challenge()}, 201, NO_STORE)
+        return JSONResponse({"text": await cases.players.challenge()}, 201, NO_STORE)
 
     @router.post("/login", tags=["players"], **answering(wire.TokenModel, 200, 400, 401, 403, 404))
     async def login(request: models.LoginRequest) -> Response:
         """A token for a signed challenge."""
-        token, expires = await players.login(request.name, request.text, request.sig)
+        token, expires = await cases.players.login(request.name, request.text, request.sig)
         return JSONResponse({"token": token, "expires": expires}, 200, NO_STORE)
 
     @router.post("/logout", tags=["players"], **answering(None, 204, 401))
     async def logout(_: me, credentials: Annotated[HTTPAuthorizationCredentials, Depends(BEARER)]) -> None:
         """Ends the login of the token."""
-        await players.logout(credentials.credentials)
+        await cases.players.logout(credentials.credentials)
 
     return router
 
 
-def make_choices_router(players: Players, invitations: Invitations, store: Store) -> APIRouter:
+def make_choices_router(cases: UseCases) -> APIRouter:
     """Returns the endpoints over these use cases."""
     router = APIRouter(prefix="/v1")
-    me = Annotated[str, Depends(logged_in(players))]
+    me = Annotated[str, Depends(logged_in(cases))]
 
     @router.post(
         "/games/{game}/decline",
@@ -92,7 +89,7 @@ def make_choices_router(players: Players, invitations: Invitations, store: Store
     )
     async def decline(game: models.GameId, player: me, request: models.DeclineRequest) -> Response:
         """Declines an invitation by name, which ends the game."""
-        lines, fresh = await invitations.decline(game, player, request.why)
+        lines, fresh = await cases.invitations.decline(game, player, request.why)
         return Response(answer_json.submitted_bytes(lines), 201 if fresh else 200, media_type="application/json")
 
     def shown(found: Choices) -> Response:
@@ -101,27 +98,27 @@ def make_choices_router(players: Players, invitations: Invitations, store: Store
     @router.get("/me/settings", tags=["players"], **answering(models.SettingsModel, 200, 401))
     async def settings(player: me) -> Response:
         """What the caller has set."""
-        return shown(await invitations.settings(player))
+        return shown(await cases.invitations.settings(player))
 
     @router.put("/me/settings", tags=["players"], **answering(models.SettingsModel, 200, 400, 401))
     async def set_settings(player: me, request: models.SettingsModel) -> Response:
         """Replaces what the caller has set."""
-        return shown(await invitations.set_settings(player, Choices(request.invites, tuple(request.known))))
+        return shown(await cases.invitations.set_settings(player, Choices(request.invites, tuple(request.known))))
 
     @router.get("/me/blocks", tags=["players"], **answering(wire.BlocksModel, 200, 401))
     async def blocks(player: me) -> Response:
         """The players whom the caller has blocked."""
-        return JSONResponse({"blocks": list(await store.blocks(player))}, headers=NO_STORE)
+        return JSONResponse({"blocks": list(await cases.store.blocks(player))}, headers=NO_STORE)
 
     @router.put("/me/blocks/{name}", tags=["players"], **answering(None, 204, 400, 401, 404, 422))
     async def block(name: models.Name, player: me) -> None:
         """Blocks a player, and declines that player's open invitations."""
-        await invitations.block(player, name)
+        await cases.invitations.block(player, name)
 
     @router.delete("/me/blocks/{name}", tags=["players"], **answering(None, 204, 400, 401))
     async def unblock(name: models.Name, player: me) -> None:
         """Removes a block, if there is one."""
-        await store.remove_block(player, name)
+        await cases.store.remove_block(player, name)
 
     return router
 
@@ -140,17 +137,17 @@ class MailInvitationRequest(BaseModel):
     name: models.Name
 
 
-def make_mail_invitations_router(players: Players, games: Games, held_players: HeldPlayers) -> APIRouter:
+def make_mail_invitations_router(cases: UseCases) -> APIRouter:
     """Returns the endpoint over these use cases."""
     router = APIRouter(prefix="/v1", tags=["players"])
-    me = Annotated[str, Depends(logged_in(players))]
+    me = Annotated[str, Depends(logged_in(cases))]
 
     @router.post("/invitations", **answering(wire.GatewayModel, 201, 400, 401, 403, 409, 422, 429))
     async def invite(request: MailInvitationRequest, player: me) -> Response:
         """Makes a key for somebody who will play by mail, and reserves the name until a game is opened with it."""
         if request.agreement is not None:
-            await games.verify_invitation(read_agreement(request.agreement), player)
-        gateway = await held_players.invite(request.name, request.address, request.lang, player)
+            await cases.games.verify_invitation(read_agreement(request.agreement), player)
+        gateway = await cases.held_players.invite(request.name, request.address, request.lang, player)
         return JSONResponse(gateway.to_json(), 201, NO_STORE)
 
     return router

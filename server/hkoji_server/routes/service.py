@@ -1,18 +1,65 @@
-"""The endpoints for load balancers and watchdogs: whether the process answers, and whether it takes moves."""
+"""The use cases that endpoints call, and the endpoints of health.
+
+Load balancers and watchdogs ask whether the process answers, and whether it takes moves.
+"""
+
+from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
 from fastapi import APIRouter
 
 from hkoji.errors import StorageError
+from hkoji.log.private_key import Signer
 from hkoji.messages.text import tell
-from hkoji_server.service.time.service_time import ServiceTime
+from hkoji_server.service.games.games import Games
+from hkoji_server.service.games.invitations import Invitations
+from hkoji_server.service.games.statements import GameStatements
+from hkoji_server.service.games.talk import Talk
+from hkoji_server.service.games.views import FinishedGames, GameViews, SignedHeads
+from hkoji_server.service.games.waiting_hub import WaitingHub
+from hkoji_server.service.mail.mailboxes import OwnMailboxes
+from hkoji_server.service.notices.channels import Channels
+from hkoji_server.service.players.held_players import HeldPlayers
+from hkoji_server.service.players.players import PlayerKeys, Players
+from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
+from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 
 PATIENCE: Final = 5.0
 _FRESH: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class UseCases:
+    """The use cases that the endpoints call, over one store, with the settings and the identity of the service."""
+
+    settings: Settings
+    store: Store
+    sources: ClockAndEntropy
+    origin: str
+    key: Signer
+    ready: Readiness
+    players: Players
+    keys: PlayerKeys
+    held_players: HeldPlayers
+    invitations: Invitations
+    games: Games
+    statements: GameStatements
+    views: GameViews
+    heads: SignedHeads
+    talk: Talk
+    finished: FinishedGames
+    hub: WaitingHub
+    channels: Channels
+    mailboxes: OwnMailboxes
+
+    def late(self) -> str:
+        """Returns the time before which a deadline is overdue."""
+        return self.sources.at(-self.settings.slack)
 
 
 class Readiness:
@@ -46,7 +93,7 @@ class Readiness:
         return None
 
 
-def make_health_router(ready: Readiness) -> APIRouter:
+def make_health_router(cases: UseCases) -> APIRouter:
     """`/healthz` and `/readyz`."""
     router = APIRouter(tags=["service"])
 
@@ -58,7 +105,7 @@ def make_health_router(ready: Readiness) -> APIRouter:
     @router.get("/readyz", response_model=dict[str, str])
     async def readyz() -> dict[str, str]:
         """Whether the service takes moves: the database answers, has the right schema, and a write reaches the disk."""
-        await ready.verify()
+        await cases.ready.verify()
         return {"status": "ok"}
 
     for path, check in (("/healthz", healthz), ("/readyz", readyz)):  # load balancers and watchdogs may ask by HEAD
