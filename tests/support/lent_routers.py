@@ -7,59 +7,41 @@ endpoints are those of the product; they reach the use cases of the application 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 import hkoji_server.app
 from fastapi import APIRouter
+from hkoji_server.routes.service import UseCases
 
 _MAKERS: Final = tuple(name for name in vars(hkoji_server.app) if name.startswith("make_") and name.endswith("_router"))
-_PLAIN: Final = (str, int, type(None))
-"""The content of a router as it is. A router with other such values is another one."""
-
-_free: defaultdict[Hashable, list[_LentRouter]] = defaultdict(list)
 
 
 class _Placeholder:
-    """Stands for a use case, which is another one in each application."""
+    """Stands for the use cases, which are others in each application."""
 
-    _target: Any = None  # Any: a use case
+    target: UseCases | None = None
 
-    def __getattr__(self, name: str) -> Any:  # Any: a member of the use case
-        return getattr(self._target, name)
-
-
-class _LentRouter:
-    def __init__(self, make: Callable[..., APIRouter], args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        self._places = [_Placeholder() for _ in _use_cases(args, named)]
-        self.fill(_use_cases(args, named))
-        places = iter(self._places)
-        # Not in the call: Python would make its named arguments before it goes through a generator.
-        positional = [each if isinstance(each, _PLAIN) else next(places) for each in args]
-        self.router = make(
-            *positional,
-            **{name: each if isinstance(each, _PLAIN) else next(places) for name, each in named.items()},
-        )
-
-    def fill(self, use_cases: list[Any]) -> None:
-        for place, each in zip(self._places, use_cases, strict=True):
-            place._target = each
-
-    def empty(self) -> None:
-        self.fill([None] * len(self._places))
+    def __getattr__(self, name: str) -> Any:  # Any: a use case
+        return getattr(self.target, name)
 
 
-def _use_cases(args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
-    return [each for each in (*args, *named.values()) if not isinstance(each, _PLAIN)]
+class _LentRouter(NamedTuple):
+    name: str
+    cases: _Placeholder
+    router: APIRouter
+
+
+_free: defaultdict[str, list[_LentRouter]] = defaultdict(list)
 
 
 class BorrowedRouters:
     """The routers of one application, from its start until `give_back`."""
 
     def __init__(self) -> None:
-        self._lent: list[tuple[Hashable, _LentRouter]] = []
+        self._lent: list[_LentRouter] = []
 
     @contextmanager
     def starting(self) -> Iterator[None]:
@@ -67,27 +49,25 @@ class BorrowedRouters:
         with ExitStack() as stack:
             for name in _MAKERS:
                 make = getattr(hkoji_server.app, name)
-                stack.enter_context(patch.object(hkoji_server.app, name, self._borrowing(make)))
+                stack.enter_context(patch.object(hkoji_server.app, name, self._borrowing(name, make)))
             yield
 
-    def _borrowing(self, make: Callable[..., APIRouter]) -> Callable[..., APIRouter]:
-        def borrow(*args: Any, **named: Any) -> APIRouter:  # Any: use cases and values of settings
-            plain = [each if isinstance(each, _PLAIN) else _Placeholder for each in (*args, *named.values())]
-            kind = (make, *plain, *named)
-            free = _free[kind]
-            if free:
-                lent = free.pop()
-                lent.fill(_use_cases(args, named))
+    def _borrowing(self, name: str, make: Callable[[Any], APIRouter]) -> Callable[[UseCases], APIRouter]:
+        def borrow(cases: UseCases) -> APIRouter:
+            if _free[name]:
+                lent = _free[name].pop()
             else:
-                lent = _LentRouter(make, args, named)
-            self._lent.append((kind, lent))
+                place = _Placeholder()
+                lent = _LentRouter(name, place, make(place))
+            lent.cases.target = cases
+            self._lent.append(lent)
             return lent.router
 
         return borrow
 
     def give_back(self) -> None:
         """Lets other applications have them. This one must have ended."""
-        for kind, lent in self._lent:
-            lent.empty()
-            _free[kind].append(lent)
+        for lent in self._lent:
+            lent.cases.target = None
+            _free[lent.name].append(lent)
         self._lent.clear()
