@@ -7,7 +7,6 @@ import http.client
 import re
 import socket
 import ssl
-import subprocess
 import threading
 import time
 from base64 import b64encode
@@ -26,6 +25,7 @@ from hkoji.errors import NetworkError, ServiceError, TooLargeError, TooManyError
 from hkoji.service_url import parse_origin
 from tests.support.commands import without_player
 from tests.support.lying_proxy import RawAnswer, lying_proxy
+from tests.support.receiver import certified
 from tests.support.service import serving
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -180,47 +180,30 @@ def status(url: str) -> int:
         return client.request("GET", "/x").status
 
 
-def own_certificate(folder: Path, name: str) -> None:
-    """Writes a certificate for `name` that nobody else has signed, and its key."""
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ed25519",
-        "-nodes",
-        "-days",
-        "2",
-        "-keyout",
-        "key.pem",
-        "-out",
-        "cert.pem",
-    ]
-    names = ["-subj", f"/CN={name}", "-addext", f"subjectAltName={'IP' if ':' in name else 'DNS'}:{name}"]
-    subprocess.run([*command, *names], cwd=folder, check=True, capture_output=True)
+@contextmanager
+def answering(folder: Path, name: str, times: int) -> Iterator[str]:
+    """A server that answers so many connections through TLS, with a certificate for `name`. Returns its URL."""
+    context, _ = certified(folder, name)
 
+    def serve() -> None:
+        for _ in range(times):
+            connection, _ = listener.accept()
+            with connection, suppress(OSError), context.wrap_socket(connection, server_side=True) as secure:
+                _request(secure)
+                secure.sendall(OK)
 
-def answering(listener: socket.socket, context: ssl.SSLContext, times: int) -> None:
-    """Answers so many connections through TLS."""
-    for _ in range(times):
-        connection, _ = listener.accept()
-        with connection, suppress(OSError), context.wrap_socket(connection, server_side=True) as secure:
-            _request(secure)
-            secure.sendall(OK)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"https://localhost:{listener.getsockname()[1]}"
 
 
 @pytest.mark.parametrize("name", ["localhost", "other.example"])
 def test_a_certificate_that_does_not_hold_is_named(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    own_certificate(tmp_path, name)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=answering, args=(listener, context, 2), daemon=True).start()
-        url = f"https://localhost:{listener.getsockname()[1]}"
+    with answering(tmp_path, name, 2) as url:
         with pytest.raises(NetworkError, match="certificate") as refused:
             status(url)
         assert "SSL_CERT_FILE" in refused.value.hint
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
         if name == "localhost":
             assert status(url) == 200
         else:
@@ -230,35 +213,26 @@ def test_a_certificate_that_does_not_hold_is_named(tmp_path: Path, name: str, mo
 
 
 def test_a_file_of_certificates_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own_certificate(tmp_path, "localhost")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=answering, args=(listener, context, 1), daemon=True).start()
-        with pytest.raises(NetworkError, match="certificate") as refused:
-            status(f"https://localhost:{listener.getsockname()[1]}")
+    with answering(tmp_path, "localhost", 1) as url, pytest.raises(NetworkError, match="certificate") as refused:
+        status(url)
     assert "cannot be read" in refused.value.hint
     assert "missing.pem" in refused.value.hint
 
 
 @pytest.mark.parametrize("form", ["text", "empty", "key", "DER", "folder"])
 def test_a_file_without_certificates_is_named(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    own_certificate(tmp_path, "localhost")
     file = tmp_path / "ca"
-    if form == "folder":
-        file.mkdir()
-    elif form == "DER":
-        file.write_bytes(ssl.PEM_cert_to_DER_cert((tmp_path / "cert.pem").read_text()))
-    else:
-        file.write_bytes({"text": b"hello", "empty": b"", "key": (tmp_path / "key.pem").read_bytes()}[form])
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=answering, args=(listener, context, 1), daemon=True).start()
+    with answering(tmp_path, "localhost", 1) as url:
+        certificate, end, key = (tmp_path / "certificate.pem").read_text().partition("-----END CERTIFICATE-----\n")
+        if form == "folder":
+            file.mkdir()
+        else:
+            der = ssl.PEM_cert_to_DER_cert(certificate + end)
+            file.write_bytes({"text": b"hello", "empty": b"", "key": key.encode(), "DER": der}[form])
         with pytest.raises(NetworkError, match="certificate") as refused:
-            status(f"https://localhost:{listener.getsockname()[1]}")
+            status(url)
     assert "SSL_CERT_FILE names a file without a certificate in PEM form" in refused.value.hint
     assert str(file) in refused.value.hint
 
@@ -279,9 +253,7 @@ PLAIN_HTTP = [b"", b"\x15\x03\x01\x00\x02\x02\x46", b"HTTP/1.1 400 Bad Request\r
 
 @pytest.mark.parametrize("answer", PLAIN_HTTP, ids=["none", "alert", "400"])
 def test_a_port_with_tls_is_named(tmp_path: Path, answer: bytes) -> None:
-    own_certificate(tmp_path, "localhost")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    context, _ = certified(tmp_path, "localhost")
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -345,9 +317,7 @@ def test_a_proxy_gets_the_whole_url_and_its_login(monkeypatch: pytest.MonkeyPatc
 def test_tls_goes_through_a_tunnel(
     tmp_path: Path, name: str, host: str, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own_certificate(tmp_path, name)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    context, _ = certified(tmp_path, name)
     got: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -367,7 +337,7 @@ def test_tls_goes_through_a_tunnel(
 
         threading.Thread(target=proxy, daemon=True).start()
         monkeypatch.setenv("https_proxy", f"http://me:secret@127.0.0.1:{listener.getsockname()[1]}")
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
         with closing(Transport(f"https://{host}:{port}")) as client:
             assert [client.request("GET", path, token="t").status for path in ("/x", "/y")] == [200, 200]
             with pytest.raises(NetworkError):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,10 +118,14 @@ def hook() -> Iterator[Receiver]:
 
 
 def certified(folder: Path, *names: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Makes a certificate for host names. Returns the context of a server that has it, and of those who trust it."""
+    """Makes a certificate for host names or IPv6 addresses, which nobody else signs.
+
+    Returns the context of a server that has it, and of those who trust it.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     now = datetime.now(UTC)
+    hosts = [x509.IPAddress(ip_address(each)) if ":" in each else x509.DNSName(each) for each in names]
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -129,7 +134,7 @@ def certified(folder: Path, *names: str) -> tuple[ssl.SSLContext, ssl.SSLContext
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(each) for each in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
