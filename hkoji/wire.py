@@ -16,7 +16,7 @@ JsonObject = dict[str, Any]  # Any: JSON of which another page says the form, su
 
 
 class Shown:
-    """What the API's page says of a field beside its type, in the words of JSON Schema."""
+    """Adds members of JSON Schema to a field on the API's page, beside its type."""
 
     def __init__(self, **members: object) -> None:
         self._members = members

@@ -65,7 +65,7 @@ class ServiceDescription(NamedTuple):
 
 
 class ClockAnswer(NamedTuple):
-    """What a service says beside the log about the entry that is due.
+    """The words of a service beside the log about the entry that is due.
 
     `gifts` and `outages` may count for it, and `annul` has the names of the players who wish to call the game off.
     `silent` has the players whose mailbox does not take letters, each with the time since when.

@@ -62,7 +62,7 @@ def receive(
 ) -> int:
     """Takes one mail from a file, and returns the exit code for the mail server: 0, 67 or 75.
 
-    `sender` is that of the envelope; empty: null; None: not known. Whatever it raises, the mail has to come again.
+    `sender` is that of the envelope; empty: null; None: not known. After any error the mail has to come again.
     """
     from hkoji_server.mail.receiving import receive_once
     from hkoji_server.store.sqlite.one_mail import SeldomError, open_for_one_mail

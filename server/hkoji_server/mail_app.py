@@ -63,7 +63,7 @@ _PATIENCE: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class MailWork:
-    """What a mail process does. Each part can be done by hand."""
+    """The work of a mail process. Each part can be done by hand."""
 
     time: ServiceTime
     receiving: Receiving

@@ -249,7 +249,7 @@ LookUp = Callable[[Sequence[str]], Coroutine[None, None, DnsAnswers]]
 
 
 class MailTools(NamedTuple):
-    """What the checks use of the world."""
+    """The parts of the world that the checks use."""
 
     sources: ClockAndEntropy
     look_up: LookUp
@@ -400,7 +400,7 @@ async def _record_checks(
     answers = await tools.look_up(asked)
     if not answers:
         said = tell("DNS has said nothing of {names}", names=", ".join(asked))
-        # What it would have said of the records, nobody knows.
+        # So nothing is known of the records.
         return [DoctorCheck("dns", "fail", said, tell("does it answer on this machine? See /etc/resolv.conf"))]
     found = []
     if arrived:

@@ -1,6 +1,6 @@
 """How the settings of mail are read: the service's own address, where mail comes in, where letters go out, passwords.
 
-It stands below the settings. What reads a setting raises `ValueError` with a reason for people, which never quotes a
+It stands below the settings. A reader of a setting raises `ValueError` with a reason for people, which never quotes a
 value.
 """
 
@@ -32,7 +32,7 @@ DONE_FOLDER: Final = "hkoji-done"
 
 
 class MailDelimiter(StrEnum):
-    """What stands between the local part of the service's address and a token."""
+    """The text between the local part of the service's address and a token."""
 
     PLUS = "+"
     MINUS = "-"

@@ -144,7 +144,7 @@ def _set_state(data: Path | None, name: str, state: MailboxState, database: str 
         if state == "active" and box.state not in SHUT:
             raise IllegalError(tell("the mailbox of {name} is not locked", name=name), hint=tell("nothing was changed"))
         while box.state != state:
-            # What mails change meanwhile stays. If that is the state, it is looked at anew.
+            # Changes by mails stay. If one of them was of the state, it is looked at anew.
             await store.change_mailbox(replace(box, state=state, since=ClockAndEntropy().at()), box)
             box = await _mailbox(store, name)
         return _shown(box)

@@ -4,7 +4,7 @@ The outbox has references only. So no letter is stale, and none is kept anywhere
 the same Message-ID, by which mail programs show it once.
 
 Submission follows RFC 5321 and RFC 6409. smtplib waits for each answer, so each letter has a thread for as long as it
-takes. What the server says is never logged: it may quote addresses, and the address of a bounce has a token.
+takes. The server's words are never logged: they may quote addresses, and the address of a bounce has a token.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ENHANCED = re.compile(rb"\s*([245]\.\d{1,3}\.\d{1,3})(?:\s|$)")
 
 
 class SmtpAnswer(NamedTuple):
-    """What a server has said: its reply code, and the status code of RFC 3463 that follows it, empty without one."""
+    """A server's answer: its reply code, and the status code of RFC 3463 that follows it, empty without one."""
 
     code: int
     status: str
@@ -175,14 +175,14 @@ _REMINDERS: Final = (NoticeEvent.REMIND1, NoticeEvent.REMIND2)
 
 
 class LetterPlans(Protocol):
-    """Who knows what letters say (`hkoji_server.service.mail.letter_facts`)."""
+    """Tells what letters say (`hkoji_server.service.mail.letter_facts`)."""
 
     async def of(self, channel: Channel, notice: Notice) -> LetterPlan | None:
         """Returns what the letter for a notice says now; None if there is nothing to say. May raise `NotNow`."""
 
 
 class LetterTaker(Protocol):
-    """Who takes letters (`hkoji_server.mail.courier`)."""
+    """Takes letters (`hkoji_server.mail.courier`)."""
 
     async def submit(self, sender: str, recipient: str, letter: bytes) -> None:
         """Returns when a letter is taken."""

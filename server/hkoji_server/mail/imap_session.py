@@ -1,8 +1,8 @@
 """A mailbox that is read by IMAP (RFC 9051, RFC 3501): one connection, and what is asked over it.
 
-imapclient waits for each answer, so every method here does, for a bounded time, and is called in a thread. Whatever a
-server sends is bounded too: it says itself how much it is about to send. What it says in words is never kept: it may
-quote the name of the user.
+imapclient waits for each answer, so every method here does, for a bounded time, and is called in a thread. All that a
+server sends is bounded too: it says itself how much it is about to send. Its words are never kept: they may quote the
+name of the user.
 """
 
 from __future__ import annotations

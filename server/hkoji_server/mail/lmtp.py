@@ -55,7 +55,7 @@ _FULL: Final = b"421 4.3.2 Too many connections; try again later\r\n"
 
 
 class TakesMails(Protocol):
-    """What decides about the mails that come in (`hkoji_server.mail.receiving`)."""
+    """Decides about the mails that come in (`hkoji_server.mail.receiving`)."""
 
     def is_ours(self, recipient: str) -> bool:
         """Whether mail to that address is for this service."""
@@ -292,7 +292,7 @@ def _bind(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(str(path))
-        # Who may connect is decided by the folder, and by the group of the service.
+        # The folder and the group of the service decide about who may connect.
         path.chmod(0o660)
     except OSError:
         listener.close()

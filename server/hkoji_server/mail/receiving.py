@@ -2,7 +2,7 @@
 
 The order of the rules matters. Limits come first, then what is dropped without an answer and leaves no row: an answer
 to a mail by a program could begin a loop, and one to a mail that answers none of our letters could go to somebody whose
-address was forged. What is left is kept as one row before the sender is told that it has arrived.
+address was forged. The rest is kept as one row before the sender is told that it has arrived.
 
 Reports about letters that did not arrive never change a clock. If a bounce stopped the clock, a player short of time
 could make their mailbox bounce. So a mailbox that does not take letters only has its letters paused, both players see
@@ -94,7 +94,7 @@ LONGEST_UNDER_WAY: Final = 7 * DAY
 
 
 class Received(StrEnum):
-    """What became of a mail. The values are labels of metrics."""
+    """The fate of a mail. The values are labels of metrics."""
 
     KEPT = "kept"
     """It is on disk, and will be processed."""
@@ -267,7 +267,7 @@ class Receiving:
                 return Received.NO_LETTER
             name, channel, game = mailbox.name, mailbox.channel, NO_GAME
         message_id = "" if sent.mail is None else known_by(sent.mail)
-        # Who answers to all of our addresses in a letter sends the same mail twice, and has written one.
+        # An answer to all of our addresses in a letter comes twice, and is one mail.
         recipient = sent.recipient if found is None else self._own.with_token(found.token)
         for _ in range(_TRIES):
             at = await self._time.time_of_arrival()
@@ -356,7 +356,7 @@ def _bounce_in(sent: _Sent) -> Bounce | None:
 _NULL_PATH = re.compile(rb"(?:From [^\n]*\n)?return-path[ \t]*:[ \t]*<>[ \t]*\r?\n", re.IGNORECASE)
 
 _NOBODY = ("", "<>", "mailer-daemon")
-"""What mail servers pass as the null sender; Postfix says `MAILER-DAEMON`."""
+"""The forms in which mail servers pass the null sender; Postfix says `MAILER-DAEMON`."""
 
 
 async def receive_once(

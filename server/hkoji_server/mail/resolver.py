@@ -25,7 +25,7 @@ MOST_NAMES: Final = 4
 
 
 class AsksTxt(Protocol):
-    """What this module needs of dnspython's resolver."""
+    """The part of dnspython's resolver that this module needs."""
 
     async def resolve(self, qname: object, rdtype: object, **options: object) -> Answer:
         """Asks for records. Raises `DNSException` and `OSError`."""
@@ -88,5 +88,5 @@ class TxtResolver:
             asked, TXT, raise_on_no_answer=False, lifetime=self._seconds, search=False
         )
         records = tuple(b"".join(each.strings) for each in answer.rrset or ())
-        # What is longer is read by nobody, and would only have to be kept.
+        # Nobody reads longer ones, and they would only have to be kept.
         return records if sum(map(len, records)) <= LONGEST_RECORD else ()

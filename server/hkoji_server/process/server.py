@@ -192,7 +192,7 @@ def run(
 
 
 def _nothing() -> None:
-    """What happens after the end of a connection that this process has accepted itself."""
+    """Does nothing at the end of a connection that this process has accepted itself."""
 
 
 def tell_systemd(state: str) -> None:
