@@ -279,7 +279,7 @@ def make_talk_router(cases: UseCases) -> APIRouter:
         return JSONResponse({"messages": shown, "next": following}, headers=NO_STORE)
 
     @router.post(_TALK, **answering(wire.MessageModel, 201, 400, 401, 403, 404, 409, again="The same message again"))
-    async def say(game: models.GameId, player: me, signed: models.Signed) -> Response:
+    async def say(game: models.GameId, player: me, signed: models.SignedRequest) -> Response:
         """Keeps a signed message for the other player."""
         kept, fresh = await cases.talk.say(game, player, signed.text, signed.sig)
         return JSONResponse(answer_json.message_json(kept), 201 if fresh else 200, NO_STORE)

@@ -25,14 +25,14 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Signed(_Model):
+class SignedRequest(_Model):
     """A signed text: `sig` is the base64 SSHSIG blob of the text and a newline."""
 
     text: str = Field(max_length=4096)
     sig: str = Field(max_length=2048)
 
 
-class LoginRequest(Signed):
+class LoginRequest(SignedRequest):
     """A signed login challenge."""
 
     name: Name
@@ -73,19 +73,19 @@ class StatementRequest(_Model):
         return self
 
 
-class NewKeyRequest(Signed):
+class NewKeyRequest(SignedRequest):
     """A replacement of a key: `sig` is by the new key, `old_sig` by the old one."""
 
     old_sig: str = Field(max_length=2048)
 
 
-class RegistrationRequest(Signed):
+class RegistrationRequest(SignedRequest):
     """A signed registration, with the operator's code where one is needed."""
 
     code: str | None = Field(default=None, max_length=256)
 
 
-class RecoveryRequest(Signed):
+class RecoveryRequest(SignedRequest):
     """A replacement of a revoked key, with the operator's code for it."""
 
     code: str = Field(max_length=256)

@@ -49,7 +49,7 @@ def make_players_router(cases: UseCases) -> APIRouter:
         return await answer(await cases.keys.replace(name, signed.text, signed.sig, signed.old_sig))
 
     @router.post("/players/{name}/revocation", tags=["players"], **answering(wire.PlayerModel, 200, 400, 403, 404))
-    async def revoke_key(name: models.Name, signed: models.Signed) -> Response:
+    async def revoke_key(name: models.Name, signed: models.SignedRequest) -> Response:
         """Revokes a key of a player, by its own signature."""
         return await answer(await cases.keys.revoke(name, signed.text, signed.sig))
 
