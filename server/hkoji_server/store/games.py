@@ -165,7 +165,7 @@ class GameStore(SqlSteps):
         """Reads and writes a little. Raises `StorageError` if that fails or the schema is not that of this program."""
 
         def work(connection: Connection) -> None:
-            verify_schema(connection)
+            verify_schema(connection, tell("restart the service with the version of hkoji that migrated it"))
             # Writes a value that is there already, which is a write like any other.
             connection.execute(update(SERVICE).values(origin=SERVICE.c.origin))
 

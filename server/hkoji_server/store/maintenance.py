@@ -25,7 +25,7 @@ from hkoji_server.store.game_lists import SUMMARY_COLUMNS
 from hkoji_server.store.game_values import GameSummary, Secrets
 from hkoji_server.store.location import Location, show_location, verify_exists
 from hkoji_server.store.mail_values import NO_GAME
-from hkoji_server.store.migrate import SCHEMA, newest_schema
+from hkoji_server.store.migrate import verify_schema
 from hkoji_server.store.outages import EVERY_OUTAGE, read_outage
 from hkoji_server.store.sql_steps import Row
 from hkoji_server.store.tables import (
@@ -90,16 +90,7 @@ class Maintenance:
         self._location = location
         self._engine = _engine(location)
         with self._reading() as connection:
-            found = connection.exec_driver_sql(SCHEMA).scalar()
-        if found != newest_schema():
-            raise StorageError(
-                tell(
-                    "the database has schema {found}, but this program needs schema {own}",
-                    found=found,
-                    own=newest_schema(),
-                ),
-                hint=tell("use the same version of hkoji as the service; nothing was changed"),
-            )
+            verify_schema(connection, tell("use the same version of hkoji as the service; nothing was changed"))
 
     def close(self) -> None:
         """Closes the connections."""

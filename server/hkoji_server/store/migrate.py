@@ -35,15 +35,15 @@ def newest_schema() -> str:
     return max(path.name for path in (_SCRIPTS / "versions").glob("v*.py"))[1:].partition("_")[0]
 
 
-def verify_schema(connection: Connection) -> None:
-    """Raises `StorageError` for another schema, and the error of the database if there is no schema."""
+def verify_schema(connection: Connection, hint: str) -> None:
+    """Raises `StorageError` with `hint` for another schema, and the error of the database if there is no schema."""
     found = connection.exec_driver_sql(SCHEMA).scalar()
     if found != newest_schema():
         raise StorageError(
             tell(
                 "the database has schema {found}, but this program needs schema {own}", found=found, own=newest_schema()
             ),
-            hint=tell("restart the service with the version of hkoji that migrated it"),
+            hint=hint,
         )
 
 

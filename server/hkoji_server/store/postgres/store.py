@@ -34,7 +34,7 @@ an outage is recorded:
   the game, and then counts the host's open games in a statement that begins only now. So of several such appends each
   sees the games of those before it.
 - *A key belongs to one player for ever*, a key is replaced once, a code is used as often as it allows. These are
-  decisions in several steps on a handful of rows, made at SERIALIZABLE (`transactions`).
+  decisions in several steps on a handful of rows, made at SERIALIZABLE (`connections`).
 - *No game waits for a held key that is revoked.* The append that opens it looks at the invited key in the statement
   that counts the host's games. A recovery is alone with the games, and sees those that are opened. After a revocation
   by the operator the games of its time are marked when the appends have ended for which it waits.
@@ -71,9 +71,8 @@ from hkoji_server.store.location import show_location
 from hkoji_server.store.mail_values import ClosedMailError
 from hkoji_server.store.players import look_at_invitations
 from hkoji_server.store.postgres import statements
-from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections
+from hkoji_server.store.postgres.connections import PostgresConnection, PostgresConnections, SerializableTransactions
 from hkoji_server.store.postgres.hints import PostgresHints
-from hkoji_server.store.postgres.transactions import SerializableTransactions
 from hkoji_server.store.sql_steps import Row, Values
 from hkoji_server.store.statements import open_games_values, verify_may_open
 from hkoji_server.store.tables import RetiredKey
