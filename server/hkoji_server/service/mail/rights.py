@@ -1,13 +1,13 @@
 """Whether a mail counts: its sender, its signatures, and what the service may do for its player.
 
 docs/spec/log.md, "Held keys". A mail to a token that is known is done as it says, asked back, or not acted on. To ask
-back is to do nothing, and to send the registered address a new token with the order as it was understood. So nobody
-who can forge a sender, but cannot read the mailbox, changes anything.
+back is to do nothing, and to send the registered address a new token with the order as it was understood. So a person
+who can forge a sender, but cannot read the mailbox, changes nothing.
 
 DNS is asked once for a mail. The answers stay with what the mail leads to, in its draft and its evidence, so that it
 is judged by the same ones again, after a crash or in an audit.
 
-For somebody whose only key the service holds it signs everything. A player with a key of their own has allowed it to
+The service signs everything for a player whose only key it holds. A player with a key of their own has allowed it to
 sign moves, in a game in which that key has signed a `delegate`, and nothing else.
 """
 
