@@ -54,9 +54,9 @@ def translate(message: str) -> str:
 
 def _(template: str, /, **values: object) -> str:
     """Makes a message and returns it in the language in use."""
-    return translate(tell(template, **values))
+    return _Current.say(tell(template, **values))
 
 
 def _n(one: str, many: str, number: int, /, **values: object) -> str:
     """Makes a message that depends on a number and returns it in the language in use."""
-    return translate(plural(one, many, number, **values))
+    return _Current.say(plural(one, many, number, **values))
