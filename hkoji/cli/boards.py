@@ -10,7 +10,7 @@ from hkoji.cli.settings import deck_for
 from hkoji.cli.terminal import fold
 from hkoji.game.position import Position
 from hkoji.show import games
-from hkoji.show.board import WIDTH, Board, Choice, Look
+from hkoji.show.board import WIDTH, Board, Choice, Look, unpainted
 from hkoji.show.deck import SpelledDeck
 
 
@@ -40,7 +40,8 @@ def _board(position: Position, style: TextStyle, notes: Iterable[str] = ()) -> B
     deck = deck_for(position.course.setup.ruleset.name)
     narrow = style.width is not None and style.width < WIDTH
     plain = style.plain or narrow or isinstance(deck, SpelledDeck)
-    return games.board(position, Look(speaking(), deck, style.paint, plain, tuple(notes)))
+    paint = style.paint if style.colour else unpainted
+    return games.board(position, Look(speaking(), deck, paint, plain, tuple(notes)))
 
 
 def _commands(made: Board) -> Iterator[Choice]:
