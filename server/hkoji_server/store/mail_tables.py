@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Index, LargeBinary, Table, Text
+from sqlalchemy import BigInteger, Index, LargeBinary, Text
 from sqlalchemy.orm import configure_mappers
 from sqlmodel import Field, SQLModel
 
 from hkoji_server.store.mail_values import MailState, MailVia
-from hkoji_server.store.tables import partial_index
+from hkoji_server.store.tables import CLUSTERED, partial_index, table_of
 
-_CLUSTERED: Final = {"sqlite_with_rowid": False}
 _NEW: Final = "state = 'new'"
 
 
@@ -77,7 +76,7 @@ class MailInvitationTable(SQLModel, table=True):
     __table_args__ = (
         Index("mail_invitation_address", "address", "at"),
         Index("mail_invitation_at", "at"),
-        _CLUSTERED,
+        CLUSTERED,
     )
 
     player: str = Field(primary_key=True, sa_type=Text)
@@ -146,7 +145,7 @@ class LetterCountTable(SQLModel, table=True):
     """How many letters that count have been sent to a mailbox in an hour."""
 
     __tablename__ = "letter_count"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     hour: str = Field(primary_key=True, sa_type=Text)
     """The beginning of a time, up to the hour."""
@@ -158,7 +157,7 @@ class BounceTable(SQLModel, table=True):
     """A letter that did not arrive, for as long as it counts."""
 
     __tablename__ = "bounce"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     digest: str = Field(primary_key=True, sa_type=Text)
     channel: str = Field(index=True, sa_type=Text)
@@ -169,7 +168,7 @@ class ProbeTable(SQLModel, table=True):
     """A mail of the service to itself that is waited for, and what has come."""
 
     __tablename__ = "probe"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     digest: str = Field(primary_key=True, sa_type=Text)
     since: str = Field(sa_type=Text)
@@ -181,7 +180,7 @@ class ImapPlaceTable(SQLModel, table=True):
     """Up to which mail a mailbox has been read by IMAP. Both numbers have up to 32 bits."""
 
     __tablename__ = "imap_place"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     mailbox: str = Field(primary_key=True, sa_type=Text)
     validity: int = Field(sa_type=BigInteger)
@@ -196,7 +195,7 @@ class MailDraft(SQLModel, table=True):
     """
 
     __tablename__ = "draft"
-    __table_args__ = (partial_index("draft_entropy", "entropy IS NOT NULL", "game"), _CLUSTERED)
+    __table_args__ = (partial_index("draft_entropy", "entropy IS NOT NULL", "game"), CLUSTERED)
 
     game: str = Field(primary_key=True, sa_type=Text)
     source: str = Field(primary_key=True, sa_type=Text)
@@ -225,21 +224,17 @@ class MailEvidence(SQLModel, table=True):
     reader: int
 
 
-def _table(model: type[SQLModel]) -> Table:
-    return SQLModel.metadata.tables[str(model.__tablename__)]
-
-
-MAILBOX: Final = _table(MailboxTable)
-HELD_KEY: Final = _table(KeptHeldKey)
-CERTIFICATE: Final = _table(KeptCertificate)
-MAIL_INVITATION: Final = _table(MailInvitationTable)
-REPLY: Final = _table(ReplyTable)
-INCOMING: Final = _table(IncomingMail)
-LETTER_COUNT: Final = _table(LetterCountTable)
-BOUNCE: Final = _table(BounceTable)
-PROBE: Final = _table(ProbeTable)
-IMAP_PLACE: Final = _table(ImapPlaceTable)
-DRAFT: Final = _table(MailDraft)
-EVIDENCE: Final = _table(MailEvidence)
+MAILBOX: Final = table_of(MailboxTable)
+HELD_KEY: Final = table_of(KeptHeldKey)
+CERTIFICATE: Final = table_of(KeptCertificate)
+MAIL_INVITATION: Final = table_of(MailInvitationTable)
+REPLY: Final = table_of(ReplyTable)
+INCOMING: Final = table_of(IncomingMail)
+LETTER_COUNT: Final = table_of(LetterCountTable)
+BOUNCE: Final = table_of(BounceTable)
+PROBE: Final = table_of(ProbeTable)
+IMAP_PLACE: Final = table_of(ImapPlaceTable)
+DRAFT: Final = table_of(MailDraft)
+EVIDENCE: Final = table_of(MailEvidence)
 
 configure_mappers()  # as in `tables`

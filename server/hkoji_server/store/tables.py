@@ -25,7 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R", bound=SQLModel)
 
 # Clusters a table on its key: the entries of a game lie side by side, which makes reading a game several times faster.
-_CLUSTERED: Final = {"sqlite_with_rowid": False}
+CLUSTERED: Final = {"sqlite_with_rowid": False}
 
 _SEATS: Final = {
     "host": "host IS NOT NULL",
@@ -153,7 +153,7 @@ class GameTable(SQLModel, table=True):
         _index("look", "look_at IS NOT NULL", "way", "look_at"),
         _index("ended", "ended IS NOT NULL", "ended", "game"),
         _index("pair", "status = 'finished'", "host", "guest"),
-        _CLUSTERED,
+        CLUSTERED,
     )
 
     game: str = Field(primary_key=True, sa_type=Text)
@@ -188,7 +188,7 @@ class SecretTable(SQLModel, table=True):
     """The seed of a game, and the player who may open the game."""
 
     __tablename__ = "secret"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     seed: str = Field(sa_type=Text)
@@ -202,7 +202,7 @@ class OfferTable(SQLModel, table=True):
     """
 
     __tablename__ = "offer"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     player: str = Field(primary_key=True, sa_type=Text)
     at: str = Field(primary_key=True, sa_type=Text)
@@ -213,7 +213,7 @@ class EntryTable(SQLModel, table=True):
     """One line of a log: its exact texts and signatures."""
 
     __tablename__ = "entry"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     seq: int = Field(primary_key=True)
@@ -227,7 +227,7 @@ class OpeningTable(SQLModel, table=True):
     """An opening that the service holds. It is private until the log publishes it."""
 
     __tablename__ = "opening"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     seq: int = Field(primary_key=True)
@@ -243,7 +243,7 @@ class KeptStatement(SQLModel, table=True):
     """
 
     __tablename__ = "statement"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
     head: str = Field(primary_key=True, sa_type=Text)
@@ -265,7 +265,7 @@ class OutageTable(SQLModel, table=True):
     """A time in which no process took entries that came one way."""
 
     __tablename__ = "outage"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     way: str = Field(primary_key=True, sa_type=Text)
     begin: str = Field(primary_key=True, sa_type=Text, sa_column_kwargs={"name": "from"})
@@ -279,7 +279,7 @@ class BeatTable(SQLModel, table=True):
     """The newest time at which a process said that it takes entries that come one way: a row for each way."""
 
     __tablename__ = "beat"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     way: str = Field(primary_key=True, sa_type=Text)
     at: str = Field(sa_type=Text)
@@ -329,7 +329,7 @@ class OutboxTable(SQLModel, table=True):
     """
 
     __tablename__ = "outbox"
-    __table_args__ = (Index("outbox_due", "kind", "not_before"), Index("outbox_channel", "channel"), _CLUSTERED)
+    __table_args__ = (Index("outbox_due", "kind", "not_before"), Index("outbox_channel", "channel"), CLUSTERED)
 
     game: str = Field(primary_key=True, sa_type=Text)
     seq: int = Field(primary_key=True)
@@ -355,7 +355,7 @@ class KeptMessage(SQLModel, table=True):
     # The first message of each game, by its time: for finding games whose messages are to be deleted.
     __table_args__ = (
         partial_index("talk_first", "number = 1", "at", "game"),
-        _CLUSTERED,
+        CLUSTERED,
     )
 
     game: str = Field(primary_key=True, foreign_key="game.game", sa_type=Text)
@@ -380,35 +380,36 @@ class BlockTable(SQLModel, table=True):
     """A player from whom another one wants no invitations, joins or messages."""
 
     __tablename__ = "block"
-    __table_args__ = (_CLUSTERED,)
+    __table_args__ = (CLUSTERED,)
 
     player: str = Field(primary_key=True, foreign_key="player.name", sa_type=Text)
     other: str = Field(primary_key=True, foreign_key="player.name", sa_type=Text)
 
 
-def _table(model: type[SQLModel]) -> Table:
+def table_of(model: type[SQLModel]) -> Table:
+    """Returns the table of a class, for statements."""
     return SQLModel.metadata.tables[str(model.__tablename__)]
 
 
-SERVICE: Final = _table(ServiceTable)
-PLAYER: Final = _table(Player)
-RETIRED: Final = _table(RetiredKey)
-CODE: Final = _table(OperatorCode)
-CHALLENGE: Final = _table(ChallengeTable)
-TOKEN: Final = _table(TokenTable)
-GAME: Final = _table(GameTable)
-SECRET: Final = _table(SecretTable)
-OFFER: Final = _table(OfferTable)
-ENTRY: Final = _table(EntryTable)
-OPENING: Final = _table(OpeningTable)
-STATEMENT: Final = _table(KeptStatement)
-OUTAGE: Final = _table(OutageTable)
-BEAT: Final = _table(BeatTable)
-CHANNEL: Final = _table(Channel)
-OUTBOX: Final = _table(OutboxTable)
-TALK: Final = _table(KeptMessage)
-SETTING: Final = _table(SettingTable)
-BLOCK: Final = _table(BlockTable)
+SERVICE: Final = table_of(ServiceTable)
+PLAYER: Final = table_of(Player)
+RETIRED: Final = table_of(RetiredKey)
+CODE: Final = table_of(OperatorCode)
+CHALLENGE: Final = table_of(ChallengeTable)
+TOKEN: Final = table_of(TokenTable)
+GAME: Final = table_of(GameTable)
+SECRET: Final = table_of(SecretTable)
+OFFER: Final = table_of(OfferTable)
+ENTRY: Final = table_of(EntryTable)
+OPENING: Final = table_of(OpeningTable)
+STATEMENT: Final = table_of(KeptStatement)
+OUTAGE: Final = table_of(OutageTable)
+BEAT: Final = table_of(BeatTable)
+CHANNEL: Final = table_of(Channel)
+OUTBOX: Final = table_of(OutboxTable)
+TALK: Final = table_of(KeptMessage)
+SETTING: Final = table_of(SettingTable)
+BLOCK: Final = table_of(BlockTable)
 
 
 # Before this the attributes of rows cannot be read.
