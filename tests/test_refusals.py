@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from hkoji.game.agreement import read_agreement
+from hkoji.game.agreement import (
+    format_duration,
+    format_time_control,
+    parse_duration,
+    parse_time_control,
+    read_agreement,
+    read_time_control,
+)
 from hkoji.game.clock import read_outage
 from hkoji.game.commitments import parse_openings
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.held_keys import read_gateway, read_mail
 from hkoji.game.submission import parse_submission, read_submission
-from hkoji.game.time_control import (
-    format_duration,
-    format_time_control,
-    parse_duration,
-    parse_time_control,
-    read_time_control,
-)
 from hkoji.log import game_statements, sshsig, statement
 from hkoji.log.canonical import decode, decode_base64, encode, encode_base64
 from hkoji.log.entry import parse_entry

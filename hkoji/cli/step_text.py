@@ -6,6 +6,7 @@ from typing import Final
 
 from hkoji.cli.language import _
 from hkoji.cli.settings import deck_for
+from hkoji.game.agreement import format_duration
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Course, EntryBody
 from hkoji.game.entry_kinds import Annul, Credit, End, Lapse, Timeout
@@ -13,7 +14,6 @@ from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.game.result_text import course_result
-from hkoji.game.time_control import format_duration
 from hkoji.rules.events import DECISIONS, Close, Deal, Reveal
 from hkoji.rules.transcript import format_event, format_outcome
 from hkoji.study.stops import Eyes, Stop

@@ -24,7 +24,7 @@ from hkoji.client.requests import REPLACED, move_command
 from hkoji.client.transport import LATER, HttpAnswer, Transport
 from hkoji.doctor_check import DoctorCheck
 from hkoji.errors import HkojiError
-from hkoji.game.time_control import format_duration
+from hkoji.game.agreement import format_duration
 from hkoji.messages.text import shorten, tell
 
 _SKEW: Final = 120

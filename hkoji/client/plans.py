@@ -24,10 +24,10 @@ from hkoji.client.answers import REFUSALS
 from hkoji.client.game import ClientGame
 from hkoji.client.kept.files import intact, read_json, remove_file, write_json
 from hkoji.errors import ConflictError, HkojiError, MalformedError, UsageError
+from hkoji.game.agreement import format_duration, parse_duration
 from hkoji.game.clock import add_seconds, parse_time
 from hkoji.game.position import Position
 from hkoji.game.submission import Submission
-from hkoji.game.time_control import format_duration, parse_duration
 from hkoji.log.canonical import is_hex
 from hkoji.messages.text import tell
 from hkoji.plans.grammar import format_plan, parse_plan

@@ -28,12 +28,12 @@ from hkoji.errors import (
     TrustError,
 )
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import format_duration
 from hkoji.game.clock import parse_time
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import time_of_record
 from hkoji.game.submission import Submission, draft_entry
-from hkoji.game.time_control import format_duration
 from hkoji.log.entry import Entry, parse_entry
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey

@@ -44,12 +44,11 @@ from hkoji.client.known_keys import KnownKeys
 from hkoji.client.requests import REPLACED, ServerSentEvent, ServiceRequests, same_bytes, seconds_ahead, unregistered
 from hkoji.client.transport import MOST_BYTES, HeardTime, Transport
 from hkoji.errors import ExistsError, HkojiError, TrustError
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, format_duration
 from hkoji.game.clock import add_seconds
 from hkoji.game.clock_reading import SLACK_SECONDS
 from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import Submission, format_submission
-from hkoji.game.time_control import format_duration
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import SignedHead

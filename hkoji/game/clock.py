@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError, NotUnderstoodError
-from hkoji.game.time_control import DAY, TimeControl, zone_offset
+from hkoji.game.agreement import DAY, TimeControl, zone_offset
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import SERVER_NAME, Entry, exactly, is_time
 from hkoji.messages.text import tell

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from hkoji.game.agreement import TimeControl, format_time_control
 from hkoji.game.clock import add_counted, counted, parse_time
 from hkoji.game.course import Course
-from hkoji.game.time_control import TimeControl, format_time_control
 from hkoji.log.canonical import JsonValue
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset

@@ -11,13 +11,13 @@ from enum import StrEnum
 from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
 
 from hkoji.errors import GameOverError, IllegalError
+from hkoji.game.agreement import TimeControl
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.held_keys import Gateway, MailClaim, verify_mail
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.may_append import Author, verify_author
 from hkoji.game.setup import Setup
-from hkoji.game.time_control import TimeControl
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import SERVER_NAME, Entry, verify_link
 from hkoji.log.public_key import PublicKey

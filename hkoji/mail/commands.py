@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from hkoji.errors import UsageError
-from hkoji.game.time_control import parse_duration
+from hkoji.game.agreement import parse_duration
 from hkoji.messages.text import LANGUAGES, Text, any_of, tell
 
 

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.errors import UnreadableMailError, UsageError
 from hkoji.extras import install_command
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import parse_time
-from hkoji.game.time_control import DAY
 from hkoji.mail.dns_answers import DnsAnswers
 from hkoji.mail.fields import read_fields, read_media_type, split_header, with_newlines
 from hkoji.mail.header import MailHeader, read_header

@@ -12,7 +12,7 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from hkoji.game.time_control import is_zone
+from hkoji.game.agreement import is_zone
 from hkoji.mail.addresses import Found, OwnAddress, is_mailbox
 from hkoji.mail.decoding import clean, decode_words
 from hkoji.mail.fields import (

@@ -18,10 +18,9 @@ from hkoji.audit.keyring import Party
 from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.errors import NotationError, UnreadableMailError, UsageError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, parse_duration, parse_time_control
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.held_keys import SeatGrade
-from hkoji.game.time_control import parse_duration, parse_time_control
 from hkoji.log.line import Line
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.claimed_mails import ClaimedMail, claimed_mails, opened_cards

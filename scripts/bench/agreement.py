@@ -23,8 +23,7 @@ from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 from hkoji_server.store.sqlite.store import SqliteStore
 
-from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.time_control import DAY, TimeControl
+from hkoji.game.agreement import DAY, UNTIMED, Agreement, TimeControl
 from scripts.bench.memory import server_seconds
 from scripts.bench.moves import KEY, apart, playing
 from scripts.bench.page import Figure, record, record_speed, shown

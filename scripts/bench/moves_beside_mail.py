@@ -30,8 +30,7 @@ from hkoji_server.store.mail_values import Mailbox
 from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji_server.store.tables import Player, row_of
 
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import DAY, TimeControl
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from scripts.bench.memory import processor_seconds, server_seconds
 from scripts.bench.moves import KEY, apart
 from scripts.bench.page import Figure, record, shown

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, parse_time_control
 from hkoji.game.entry_kinds import Invite
-from hkoji.game.time_control import parse_time_control
 from hkoji.log.mail_claim import MailClaim, MailGrade
 from hkoji.mail.letters import Facts, Letter, compose, write_letter
 from hkoji.manual.catalogues import load_speaker

@@ -20,7 +20,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from pydantic_settings import TomlConfigSettingsSource as TomlSource
 
 from hkoji.errors import StorageError, UsageError
-from hkoji.game.time_control import DAY
+from hkoji.game.agreement import DAY
 from hkoji.mail.addresses import OwnAddress
 from hkoji.messages.text import any_of, shorten, tell
 from hkoji.processors import processors

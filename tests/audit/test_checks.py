@@ -7,10 +7,10 @@ import pytest
 from hkoji.audit import checks, credit_checks
 from hkoji.audit.checks import verify_receipt, verify_signatures
 from hkoji.errors import CommitmentError, HkojiError, IllegalError, MalformedError, SignatureError
+from hkoji.game.agreement import TimeControl
 from hkoji.game.clock import Effect, GameClock, Outage, Way
 from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import Annul, GivenTime, Lapse
-from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import Receipt, make_receipt

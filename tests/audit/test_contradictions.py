@@ -19,10 +19,9 @@ from hkoji.audit.contradictions import (
     two_receipts,
 )
 from hkoji.audit.log_audit import audit
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.clock import Outage, Way
 from hkoji.game.entry_kinds import Resign
-from hkoji.game.time_control import TimeControl
 from hkoji.log.line import Line, format_log
 from hkoji.log.public_key import PublicKey
 from tests.support.docs import DOCS

@@ -11,8 +11,7 @@ from hkoji.audit.evidence_file import EvidenceFile, format_evidence, is_evidence
 from hkoji.audit.log_audit import LOG_STEPS, Audit, AuditStep
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import TimeControl
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.log import sshsig
 from hkoji.log.line import SignedReceipt, format_log, make_receipt, parse_log
 from hkoji.log.statement import Dealt

@@ -19,8 +19,7 @@ from hkoji.audit.log_audit import Audit, AuditStep, Finding
 from hkoji.audit.view_checks import MOST_COURSES
 from hkoji.errors import MalformedError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import TimeControl
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.log.line import Line, format_log, parse_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import Dealt

@@ -10,8 +10,7 @@ from hkoji.audit.evidence_file import MAX_STATEMENTS, EvidenceFile, format_evide
 from hkoji.audit.log_audit import AuditStep
 from hkoji.errors import HkojiError, IllegalError, MalformedError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import TimeControl
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_annul, make_head
 from hkoji.log.line import SignedReceipt, format_log, make_receipt

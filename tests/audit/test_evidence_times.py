@@ -13,10 +13,9 @@ from hkoji.audit.log_audit import AuditStep
 from hkoji.audit.times import last_worded
 from hkoji.errors import TimeOverError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.entry_kinds import GivenTime, parse_body
 from hkoji.game.submission import Submission
-from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_gift, make_head
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt

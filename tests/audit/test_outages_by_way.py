@@ -6,11 +6,10 @@ import pytest
 
 from hkoji.audit.contradictions import ContradictionKind, LogClaims, in_outage, log_claims
 from hkoji.audit.log_audit import Audit, AuditStep, audit
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.clock import Outage, Way, came_by
 from hkoji.game.entry_kinds import Credit, Resign
 from hkoji.game.held_keys import MailGrade
-from hkoji.game.time_control import TimeControl
 from hkoji.log.line import format_log
 from tests.support.forgery import changed_body, rewrite
 from tests.support.table import AT, Table

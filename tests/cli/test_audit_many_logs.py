@@ -19,9 +19,8 @@ from hkoji.cli.audit import command, many_logs
 from hkoji.cli.files import LogBytes, UnreadableLog, split
 from hkoji.cli.long_work import map_in_processes
 from hkoji.cli.output import Exit
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.clock import Outage, Way
-from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.line import MAX_LINE_BYTES, SignedReceipt, format_log, make_receipt
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

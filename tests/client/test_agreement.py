@@ -9,9 +9,8 @@ import pytest
 
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.errors import IllegalError, NetworkError, TrustError
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, parse_time_control
 from hkoji.game.course import Course
-from hkoji.game.time_control import parse_time_control
 from hkoji.log import sshsig
 from hkoji.log.line import SignedReceipt, make_receipt
 from hkoji.referee import offer

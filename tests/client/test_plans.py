@@ -31,9 +31,8 @@ from hkoji.errors import (
     TrustError,
     UsageError,
 )
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, parse_time_control
 from hkoji.game.clock import add_seconds, parse_time
-from hkoji.game.time_control import parse_time_control
 from hkoji.plans.grammar import parse_plan
 from hkoji.plans.standing import ArmedPlan, stand
 from hkoji.plans.trial import plan_warnings, try_plan

@@ -15,10 +15,9 @@ import pytest
 
 from hkoji.client.rematch import FOUND, JOINED, OPENED, Rematch, Rematches
 from hkoji.errors import ForbiddenError, HkojiError, IllegalError
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, parse_time_control
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import Invite
-from hkoji.game.time_control import parse_time_control
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hkoji.game.agreement import UNTIMED, Agreement, Series, read_agreement
-from hkoji.game.time_control import TimeControl
+from hkoji.game.agreement import UNTIMED, Agreement, Series, TimeControl, read_agreement
 from hkoji.log.canonical import encode
 
 Json = Any  # wrong on purpose

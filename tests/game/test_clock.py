@@ -10,6 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from hkoji.errors import NotUnderstoodError
+from hkoji.game.agreement import DAY, TimeControl, read_time_control
 from hkoji.game.clock import (
     LAST_TIME,
     Effect,
@@ -24,7 +25,6 @@ from hkoji.game.clock import (
     parse_time,
     read_outage,
 )
-from hkoji.game.time_control import DAY, TimeControl, read_time_control
 from hkoji.log.entry import is_time
 from tests.support.clock_games import controls
 

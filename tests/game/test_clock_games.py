@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hkoji.game.agreement import TimeControl, read_time_control
 from hkoji.game.clock import Effect, GameClock, Pace
-from hkoji.game.time_control import TimeControl, read_time_control
 from tests.support.clock_games import ClockEntry, ClockGame, clock_games
 
 EFFECTS = (

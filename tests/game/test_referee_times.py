@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from hkoji import errors, referee
 from hkoji.audit.log_audit import audit
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import UNTIMED, Agreement, TimeControl
 from hkoji.game.clock import Outage, Way, parse_time
 from hkoji.game.course import Stage
 from hkoji.game.entry_kinds import Annul, Credit, Invite, Lapse, Resign, Timeout
-from hkoji.game.time_control import TimeControl
 from hkoji.log.line import format_log
 from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.errors import UsageError
-from hkoji.game.time_control import (
+from hkoji.game.agreement import (
     TimeControl,
     format_duration,
     format_time_control,

@@ -13,7 +13,7 @@ import pytest
 from hkoji_server.mail.courier import MailCourier, NoTlsError, SmtpAnswer, SmtpRefusal
 from hkoji_server.mail.receiving import Bounces, Received, Receiving
 
-from hkoji.game.time_control import DAY
+from hkoji.game.agreement import DAY
 from hkoji.mail.header import read_header
 from tests.mail.test_receiving import report
 from tests.support.mail.list_world import OWN, ListWorld, list_world

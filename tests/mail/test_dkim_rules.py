@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.errors import UnreadableMailError, UsageError
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
-from hkoji.game.time_control import DAY
 from hkoji.mail.dkim_rules import READ_ONCE, DkimVerdict, judge_dkim, key_names, signed_id
 from hkoji.mail.dns_answers import DnsAnswers, decode_answers, encode_answers
 from tests.support.mail.signing import GMAIL, StrangeRsa, ed25519_key, record_of, rsa_key, seconds_of, sign, strange_rsa

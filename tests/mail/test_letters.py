@@ -18,10 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, parse_time_control
 from hkoji.game.course import Stage
 from hkoji.game.submission import Submission
-from hkoji.game.time_control import parse_time_control
 from hkoji.log.line import Line
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import OrderFault, OrderKind

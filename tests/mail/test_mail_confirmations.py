@@ -15,7 +15,7 @@ from hkoji_server.service.players.held_players import SILENT_DAYS
 from hkoji_server.store.mail_values import Mailbox
 
 from hkoji.errors import ForbiddenError
-from hkoji.game.time_control import DAY
+from hkoji.game.agreement import DAY
 from hkoji.mail.letters.mailbox import ConfirmWhat
 from tests.support.mail.dkim_signer import Signer
 from tests.support.mail.list_world import ListWorld, list_world, unread

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from hkoji.audit.log_audit import audit
+from hkoji.game.agreement import DAY
 from hkoji.game.held_keys import SeatGrade
-from hkoji.game.time_control import DAY
 from hkoji.log.line import format_log
 from tests.support.mail.list_world import list_world, unread
 from tests.support.mail.mail_table import MailTable

@@ -16,9 +16,8 @@ from hkoji_server.service.games import keeper
 from hkoji_server.service.games.keeper import send_seeds_at_intervals
 
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.clock import add_seconds
-from hkoji.game.time_control import DAY, TimeControl
 from tests.support.mail.list_world import DAYS, ListWorld, list_world, unread
 from tests.support.mail.mail_hosts import command_address, mail_host
 from tests.support.mail.post_office import Letter

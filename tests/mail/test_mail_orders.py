@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hkoji_server.store.mail_tables import MailDraft, MailEvidence
 
-from hkoji.game.time_control import DAY
+from hkoji.game.agreement import DAY
 from hkoji.log.mail_claim import MailGrade
 from tests.support.mail.list_world import ListWorld, list_world
 from tests.support.mail.mail_hosts import command_address

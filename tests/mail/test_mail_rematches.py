@@ -15,10 +15,9 @@ from hkoji_server.store.time_contract import StaleDecisionError
 
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import DAY, Agreement
 from hkoji.game.course import Course, Stage
 from hkoji.game.rematch import has_terms, rematch_agreement, rematch_ruleset_of
-from hkoji.game.time_control import DAY
 from hkoji.log.line import format_log
 from hkoji.log.public_key import parse_public_key
 from hkoji.messages.text import tell

@@ -8,8 +8,8 @@ from hkoji_server.service.mail.letter_facts import MOST_VERSIONS
 
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import parse_time
-from hkoji.game.time_control import DAY
 from hkoji.log.canonical import decode
 from tests.support.mail.list_world import list_world, unread
 from tests.support.mail.mail_table import MailTable, mail

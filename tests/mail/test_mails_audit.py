@@ -11,11 +11,10 @@ import pytest
 
 from hkoji.audit.log_audit import AuditStep
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, parse_time_control
 from hkoji.game.clock import parse_time
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.held_keys import MailGrade, SeatGrade
-from hkoji.game.time_control import parse_time_control
 from hkoji.log.line import format_log
 from hkoji.mail.claimed_mails import claimed_mails
 from hkoji.mail.commands import MailOrder, OrderFault, OrderKind

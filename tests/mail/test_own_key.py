@@ -15,8 +15,8 @@ from hkoji_server.store.game_values import Append
 from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import Way
-from hkoji.game.time_control import DAY
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.private_key import PrivateKey

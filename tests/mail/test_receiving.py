@@ -18,8 +18,8 @@ from hkoji_server.store.mail_tables import IncomingMail
 from hkoji_server.store.mail_values import MOST_WAITING, ReplyToken
 
 from hkoji.errors import StorageError
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import Way
-from hkoji.game.time_control import DAY
 from hkoji.mail import fields as mail_fields
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.fields import unfold

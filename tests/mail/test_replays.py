@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hkoji.game.time_control import DAY
+from hkoji.game.agreement import DAY
 from tests.mail.test_mail_gifts import first, gifts
 from tests.support.mail.list_world import list_world
 from tests.support.mail.mail_table import MailTable

@@ -12,7 +12,7 @@ import pytest
 from hkoji_server.mail.receiving import Bounces, Received, Receiving
 from hkoji_server.service.mail.mailboxes import SelfRegistration
 
-from hkoji.game.time_control import DAY
+from hkoji.game.agreement import DAY
 from hkoji.mail.fields import split_mail
 from hkoji.mail.header import read_header
 from tests.support.mail.dkim_signer import Signer

@@ -14,7 +14,7 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.tables import GAME, OFFER
 from sqlalchemy import create_engine, func, select
 
-from hkoji.game.time_control import DAY
+from hkoji.game.agreement import DAY
 from tests.support.mail.list_world import ListWorld, list_world, unread
 from tests.support.mail.mail_hosts import mail_host
 

@@ -10,11 +10,10 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import UNTIMED, Agreement, TimeControl
 from hkoji.game.commitments import entropy_commit
 from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.game.submission import Submission
-from hkoji.game.time_control import TimeControl
 from hkoji.log.line import format_log
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from tests.support.service import Answer, Player, begin, offer_of, serving

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.clock import format_time, parse_time
-from hkoji.game.time_control import TimeControl
 from tests.support.service import Player, begin, play
 from tests.support.service_in_process import Inside
 from tests.support.timed_games import (

@@ -9,8 +9,7 @@ import pytest
 from hkoji_server import admin
 
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.time_control import TimeControl
+from hkoji.game.agreement import UNTIMED, Agreement, TimeControl
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.game_statements import make_gift

@@ -18,10 +18,9 @@ from hkoji_server.store.sqlite.store import SqliteStore
 
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import UNTIMED, Agreement, parse_time_control
 from hkoji.game.commitments import entropy_commit
 from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway, verify_gateway
-from hkoji.game.time_control import parse_time_control
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.line import read_line

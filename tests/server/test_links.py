@@ -9,10 +9,9 @@ import pytest
 from hkoji_server import admin
 
 from hkoji.audit.log_audit import audit
-from hkoji.game.agreement import UNTIMED
+from hkoji.game.agreement import UNTIMED, TimeControl
 from hkoji.game.commitments import entropy_commit
 from hkoji.game.entry_kinds import Cancel, LinkInvite, Open
-from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.link_key import link_key
 from hkoji.log.private_key import PrivateKey

@@ -21,8 +21,7 @@ from hkoji_server.store.talk import NewMessage
 
 from hkoji.errors import MalformedError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import DAY, TimeControl
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.log.private_key import PrivateKey
 from tests.support.couriers import NO_SETTINGS, Told, told
 from tests.support.service import Player, begin, two_players

@@ -27,11 +27,10 @@ from hypothesis import strategies as st
 
 from hkoji import referee
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.clock import format_time, parse_time
 from hkoji.game.course import Course
 from hkoji.game.setup import Invite
-from hkoji.game.time_control import DAY, TimeControl
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.private_key import PrivateKey
 from tests.support.table import AT

@@ -13,9 +13,8 @@ from hkoji_server.process.metrics import Metrics
 from hkoji import referee
 from hkoji.errors import IllegalError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import UNTIMED, Agreement, TimeControl
 from hkoji.game.submission import Submission
-from hkoji.game.time_control import TimeControl
 from hkoji.log.entry import make_entry
 from hkoji.log.line import sign_entry
 from tests.support.service import Player, begin, offer_of, two_players

@@ -19,9 +19,8 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.commitments import entropy_commit
-from hkoji.game.time_control import TimeControl
 from hkoji.log.line import format_log
 from hkoji.log.public_key import parse_public_key
 from tests.support.at_the_same_time import at_the_same_time

@@ -17,10 +17,9 @@ from hkoji import referee
 from hkoji.audit.contradictions import in_outage, log_claims
 from hkoji.audit.log_audit import audit
 from hkoji.errors import TimeOverError
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.clock import Outage, Way
 from hkoji.game.entry_kinds import Credit
-from hkoji.game.time_control import TimeControl
 from hkoji.log.private_key import PrivateKey
 from tests.support.loops import run
 from tests.support.service_in_process import Clock

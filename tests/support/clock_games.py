@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from hkoji.game.time_control import TimeControl
+from hkoji.game.agreement import TimeControl
 
 _DAY = 86400
 DATA = Path(__file__).parents[1] / "data" / "clocks.txt"

@@ -12,10 +12,9 @@ from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.evidence_file import EvidenceFile, SignedView, format_evidence, parse_evidence
 from hkoji.audit.log_audit import Audit
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.clock import Outage, Way, format_time, parse_time
 from hkoji.game.course import Stage
-from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.game_statements import SignedHead, make_gift, make_head
 from hkoji.log.line import Line

@@ -20,10 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, cast
 
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import DAY, UNTIMED, Agreement, TimeControl
 from hkoji.game.commitments import entropy_commit
 from hkoji.game.submission import Submission
-from hkoji.game.time_control import DAY, TimeControl
 from hkoji.game.view import replay_own
 from hkoji.log import sshsig
 from hkoji.log.line import Line, parse_log

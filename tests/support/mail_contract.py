@@ -42,8 +42,8 @@ from hkoji_server.store.mail_values import (
 from hkoji_server.store.time_contract import OLDEST, StaleDecisionError
 
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, NotFoundError, TooManyError
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
-from hkoji.game.time_control import DAY
 from hkoji.log.private_key import PrivateKey
 from hkoji.mail.addresses import OwnAddress
 from tests.support.loops import run

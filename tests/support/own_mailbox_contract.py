@@ -8,8 +8,8 @@ from hkoji_server.store.mail_invitations import AskedMailbox
 from hkoji_server.store.mail_values import Mailbox
 
 from hkoji.errors import ForbiddenError
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
-from hkoji.game.time_control import DAY
 from tests.support.loops import run
 from tests.support.mail_contract import FAR, add_mailbox, key_text, outbox, token, with_mailbox
 from tests.support.rows import a_certificate, a_held_key, a_player, a_retired_key, replace

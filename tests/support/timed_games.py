@@ -16,9 +16,8 @@ import pytest
 from hkoji_server.service.games import keeper
 
 from hkoji.audit.log_audit import audit
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.submission import Submission
-from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.game_statements import make_annul

@@ -16,8 +16,7 @@ import pytest
 from hkoji.client import Client, Home
 from hkoji.client.identity import create
 from hkoji.client.transport import HeardTime, HttpAnswer, Transport
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import parse_time_control
+from hkoji.game.agreement import Agreement, parse_time_control
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support import chance

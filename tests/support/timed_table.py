@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.clock import Outage, Way, format_time, parse_time
 from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.submission import Submission
-from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.private_key import PrivateKey

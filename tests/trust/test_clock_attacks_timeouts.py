@@ -8,8 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.time_control import TimeControl
+from hkoji.game.agreement import UNTIMED, Agreement, TimeControl
 from hkoji.rules.events import Outcome
 from tests.support.adversary import (
     attack,

@@ -29,10 +29,9 @@ from hkoji.client.kept.home import KeyStanding
 from hkoji.client.links import enrol, introduce, own_link
 from hkoji.client.seats import InviteLink
 from hkoji.client.transport import HttpAnswer
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, parse_time_control
 from hkoji.game.commitments import entropy_commit
 from hkoji.game.course import Stage
-from hkoji.game.time_control import parse_time_control
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode, encode_base64, message
 from hkoji.log.line import Line, line_to_json

@@ -16,9 +16,9 @@ from hkoji.cli.language import _, _n, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import AuditError, LaterVersionError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import TimeControl, format_duration, format_time_control
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.held_keys import MailGrade
-from hkoji.game.time_control import TimeControl, format_duration, format_time_control
 from hkoji.log.line import format_log
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat

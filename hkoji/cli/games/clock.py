@@ -10,9 +10,9 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client, Position
 from hkoji.errors import UsageError
+from hkoji.game.agreement import format_duration, parse_duration
 from hkoji.game.entry_kinds.time import credited_seconds
 from hkoji.game.result_text import closing_body, course_result
-from hkoji.game.time_control import format_duration, parse_duration
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
 from hkoji.messages.text import tell
 

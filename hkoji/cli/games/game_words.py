@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from hkoji.cli.language import _, translate
+from hkoji.game.agreement import TimeControl, format_duration, format_time_control, rest_days
 from hkoji.game.clock import parse_time
 from hkoji.game.held_keys import BRIEF_GRADES, grade_sentence
 from hkoji.game.setup import Setup
-from hkoji.game.time_control import TimeControl, format_duration, format_time_control, rest_days
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:

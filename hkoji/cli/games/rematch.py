@@ -9,7 +9,7 @@ from hkoji.cli.games.new import DEFAULT_EXPIRES, NEVER, agreement_json, bound_js
 from hkoji.cli.output import CommandOutput
 from hkoji.client import Client
 from hkoji.client.rematch import JOINED, OPENED, Rematch, Rematches, kept_place
-from hkoji.game.time_control import parse_duration
+from hkoji.game.agreement import parse_duration
 from hkoji.messages.text import tell
 
 if TYPE_CHECKING:

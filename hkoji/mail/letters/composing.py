@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import parse_time
-from hkoji.game.time_control import DAY
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import is_time
 from hkoji.mail.addresses import is_mailbox

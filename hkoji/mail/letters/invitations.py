@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl, rest_days
 from hkoji.game.entry_kinds.time import WHY_DECLINED, LapseReason
-from hkoji.game.time_control import TimeControl, rest_days
 from hkoji.mail.letters.game_words import GameWords, SeatFacts
 from hkoji.mail.letters.page import Block, LetterDraft, Page
 from hkoji.messages.text import tell

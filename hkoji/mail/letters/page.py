@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from hkoji.game.agreement import DAY, zone_offset
 from hkoji.game.clock import add_seconds, parse_time
-from hkoji.game.time_control import DAY, zone_offset
 from hkoji.messages.text import Speaker, plural, tell
 
 

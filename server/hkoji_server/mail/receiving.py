@@ -20,8 +20,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from hkoji.errors import ClockError, UnreadableMailError
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import Way, add_seconds
-from hkoji.game.time_control import DAY
 from hkoji.mail.addresses import Found, OwnAddress
 from hkoji.mail.bounce import Bounce, BounceClass, class_of_status, read_bounce
 from hkoji.mail.fields import SplitMail, split_mail

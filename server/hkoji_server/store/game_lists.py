@@ -32,8 +32,8 @@ from sqlalchemy import (
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import TypeEngine
 
+from hkoji.game.agreement import DAY
 from hkoji.game.course import OVER
-from hkoji.game.time_control import DAY
 from hkoji_server.store.game_values import GameSummary, OpenFilter, Query, Speed
 from hkoji_server.store.tables import BLOCK, GAME
 

@@ -29,10 +29,10 @@ from sqlalchemy import (
 )
 
 from hkoji.errors import TooManyGamesError
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import Way, add_seconds
 from hkoji.game.commitments import Opening
 from hkoji.game.course import OVER
-from hkoji.game.time_control import DAY
 from hkoji.log.line import Line, StoredLine
 from hkoji.messages.text import plural, tell
 from hkoji_server.store import game_lists

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from hkoji.errors import ExistsError, ForbiddenError, NotFoundError, TooManyError
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds, parse_time
-from hkoji.game.time_control import DAY
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import (
     BOUNCE,

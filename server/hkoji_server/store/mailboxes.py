@@ -27,8 +27,8 @@ from sqlalchemy import (
     update,
 )
 
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds, parse_time
-from hkoji.game.time_control import DAY
 from hkoji_server.store.mail_tables import (
     BOUNCE,
     CERTIFICATE,

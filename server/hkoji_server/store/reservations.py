@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 from sqlalchemy import ColumnElement, Connection, Text, bindparam, exists, literal_column, or_, select
 
 from hkoji.errors import ExistsError
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
-from hkoji.game.time_control import DAY
 from hkoji.messages.text import tell
 from hkoji_server.store.mail_tables import MAILBOX
 from hkoji_server.store.mail_values import CONFIRM_SECONDS, REGISTERS, RESERVED_SECONDS, UNASKED_DAYS

@@ -20,12 +20,11 @@ from typing import Any
 from hkoji import referee
 from hkoji.errors import HkojiError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.clock import parse_time
 from hkoji.game.commitments import Opening, entropy_commit, hidden_commit
 from hkoji.game.course import Stage
 from hkoji.game.submission import Submission
-from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
 from hkoji.log.line import sign_entry

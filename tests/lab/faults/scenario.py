@@ -27,9 +27,8 @@ from pydantic import TypeAdapter
 from hkoji.audit.log_audit import audit
 from hkoji.errors import StorageError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.commitments import entropy_commit
-from hkoji.game.time_control import DAY, TimeControl
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.wire import Problem

@@ -27,8 +27,7 @@ from hkoji_server.log import configure_logging
 from prometheus_client import generate_latest
 
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import DAY, TimeControl
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.mail.tokens import token_digest

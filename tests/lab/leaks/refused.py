@@ -7,10 +7,9 @@ import random
 
 from hkoji.errors import NotationError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.commitments import Opening
 from hkoji.game.submission import Submission, format_submission
-from hkoji.game.time_control import TimeControl
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from hkoji.game.agreement import UNTIMED, Agreement
-from hkoji.game.time_control import DAY, TimeControl
+from hkoji.game.agreement import DAY, UNTIMED, Agreement, TimeControl
 from hkoji.rules.events import DECISIONS, Act, Deal, Decision, Event, Reveal, Seat
 from hkoji.rules.protocol import DECISION_DUE, Due, Ruleset, State
 from tests.support.redistribution import redistribute

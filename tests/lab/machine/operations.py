@@ -19,9 +19,8 @@ from hkoji.audit.log_audit import audit
 from hkoji.client import MadeMove, Position
 from hkoji.client.kept_game import GameTime
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import UNTIMED, Agreement, TimeControl
 from hkoji.game.submission import Submission
-from hkoji.game.time_control import TimeControl
 from hkoji.log.public_key import parse_public_key
 from hkoji.rules.protocol import Ruleset
 from hkoji.rules.registry import parse_ruleset

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from hkoji.errors import InvalidError
+from hkoji.game.agreement import DAY, TimeControl, read_time_control
 from hkoji.game.clock import Effect, GameClock, Pace
-from hkoji.game.time_control import DAY, TimeControl, read_time_control
 from tests.lab.machine.naive_time import NaiveClock, is_control, to_moment, to_number
 from tests.support.clock_games import ClockGame, clock_games
 

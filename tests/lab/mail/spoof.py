@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import DAY, TimeControl
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.log.public_key import PublicKey, parse_public_key
 from tests.lab.mail.forged import ATTACKER, TRICKS, TWICE, Forged, Turn
 from tests.support.mail.mailbox_player import MailboxPlayer

@@ -27,8 +27,7 @@ from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import MOST_INVITATIONS
 
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import DAY, TimeControl
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from tests.lab.notices.deliverer import KIND, deliver
 from tests.lab.notices.judgement import PlayedGame, judged
 from tests.lab.notices.planted import PLANTED

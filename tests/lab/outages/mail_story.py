@@ -26,9 +26,8 @@ from hkoji_server.service.games.loaded_games import LoadedGames
 from hkoji_server.service.players.players import identify
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
 
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.clock import parse_time
-from hkoji.game.time_control import DAY, TimeControl
 from hkoji.log.public_key import parse_public_key
 from tests.lab.outages.judgement import head_faults
 from tests.lab.outages.mail_faults import PLANTED

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import DAY, TimeControl
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from tests.support.load import got
 from tests.support.wired_tables import Seated, WiredTable, Wires
 

@@ -17,11 +17,10 @@ from typing import Any, Final, NamedTuple
 
 from hkoji import referee
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement
+from hkoji.game.agreement import DAY, UNTIMED, Agreement, TimeControl
 from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Stage
 from hkoji.game.submission import Submission, format_submission
-from hkoji.game.time_control import DAY, TimeControl
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from hkoji.game.agreement import Agreement
-from hkoji.game.time_control import TimeControl
+from hkoji.game.agreement import Agreement, TimeControl
 from tests.lab.timeouts.service import SLACK
 from tests.support.times import log_time
 from tests.support.wired_tables import Seated, WiredTable, Wires

@@ -15,10 +15,9 @@ from hkoji.audit.keyring import ExpectedKeys
 from hkoji.audit.log_audit import audit
 from hkoji.cli.audit.report import ClockAccount
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl
 from hkoji.game.entry_kinds.key_changes import Delegate
 from hkoji.game.held_keys import MailGrade
-from hkoji.game.time_control import TimeControl
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

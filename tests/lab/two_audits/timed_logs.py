@@ -13,9 +13,8 @@ from functools import cache
 from typing import Any
 
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import Agreement, TimeControl, parse_time_control
 from hkoji.game.clock import parse_time
-from hkoji.game.time_control import TimeControl, parse_time_control
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset

@@ -36,9 +36,8 @@ from hkoji_server.store.tables import Channel
 
 from hkoji.errors import UnreadableMailError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import DAY, Agreement, TimeControl
 from hkoji.game.clock import Way
-from hkoji.game.time_control import DAY, TimeControl
 from hkoji.log.mail_claim import MailGrade
 from hkoji.log.public_key import parse_public_key
 from hkoji.mail.addresses import OwnAddress

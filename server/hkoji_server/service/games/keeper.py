@@ -25,6 +25,7 @@ from typing import Final
 from hkoji import referee
 from hkoji.errors import ClockError, ConflictError, HkojiError, NotFoundError, StorageError
 from hkoji.game import entry_kinds
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import Way, format_time, parse_time
 from hkoji.game.commitments import entropy_commit
 from hkoji.game.course import Course
@@ -32,7 +33,6 @@ from hkoji.game.entry_kinds import Invite
 from hkoji.game.entry_kinds.time import LapseReason
 from hkoji.game.held_keys import NO_MAIL
 from hkoji.game.submission import draft_entry
-from hkoji.game.time_control import DAY
 from hkoji.log.private_key import PrivateKey, Signer
 from hkoji.rules.events import Seat
 from hkoji_server.log import log

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import Effect, add_seconds, format_time, parse_time
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import KINDS, Lapse
 from hkoji.game.entry_kinds.time import LapseReason
-from hkoji.game.time_control import DAY
 from hkoji.log.entry import SERVER_NAME, Entry
 from hkoji.log.mail_claim import MAIL, NO_MAIL
 from hkoji.referee import RefereedGame

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from hkoji.errors import BlockedError, ForbiddenError, MalformedError, NotFoundError, TalkClosedError
+from hkoji.game.agreement import DAY
 from hkoji.game.course import Course
-from hkoji.game.time_control import DAY
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64, encode_base64
 from hkoji.log.talk import parse_talk

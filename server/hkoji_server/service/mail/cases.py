@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from hkoji.game.time_control import DAY
+from hkoji.game.agreement import DAY
 from hkoji.log.canonical import JsonValue
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.commands import MailOrder, OrderKind

@@ -17,8 +17,8 @@ from dataclasses import replace
 from typing import Final
 
 from hkoji.errors import ClockError, HkojiError, MalformedError, NotFoundError, StorageError
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
-from hkoji.game.time_control import DAY
 from hkoji.log.mail_claim import MailGrade
 from hkoji.mail.addresses import is_token
 from hkoji.mail.commands import MailOrder, OrderKind

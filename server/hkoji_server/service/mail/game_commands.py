@@ -13,11 +13,10 @@ from typing import Final, NamedTuple
 
 from hkoji.errors import ConflictError, HkojiError, UsageError
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import Agreement, Series
+from hkoji.game.agreement import DAY, Agreement, Series, format_duration, parse_duration, parse_time_control
 from hkoji.game.clock import add_seconds
 from hkoji.game.course import Course, Stage
 from hkoji.game.rematch import MOST_GAMES, Known, has_terms, next_in_series, rematch_agreement, rematch_ruleset_of
-from hkoji.game.time_control import DAY, format_duration, parse_duration, parse_time_control
 from hkoji.log.canonical import decode, is_name, name_fault
 from hkoji.log.game_statements import MAX_GIFT_SECONDS
 from hkoji.log.public_key import parse_public_key

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from hkoji.errors import NotFoundError
+from hkoji.game.agreement import DAY
 from hkoji.game.clock import add_seconds
 from hkoji.game.entry_kinds import Lapse, parse_body
-from hkoji.game.time_control import DAY
 from hkoji.log.line import format_log
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.letters.answers import LastTodayFacts

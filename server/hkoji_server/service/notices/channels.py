@@ -19,7 +19,7 @@ from hkoji.errors import (
     NotFoundError,
     TooManyChannelsError,
 )
-from hkoji.game.time_control import DAY
+from hkoji.game.agreement import DAY
 from hkoji.log.canonical import JsonValue
 from hkoji.messages.text import tell
 from hkoji_server.service.games.notice_rules import EVENTS

@@ -26,12 +26,11 @@ from hkoji.errors import (
     NotFoundError,
     WrongValueError,
 )
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import DAY, Agreement, format_duration
 from hkoji.game.clock import add_seconds
 from hkoji.game.entry_kinds import Invite, Open
 from hkoji.game.entry_kinds.key_changes import Delegate
 from hkoji.game.held_keys import Gateway, certify, read_gateway, require_strong_gateway
-from hkoji.game.time_control import DAY, format_duration
 from hkoji.log import sshsig
 from hkoji.log.canonical import decode, encode, encode_base64, is_name, name_fault, near_name
 from hkoji.log.entry import SERVER_NAME

@@ -17,9 +17,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from hkoji.errors import IllegalError, TooManyError
-from hkoji.game.agreement import Agreement
+from hkoji.game.agreement import DAY, Agreement, format_duration
 from hkoji.game.clock import add_seconds, format_time, parse_time
-from hkoji.game.time_control import DAY, format_duration
 from hkoji.messages.text import tell
 from hkoji_server.store.game_values import OfferQuota
 from hkoji_server.store.rates import Rate, Rates
