@@ -4,11 +4,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from hkoji import wire
 from hkoji.errors import MalformedError
 from hkoji.messages.text import tell
+from hkoji_server.routes import models
 from hkoji_server.routes.plain import NO_STORE, logged_in
 from hkoji_server.routes.problems import answering
 from hkoji_server.routes.service import UseCases
@@ -22,11 +23,7 @@ from hkoji_server.store.tables import Channel
 ChannelId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", examples=["5f0c9a1e77b2d430"])]
 
 
-class _ChannelBase(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class ChannelRequest(_ChannelBase):
+class ChannelRequest(models.RequestModel):
     """A channel to be made."""
 
     kind: str = Field(max_length=20, examples=["webhook"])
@@ -43,7 +40,7 @@ class ChannelRequest(_ChannelBase):
     lang: str = Field(default="en", max_length=8, description="Of mail: the language of its letters", examples=["en"])
 
 
-class CodeRequest(_ChannelBase):
+class CodeRequest(models.RequestModel):
     """The code of the first notice."""
 
     code: str = Field(max_length=64)

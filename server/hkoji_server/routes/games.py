@@ -41,12 +41,9 @@ JSON_LINES: Final = "application/jsonl"
 ONLY_REPEATS: Final = "hkoji.only-repeats"
 """Key in the scope of a request that is refused unless its entry was accepted before. The value is the refusal."""
 
-
 _AFTER: Final = Parameter("after", models.After, -1)
 _CLOCK: Final = Parameter("clock", models.WithClock, False)
 _WAIT: Final = Parameter("wait", models.Wait, 0)
-
-
 _KNOWN: Final = inspect.Parameter(
     "if_none_match", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, Header()]
 )

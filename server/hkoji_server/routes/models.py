@@ -21,11 +21,13 @@ WithClock = Annotated[bool, Query(description="Whether `clock` is in the answer"
 Wait = Annotated[int, Query(ge=0, description="Wait for a new entry for this many seconds, at most 60")]
 
 
-class _Model(BaseModel):
+class RequestModel(BaseModel):
+    """The body of a request, read strictly."""
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class SignedRequest(_Model):
+class SignedRequest(RequestModel):
     """A signed text: `sig` is the base64 SSHSIG blob of the text and a newline."""
 
     text: str = Field(max_length=4096)
@@ -38,7 +40,7 @@ class LoginRequest(SignedRequest):
     name: Name
 
 
-class OfferRequest(_Model):
+class OfferRequest(RequestModel):
     """The ruleset with every option and the whole agreement, as the log has them."""
 
     agreement: dict[str, Any] = Field(  # Any: JSON, read like the body of an offer
@@ -57,7 +59,7 @@ class OfferRequest(_Model):
     )
 
 
-class StatementRequest(_Model):
+class StatementRequest(RequestModel):
     """A signed statement about the last entry of a game; `sig` is base64, in the namespace of its kind."""
 
     head: str = Field(pattern="^[0-9a-f]{64}$")
@@ -91,7 +93,7 @@ class RecoveryRequest(SignedRequest):
     code: str = Field(max_length=256)
 
 
-class DeclineRequest(_Model):
+class DeclineRequest(RequestModel):
     """A decline of an invitation, perhaps with a reason."""
 
     why: str | None = Field(
@@ -99,7 +101,7 @@ class DeclineRequest(_Model):
     )
 
 
-class SettingsModel(_Model):
+class SettingsModel(RequestModel):
     """What a player has set at the service."""
 
     invites: Invites = Field(default="everyone", description="Whose invitations the player accepts")
@@ -110,7 +112,7 @@ class SettingsModel(_Model):
     )
 
 
-class ProofRequest(_Model):
+class ProofRequest(RequestModel):
     """A new key's proof for the next entry of a game, base64."""
 
     proof: str = Field(max_length=2048)

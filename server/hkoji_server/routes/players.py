@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPAuthorizationCredentials
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from hkoji import wire
 from hkoji.game.agreement import read_agreement
@@ -123,10 +123,8 @@ def make_choices_router(cases: UseCases) -> APIRouter:
     return router
 
 
-class MailInvitationRequest(BaseModel):
+class MailInvitationRequest(models.RequestModel):
     """Who is invited: a mailbox, the language of its letters, and the name under which its owner will play."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     agreement: dict[str, Any] | None = Field(  # Any: JSON, read like the body of an offer
         default=None, description="Of the game to which the player is invited, as in `/v1/offers`"
