@@ -1,4 +1,4 @@
-"""What commands read: files, standard input, codes, a yes or no, and a dialogue at a prompt, line by line.
+"""The input of commands: files, standard input, codes, a yes or no, and a dialogue at a prompt, line by line.
 
 A `Dialogue` has editing at a terminal, and else reads from a pipe. Everything in it is written to standard output.
 Input that no terminal echoes is echoed here, so that a session from a file looks the same. The end of the input means

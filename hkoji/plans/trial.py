@@ -29,7 +29,7 @@ class TriedMove(NamedTuple):
 
 
 class PlanTrial(NamedTuple):
-    """What a plan would do: its moves, in order, all that was seen by then, and why it has ended, if it has."""
+    """The trial of a plan: its moves, in order, all that was seen by then, and why it has ended, if it has."""
 
     moves: tuple[TriedMove, ...]
     seen: tuple[str, ...]

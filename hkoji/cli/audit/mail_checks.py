@@ -1,4 +1,4 @@
-"""What `hkoji audit` does about mails: step 11, `--require` and `--dns`.
+"""The part of `hkoji audit` about mails: step 11, `--require` and `--dns`.
 
 No other module of the player's side asks DNS.
 """
@@ -62,7 +62,7 @@ def ask_keys(names: Iterable[str]) -> dict[str, tuple[bytes, ...] | None]:
 
 
 class KeyState(StrEnum):
-    """What DNS says now of the key that the service has kept."""
+    """The answers that DNS can give now about the key that the service has kept."""
 
     SAME = "same"
     OTHER = "other"
@@ -71,7 +71,7 @@ class KeyState(StrEnum):
 
 
 class MailReport(NamedTuple):
-    """What was found: the mails of each player, and for each name the state of its key, if DNS was asked."""
+    """The mails that were found of each player, and for each name the state of its key, if DNS was asked."""
 
     seats: tuple[SeatMails, ...]
     signed: bool

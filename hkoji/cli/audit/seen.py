@@ -1,4 +1,4 @@
-"""What an audit of many logs has seen, with which later logs are compared: the logs, their claims, and the mails.
+"""The memory of an audit of many logs, with which later logs are compared: the logs, their claims, and the mails.
 
 The logs and their claims are in a database in a temporary file, so the memory of the process does not grow with the
 number of logs. The file takes about 2 kB for each game. It is deleted at the end.

@@ -341,7 +341,10 @@ def run_plans(client: Client, out: CommandOutput, delay: Delay) -> int:
 def plans_beside(
     client: Client, out: CommandOutput, *, plans: bool, delay: str | None
 ) -> Iterator[Callable[[Iterable[_Happened]], Iterable[_Happened]]]:
-    """Runs plans during the block if `plans`. What it gives passes watched entries on, and has plans look at them."""
+    """Runs plans during the block if `plans`. Gives a function that passes watched entries on, and shows them to plans.
+
+    Raises `UsageError` for a delay without plans.
+    """
     if not plans:
         if delay is not None:
             raise UsageError(tell("--delay is for plans"), hint=tell("as in `hkoji watch --all --plans --delay 0`"))

@@ -1,4 +1,4 @@
-"""What commands tell beside a game: news of the player's games, and how old a saved copy is.
+"""Remarks beside a game: news of the player's games, and how old a saved copy is.
 
 News are told once, in one line with the command that shows more: `next`, `games`, `show`, `wait` and `watch` tell them.
 With `--offline`, or if the service does not answer, `show`, `next`, `games` and `log` print what is kept here, and say

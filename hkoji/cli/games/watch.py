@@ -46,7 +46,7 @@ Say = Callable[[str], None]
 
 
 class WatchCommands(NamedTuple):
-    """What is done at each entry: `command` is run, and with `notify` the desktop shows what matters to the player."""
+    """The reactions to each entry: `command` is run, and with `notify` the desktop shows what matters to the player."""
 
     command: tuple[str, ...] = ()
     notify: bool = False
