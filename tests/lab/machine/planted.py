@@ -180,7 +180,7 @@ def _signed_anew() -> Any:
     """A submission without an answer is forgotten, and the command signs another entry."""
 
     def deliver(self: Any) -> None:
-        self._vault.clear_outbox()
+        self.vault.clear_outbox()
 
     return patch.object(EntrySender, "deliver_pending", deliver)
 
