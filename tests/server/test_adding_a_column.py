@@ -28,7 +28,7 @@ PLACES = {
         "        stage=course.stage.name,\n        link=setup.link.text if",
     ),
 }
-"""What is put into each file in the place of a line."""
+"""A line of each file, and the lines that take its place."""
 
 REVISION = """
 import sqlalchemy as sa
