@@ -41,7 +41,7 @@ def see(ruleset: Ruleset, events: Iterable[Event], seat: Seat) -> Seen:
 
 
 class Watcher:
-    """Watches a game from `seat`. At any time, `seen` equals what `hkoji.bots.protocol.see` returns for all events."""
+    """Watches a game from `seat`. At any time, `seen` equals what `see` returns for all events."""
 
     def __init__(self, ruleset: Ruleset, seat: Seat) -> None:
         self._hide = ruleset.public

@@ -47,7 +47,7 @@ def listed(number: int, **changes: object) -> NewGame:
 
 
 class ChoiceContract:
-    """The promises of `choice_contract`, of quotas and of `OpenFilter`."""
+    """The promises of `hkoji_server.store.choices`, of quotas and of `OpenFilter`."""
 
     # --- offers ---------------------------------------------------------------------------------------------------
 

@@ -182,7 +182,7 @@ class LetterPlans(Protocol):
 
 
 class LetterTaker(Protocol):
-    """Takes letters (`hkoji_server.mail.courier`)."""
+    """Takes letters: a mail server, by `SmtpSubmission`."""
 
     async def submit(self, sender: str, recipient: str, letter: bytes) -> None:
         """Returns when a letter is taken."""

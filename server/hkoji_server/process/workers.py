@@ -155,7 +155,7 @@ class _WorkerSlot:
 class Workers:
     """Runs `target` in `count` processes until it is stopped, and calls `forget` with the process id of each that died.
 
-    Each connection goes to the worker that has the fewest. `target` must be importable (`worker_start`).
+    Each connection goes to the worker that has the fewest. `target` must be importable (`start_worker`).
     """
 
     def __init__(self, count: int, target: Target, listener: socket.socket, forget: Callable[[int], None]) -> None:
