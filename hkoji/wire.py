@@ -80,7 +80,7 @@ class SubmittedModel(TypedDict):
 
 
 class StatedModel(TypedDict):
-    """What has become of a statement: the deadline now, and the lines that it has added to the log."""
+    """The result of a statement: the deadline now, and the lines that it has added to the log."""
 
     deadline: str | None
     lines: list[LineModel]
@@ -129,9 +129,9 @@ class ClockModel(TypedDict):
     outages: list[OutageModel]
     """Those that help this seat, since the time runs"""
     annul: list[Name]
-    """Who wishes to call the game off"""
+    """The players who wish to call the game off"""
     silent: dict[Name, str]
-    """Whose mailbox does not take letters, and since when"""
+    """The players whose mailbox does not take letters, each with the time since when"""
 
 
 class MessageModel(TypedDict):
@@ -186,7 +186,7 @@ class ServiceModel(TypedDict):
     origin: str
     key: str
     registration: Literal["open", "code", "closed"]
-    """Who may register: anyone, those with a code from the operator, nobody"""
+    """The people who may register: anyone, those with a code from the operator, nobody"""
     rulesets: list[str]
     mail: str | None
     """The service's mail address; null if nobody can play by mail here"""
@@ -341,9 +341,9 @@ class ViewModel(TypedDict):
     openings: list[OpeningModel]
     lines: list[LineModel]
     clock: NotRequired[ClockModel | None]
-    """What the clocks show; left out unless the request asks for it"""
+    """The clocks; left out unless the request asks for it"""
     signed_head: NotRequired[Signed | None]
-    """What `…/head` answers; only beside a clock that runs for somebody else"""
+    """The answer of `…/head`; only beside a clock that runs for somebody else"""
 
 
 class ChannelModel(TypedDict):
@@ -383,11 +383,11 @@ class Problem(TypedDict):
     title: Annotated[str, Shown(examples=["Conflict"])]
     status: Annotated[int, Shown(examples=[409])]
     detail: Annotated[str, Shown(examples=["game 2714f3b3 has moved on: its last entry is 7"])]
-    """What failed"""
+    """The reason why it failed"""
     code: Annotated[str, Shown(examples=["conflict"])]
     """The kind of problem as one word; stable"""
     hint: NotRequired[str | None]
-    """What to do next"""
+    """The next thing to do"""
     game: NotRequired[str | None]
     seq: NotRequired[int | None]
     """The number of the game's last entry"""
@@ -398,9 +398,9 @@ class Problem(TypedDict):
     action: NotRequired[str | None]
     """The decision that is not legal"""
     shape: NotRequired[list[str] | None]
-    """What a legal decision looks like, ? for a card"""
+    """The form of a legal decision, ? for a card"""
     deadline: NotRequired[str | None]
-    """What has come after this time is too late"""
+    """Anything that comes after this time is too late"""
     retry_after: NotRequired[int | None]
     """Seconds to wait"""
     parts: NotRequired[Annotated[JsonObject | None, Shown(examples=[{"detail": PARTS}])]]
