@@ -234,7 +234,7 @@ def _process(parameter: Any, by_typer: Any, context: Any, value: Any) -> Any:  #
 def _plain(parameter: Any, value: Any) -> Any:  # Any: as above
     """Returns a value that is absent, a text, a path or a small integer as its parameter declares it.
 
-    Of what needs more than that, such as an error, it makes `_UNKNOWN`.
+    For a value that needs more than that, such as an error, it returns `_UNKNOWN`.
     """
     several = parameter.nargs != 1 or getattr(parameter, "multiple", False)
     if value is None and not parameter.required:

@@ -194,7 +194,7 @@ def _state(message: ReadMessage) -> str:
 def conversation_text(found: Conversation, game: str, width: int | None, *, only_new: bool = False) -> str:
     """Returns the messages for people; with `only_new` those that are new and the reader's last one.
 
-    What a message says is indented in every line, so that no message can look like another one.
+    The text of a message is indented in every line, so that no message can look like another one.
     """
     last = max((each.number for each in found.messages if each.mine), default=0)
     lines: list[str] = []
