@@ -22,9 +22,9 @@ FILES = {
         (("test_passing.py",), pytest.ExitCode.OK, ["2 passed"]),
         (("test_failing.py", "test_passing.py"), pytest.ExitCode.TESTS_FAILED, ["1 failed, 2 passed", "a hint"]),
         (
-            ("test_dying.py", "test_passing.py"),
+            ("test_dying.py",),
             pytest.ExitCode.INTERNAL_ERROR,
-            ["3 passed", "a process that ran tests died after setup of test_dying.py::test_it"],
+            ["1 passed", "a process that ran tests died after setup of test_dying.py::test_it"],
         ),
     ],
 )
