@@ -3,6 +3,7 @@
 The module is longer than most. A cut would give each class a second address, in a package that names all of them again.
 
 Every failure that a user, a service or a file can cause is a `HkojiError`. It has attributes where code reads its data.
+The problems of the service and `--json` read some of them by their names.
 A class has no HTTP status and no exit code of its own: services and the command line map classes to those, each in one
 table.
 
@@ -200,6 +201,7 @@ class GameOverError(IllegalError):
         super().__init__(
             tell("game {game} is over", game=short), hint=tell("see it with `hkoji show {game}`", game=short)
         )
+        self.game = game
 
 
 class TimeOverError(IllegalError):
@@ -218,6 +220,8 @@ class TimeOverError(IllegalError):
             else tell("too late: the time in game {game} ended at {deadline}", game=short, deadline=deadline),
             hint=tell("nothing was accepted; see the game with `hkoji show {game}`", game=short),
         )
+        self.game = game
+        self.deadline = deadline
 
 
 class NotOverdueError(IllegalError):
@@ -231,6 +235,8 @@ class NotOverdueError(IllegalError):
             if deadline is None
             else tell("in game {game} there is time until {deadline}", game=game[:8], deadline=deadline)
         )
+        self.game = game
+        self.deadline = deadline
 
 
 class TalkClosedError(IllegalError):
@@ -242,6 +248,7 @@ class TalkClosedError(IllegalError):
         super().__init__(
             reason, hint=tell("nothing was sent; what was written before: hkoji talk {game}", game=game[:8])
         )
+        self.game = game
 
 
 class ConflictError(HkojiError):
