@@ -99,7 +99,7 @@ class OwnAddress:
     def is_ours(self, address: str) -> bool:
         """Tells whether mail to `address` is for this service: LOCAL@HOST, also with anything behind the delimiter.
 
-        Whoever has copied a token wrongly gets no bounce, which could go to somebody whose address was forged. Nobody
+        A sender who has copied a token wrongly gets no bounce: it could go to somebody whose address was forged. Nobody
         has copied what is not ASCII.
         """
         if not address.isascii():

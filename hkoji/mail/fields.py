@@ -168,7 +168,7 @@ def first_value(fields: Iterable[MailField], name: str) -> str | None:
 def read_media_type(field: MailField | None) -> MediaType | None:
     """Returns what a Content-Type field says, None if it is missing or names no type at all.
 
-    What is behind a type that is not well formed is read as parameters.
+    Text behind a type that is not well formed is read as parameters.
     """
     if field is None:
         return None

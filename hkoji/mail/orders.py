@@ -54,8 +54,8 @@ def read_said(
 ) -> tuple[MailOrder, ...] | OrderFault:
     """Returns the commands in the lines of an order, whatever was due from the player: what an audit goes by.
 
-    What `read_orders` has read in a game of this ruleset, this reads too. Whether a move was legal is for the replay.
-    `reader` is the version of the rules by which the lines were found.
+    It reads everything that `read_orders` has read in a game of this ruleset. Whether a move was legal is for the
+    replay. `reader` is the version of the rules by which the lines were found.
     """
     return _read_lines(lines, lambda line, number: _read_said(line, number, ruleset), reader)
 

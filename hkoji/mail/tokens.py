@@ -227,7 +227,7 @@ def is_resign_again(token: TokenFields) -> bool:
 def counts(kind: OrderKind, token: TokenFields) -> bool:
     """Whether a command that `may_order` allows is done, and not asked for again.
 
-    Whoever was asked for a move again has not been asked whether to resign.
+    A player who was asked for a move again has not been asked whether to resign.
     """
     if kind is OrderKind.RESIGN:
         return is_resign_again(token)

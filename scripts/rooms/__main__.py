@@ -17,7 +17,6 @@ from typing import Final
 
 from scripts.rooms.sizes import ROOT, long_files, sizes
 from scripts.rooms.ways import ways
-from scripts.words import found as faults
 
 _FIGURES: Final = ROOT / "tests" / "data" / "rooms.json"
 _VARIES: Final = 1.05
@@ -28,7 +27,6 @@ def measure() -> dict[str, int]:
     with contextlib.redirect_stdout(io.StringIO()):  # the services here log to it
         entered = ways()
     found = {**sizes(), **{f"long file: {name}": length for name, length in long_files().items()}}
-    found["sentences to mend"] = len(list(faults()))
     for way, counts in entered.items():
         found |= {f"{way}: {what}": count for what, count in counts.items() if what != "entered"}
     return found

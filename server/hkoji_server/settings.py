@@ -168,7 +168,7 @@ class Settings(BaseSettings):
     cached_games: int = Field(default=10_000, ge=1)
     """Games that a process keeps in memory."""
     registration: Registration = "open"
-    """Who may register: anyone, those with a code of `hkoji admin invite`, or nobody."""
+    """Those who may register: anyone, those with a code of `hkoji admin invite`, or nobody."""
     offer_lifetime: int = Field(default=24 * 3600, ge=60, le=_LONGEST)
     """How long a host may take to open a game after asking for it; then the service removes the offer."""
     slack: int = Field(default=120, ge=0, le=_LONGEST)
@@ -198,11 +198,11 @@ class Settings(BaseSettings):
     mail_smtp_password_file: Path | None = None
     """File whose first line is the password for `mail_smtp`; only the service may be able to read it."""
     mail_delimiter: MailDelimiter = MailDelimiter.PLUS
-    """What stands before a token in an address: `+`, `-`, or `none` if only the bare address is delivered."""
+    """The sign before a token in an address: `+`, `-`, or `none` if only the bare address is delivered."""
     mail_register: bool = False
     """Whether anybody can register by a mail `register NAME` that their provider has signed, with open registration."""
     mail_require: Literal["token", "dkim"] = "token"
-    """What a mail needs: the secret address of a letter, or its provider's signature too; others are asked back."""
+    """Proof that a mail needs: a letter's secret address, or its provider's signature too; others are asked back."""
     mail_shortest_clock: int = Field(default=24 * 3600, ge=1)
     """The least time for a turn and reserve together in a game with a mail player, since letters take hours."""
     mail_per_day: int = Field(default=20, ge=1)

@@ -46,7 +46,7 @@ def add(
         str | None,
         typer.Option(
             "--events",
-            help=f"What to be told of, with commas between: {', '.join(EVENTS)}; default: all.",
+            help=f"The events to be told of, with commas between: {', '.join(EVENTS)}; default: all.",
             autocompletion=completion.one_of(*EVENTS),
         ),
     ] = None,
@@ -66,7 +66,7 @@ def add(
         str | None,
         typer.Option(
             "--format",
-            help="What is posted: json (the default), or the text alone for slack or discord.",
+            help="The form of a post: json (the default), or the text alone for slack or discord.",
             autocompletion=completion.one_of("json", "slack", "discord"),
         ),
     ] = None,
@@ -232,7 +232,7 @@ def on(
         str,
         typer.Option(
             "--require",
-            help="What mails need: token, the secret address of a letter; or dkim, also your provider's signature.",
+            help="Proof that mails need: token, a letter's secret address; or dkim, also your provider's signature.",
             autocompletion=completion.one_of("token", "dkim"),
         ),
     ] = "token",

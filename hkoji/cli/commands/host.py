@@ -56,7 +56,7 @@ def serve(
         typer.Option("--trusted-proxy", help="A proxy (address or network) trusted to report clients' addresses."),
     ] = None,
     registration: Annotated[
-        str | None, typer.Option("--registration", help="Who may register: open, code or closed [open].")
+        str | None, typer.Option("--registration", help="Registration of players: open, code or closed [open].")
     ] = None,
     max_body: Annotated[int | None, typer.Option("--max-body", help="The largest request in bytes [16384].")] = None,
     max_connections: Annotated[

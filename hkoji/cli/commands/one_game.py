@@ -228,7 +228,7 @@ def annul(
 def talk(
     game: Game,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="What to say; - for standard input.")
+        list[str] | None, typer.Argument(metavar="TEXT", help="The message; - for standard input.")
     ] = None,
     delete: Annotated[int | None, typer.Option("--delete", metavar="N", min=1, help="Delete your message N.")] = None,
     mute: Annotated[
@@ -259,7 +259,7 @@ def talk(
 def note(
     game: Game,
     words: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="What to add to the note; - for standard input.")
+        list[str] | None, typer.Argument(metavar="TEXT", help="The text to add to the note; - for standard input.")
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace the note by TEXT.")] = False,
     delete: Annotated[bool, typer.Option("--delete", help="Delete the note.")] = False,

@@ -339,7 +339,7 @@ def _charts(tally: GameTally) -> Iterator[Chart]:
             (_("won by first"), group.first_share()),
             (_("rounds by first"), group.round_first_share()),
         )
-        yield Chart(_("Who won"), tuple(_bar(label, each) for label, each in wins if each.total), half=True)
+        yield Chart(_("Winners"), tuple(_bar(label, each) for label, each in wins if each.total), half=True)
         rounds = ((str(number), Share(group.rounds[number], group.finished)) for number in sorted(group.rounds))
         yield Chart(_("Rounds"), tuple(_bar(label, each) for label, each in rounds))
         names = RULESETS[name.partition("/")[0]].action_names

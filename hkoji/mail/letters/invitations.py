@@ -130,7 +130,7 @@ def _terms(facts: InvitationFacts, page: Page) -> Block:
     if not facts.held:
         return page.paragraph(_both_held(facts, page))
     return (
-        *page.sentences(tell("What you should know:")),
+        *page.sentences(tell("Before you answer:")),
         *page.items(
             [
                 tell("Your name is {name}.", name=facts.name)

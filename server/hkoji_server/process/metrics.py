@@ -215,9 +215,7 @@ class MailMetrics:
             **given,
         )
         self._bounces = Counter("hkoji_mail_bounces", "Letters that did not arrive, by class", ["class"], **given)
-        self._queue = Gauge(
-            "hkoji_mail_queue", "What waits: mails, letters, mails that were set aside", ["of"], **given
-        )
+        self._queue = Gauge("hkoji_mail_queue", "The queue: mails, letters, mails that were set aside", ["of"], **given)
         self._oldest = Gauge(
             "hkoji_mail_oldest_seconds", "For how long the oldest of them has been waiting; 0 for none", ["of"], **given
         )

@@ -165,7 +165,7 @@ def make_finished_router(cases: UseCases) -> APIRouter:
     async def list_finished(after: Place = None, limit: Limit = 50) -> Response:
         """All games that are over, in the order of their end, each once; also those that ended without a result.
 
-        A game is listed two to three minutes after its end. What comes later stands behind all that is listed now.
+        A game is listed two to three minutes after its end. Later ends stand behind all that is listed now.
         """
         page = await cases.finished.page(after, limit)
         shown = answer_json.finished_bytes(

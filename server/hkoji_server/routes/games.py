@@ -235,7 +235,7 @@ def make_clocks_router(cases: UseCases) -> APIRouter:
 
     @router.delete("/games/{game}/statements/annul", **answering(None, 204, 400, 401, 403, 404, 409))
     async def withdraw(game: models.GameId, player: me) -> None:
-        """Forgets the caller's wish to call the game off. Whoever has its signature can use it until the head moves."""
+        """Forgets the caller's wish to call the game off. Its signature can be used until the head moves."""
         await cases.statements.withdraw(game, player)
 
     @router.get("/games/{game}/clock", **answering(wire.ClockModel, 200, 400, 404))

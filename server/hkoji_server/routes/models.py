@@ -102,9 +102,9 @@ class DeclineRequest(RequestModel):
 
 
 class SettingsModel(RequestModel):
-    """What a player has set at the service."""
+    """The settings of a player at the service."""
 
-    invites: Invites = Field(default="everyone", description="Whose invitations the player accepts")
+    invites: Invites = Field(default="everyone", description="The players whose invitations are accepted")
     known: list[Name] = Field(
         default_factory=list,
         max_length=MOST_KNOWN,

@@ -97,7 +97,7 @@ def make_choices_router(cases: UseCases) -> APIRouter:
 
     @router.get("/me/settings", tags=["players"], **answering(models.SettingsModel, 200, 401))
     async def settings(player: me) -> Response:
-        """What the caller has set."""
+        """The settings of the caller."""
         return shown(await cases.invitations.settings(player))
 
     @router.put("/me/settings", tags=["players"], **answering(models.SettingsModel, 200, 400, 401))
@@ -124,7 +124,7 @@ def make_choices_router(cases: UseCases) -> APIRouter:
 
 
 class MailInvitationRequest(models.RequestModel):
-    """Who is invited: a mailbox, the language of its letters, and the name under which its owner will play."""
+    """An invitation: a mailbox, the language of its letters, and the name under which its owner will play."""
 
     agreement: dict[str, Any] | None = Field(  # Any: JSON, read like the body of an offer
         default=None, description="Of the game to which the player is invited, as in `/v1/offers`"

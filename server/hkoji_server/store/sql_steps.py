@@ -77,7 +77,7 @@ class SqlSteps(ABC):
     async def _entering(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` likewise, but never beside a transaction that runs `_alone`.
 
-        What `work` writes is as old as it says when `drained` has returned: its first statement holds a row.
+        The rows of `work` are as old as they say when `drained` has returned: its first statement holds a row.
         """
 
     @abstractmethod

@@ -233,8 +233,8 @@ class LetterFacts:
     async def _asked_again(self, mail: IncomingMail, mailbox: Mailbox, game: SeatGame, now: str) -> TokenFields | None:
         """Returns what the token is for that a mail was sent to, if an order was asked back with it and still can come.
 
-        Whoever answers the letter that asks back with something else is not asked back anew. A token that asked whether
-        to resign is good for nothing else, so the letter about a turn has another.
+        A player who answers the letter that asks back with something else is not asked back anew. A token that asked
+        whether to resign is good for nothing else, so the letter about a turn has another.
         """
         reply = None if mail.reply is None else await self._store.reply(mail.reply)
         if reply is None or reply.purpose != Purpose.AGAIN.value or not reply.seq:
