@@ -99,6 +99,12 @@ def postgres(cluster: Cluster) -> Iterator[str]:
     cluster.drop(name)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Silences Python's warning about forks under pytest-xdist, whose workers have a thread that waits for work."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        config.addinivalue_line("filterwarnings", "ignore:This process .* use of fork:DeprecationWarning")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Seeds the test's randomness before any of its fixtures runs."""
