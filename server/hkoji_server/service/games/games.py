@@ -8,7 +8,6 @@ code at once. A game that is behind is brought up to date from the store, and th
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import NamedTuple
 
 from hkoji import referee
@@ -279,10 +278,16 @@ class Games:
                 await self._check_registered(course, entry, key)
             invited = await self._way_of_invited(entry) if entry.kind == entry_kinds.Open.KIND else None
 
-            @cache
+            made: list[tuple[Append, LoadedGame]] = []
+
             def decided() -> tuple[Append, LoadedGame]:
-                signer = self._signer
-                return decide(held, submission, signer, at=at, outages=outages, key=key, mail=mail, invited=invited)
+                if not made:  # by hand: a cache that is made for each entry takes as long as reading it
+                    signer = self._signer
+                    decision = decide(
+                        held, submission, signer, at=at, outages=outages, key=key, mail=mail, invited=invited
+                    )
+                    made.append(decision)
+                return made[0]
 
             if entry.kind in (*NEWCOMER_KINDS, Delegate.KIND):
                 # Only an entry that is signed and in its place: nobody else learns who has blocked whom.
