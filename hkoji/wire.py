@@ -323,7 +323,7 @@ class SpectatorModel(SummaryModel):
     state: JsonObject
     """The position with every hidden card as X"""
     shape: list[str]
-    """What a legal decision looks like now, ? for a card"""
+    """The form of a legal decision now, ? for a card"""
 
 
 class ViewModel(TypedDict):

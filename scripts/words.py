@@ -19,7 +19,7 @@ ROOT: Final = Path(__file__).parents[1]
 _BEGINNING: Final = r"(?:\A|(?<=[.:;!?]\s)|(?<=\n\n))[\s\"`*(]*"
 SENTENCES: Final = {
     "begins with who, whose, what or of what": re.compile(
-        _BEGINNING + r"(?:Who|Whoever|Whose|What|Whatever|Of what)\b[^.?!]*(?:[.!]|\Z)"
+        _BEGINNING + r"(?:Who|Whoever|Whose|What|Whatever|Of what)\b(?:[^.?!]|\?(?=\s*[`a-z]))*(?:[.!]|\Z)"
     ),
 }
 """Sentences that make a reader wait for the verb, by their fault. A question may begin so."""

@@ -109,7 +109,7 @@ class State(Protocol):
         """
 
     def shape(self) -> tuple[str, ...]:
-        """What a legal decision looks like now, with `?` for each character of a card; reveals nothing of any hand."""
+        """The form of a legal decision now, with `?` for each character of a card; reveals nothing of any hand."""
 
     def parse_action(self, text: str) -> str:
         """Lenient text to canonical notation. Raises `NotationError`; does not check whether the action is legal."""

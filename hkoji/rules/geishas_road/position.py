@@ -93,7 +93,7 @@ class GeishasRoadPosition(NamedTuple):
         return ()
 
     def shape(self) -> tuple[str, ...]:
-        """What a legal decision looks like now, `?` for each character of a card: public, whatever the hand."""
+        """The form of a legal decision now, `?` for each character of a card: public, whatever the hand."""
         if self.due is not Due.ACT:
             return self.legal_actions()
         assert self.actor is not None

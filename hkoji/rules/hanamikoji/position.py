@@ -80,7 +80,7 @@ class HanamikojiPosition(NamedTuple):
         return answers(self.proposal) if self.due is Due.ANSWER else ()
 
     def shape(self) -> tuple[str, ...]:
-        """What a legal decision looks like now, `?` for a card: public, whatever the hand."""
+        """The form of a legal decision now, `?` for a card: public, whatever the hand."""
         if self.due is Due.ACT:
             assert self.actor is not None
             return tuple(f"{n}{'?' * n}" for n in NUMBERS if not self.used[self.actor] & bit(n))

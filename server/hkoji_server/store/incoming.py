@@ -1,7 +1,7 @@
 """Mails that have come.
 
 - *What `add_incoming` has returned is on disk*, and stays there until it is closed or the operator removes it. The same
-  mail is kept once. Of the mails of one name with one Message-ID only the first is kept, for ever. And of those that
+  mail is kept once. Only the first mail of one name with one Message-ID is kept, for ever. And of those that
   have the same signed text (`note_signed`) only the first is obeyed.
 - *A mail is closed together with its answers.* So after a crash it is either processed again or has been answered.
 - *An append that a mail has led to needs the mail* (`Append.mail`): in its transaction the mail is still `new`. So
