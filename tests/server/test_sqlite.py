@@ -145,6 +145,34 @@ def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None
         SqliteStore(tmp_path / "file" / "hkoji.sqlite3")
 
 
+class _NthCall:
+    """An observer that lets one call of the driver fail, before it is made."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def before_call(self, what: str, sql: str) -> None:
+        if what not in ("close", "rollback"):  # SQLAlchemy goes on after their failures
+            self.left -= 1
+            if not self.left:
+                raise sqlite3.OperationalError("disk I/O error")
+
+    def after_call(self, what: str, sql: str) -> None:
+        pass
+
+
+def test_a_start_in_which_a_call_fails_is_a_storage_error(path: Path) -> None:
+    copy_new_database(path)
+    with driver_watched(counted := _NthCall(0)):
+        store = SqliteStore(path)
+        calls = -counted.left
+        store.close()
+    assert calls > 10
+    for at in range(1, calls + 1):
+        with driver_watched(_NthCall(at)), pytest.raises(StorageError, match="disk I/O error"):
+            SqliteStore(path)
+
+
 def test_two_stores_on_one_file_see_each_other_at_once(path: Path) -> None:
     with sqlite_at(path) as one, sqlite_at(path) as two, with_game(one) as table:
         assert run(two.head(table.game)) == (0, table.lines[0].entry.head)

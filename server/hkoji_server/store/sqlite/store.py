@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -112,9 +113,10 @@ class SqliteStore(Store):
                 migrate(connection)
                 connection.commit()
             self._reader = SqliteReader(self._engine)
-        except DBAPIError as error:
+        except (DBAPIError, sqlite3.Error) as error:
+            cause = error.orig if isinstance(error, DBAPIError) else error
             raise StorageError(
-                tell("cannot use {path}: {reason}", path=path, reason=str(error.orig)),
+                tell("cannot use {path}: {reason}", path=path, reason=str(cause)),
                 hint=tell("is it an hkoji database?"),
             ) from error
         # IMMEDIATE: a transaction that began as a reader and then writes can fail because another process has written
@@ -134,7 +136,7 @@ class SqliteStore(Store):
         self._writer.close()
         self._reader.close()
         # Failures do not matter here: what is in the write-ahead log is on disk, and the next start reads it there.
-        with suppress(DBAPIError), self._engine.connect() as connection:
+        with suppress(DBAPIError, sqlite3.Error), self._engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         self._engine.dispose()
 
