@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -35,38 +35,6 @@ from hkoji.log.statement import Dealt, make_view
 from tests.support import forgery
 from tests.support.memory_service import AT, LocalPlayer, MemoryService
 from tests.support.table import Table
-
-# --- the attacks ------------------------------------------------------------------------------------------------------
-
-
-class Attack(NamedTuple):
-    """A row of the table in docs/security.md: what is tried, by whom, what detects it and when, and who is named.
-
-    `file` names those whom the file of `hkoji evidence` convicts; the victim shows that file to others.
-    """
-
-    what: str
-    who: str
-    found: str
-    named: str
-    file: str
-
-
-ATTACKS: dict[str, Attack] = {}
-"""All attacks, by the name of their test."""
-
-_Test = TypeVar("_Test", bound=Callable[..., None])
-
-
-def attack(what: str, *, who: str, found: str, named: str, file: str = "") -> Callable[[_Test], _Test]:
-    """Registers a test as the proof of this attack."""
-
-    def note(test: _Test) -> _Test:
-        ATTACKS[test.__name__] = Attack(what, who, found, named, file)
-        return test
-
-    return note
-
 
 # --- answers of a lying service ---------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Every attack that docs/security.md lists is found as the page says: by whom, when, and who is named.
 
-Each attack is one lie in a scenario that succeeds without it, and it changes nothing else. The page's table and this
-module name each other.
+Each attack is one lie in a scenario that succeeds without it, and it changes nothing else. The page's table has a row
+for each test, with the attack in words.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from tests.support.adversary import (
     Telling,
     added,
     another_card,
-    attack,
     caught,
     convicted,
     ends_at,
@@ -60,18 +59,6 @@ from tests.support.lying_game import refuted, rewritten
 from tests.support.memory_service import AT, URL, LocalPlayer, begin, play_on, registered
 from tests.support.table import Table, new_game, refused, whole_game
 from tests.support.timed_table import RATED, TimedTable, later, timed_game
-
-CLIENT = "the client, at once"
-END = "the client, at the game's end"
-AUDIT = "the audit"
-BOTH = "the client, at once; the audit"
-LATER = "the client, at the game's end; the audit"
-REFEREE = "the service, at once"
-SERVICE = "the service"
-PLAYER = "a player"
-TOGETHER = "service and player together"
-NOBODY = "nobody"
-SENDER = "the sender"
 
 STRANGER = PrivateKey.from_seed(b"\x07" * 32)
 EARLIER = "2026-11-20T11:00:00Z"
@@ -124,7 +111,6 @@ def not_held(table: Table) -> str:
 # --- the service: its log ---------------------------------------------------------------------------------------------
 
 
-@attack("a log that ends before what you have seen", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_a_shorter_log(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     alice.position(game)
@@ -135,9 +121,6 @@ def test_a_shorter_log(service: HostileService, alice: LocalPlayer, bob: LocalPl
     assert proven(service, alice, game) == set()
 
 
-@attack(
-    "a fork: another entry in the place of one you have seen", who=SERVICE, found=CLIENT, named=SERVICE, file=SERVICE
-)
 def test_a_fork_of_what_was_seen(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     alice.position(game)
@@ -149,13 +132,6 @@ def test_a_fork_of_what_was_seen(service: HostileService, alice: LocalPlayer, bo
     caught(service, alice, lambda: alice.position(game), "entry 8 of the log does not hold", forked, longer)
 
 
-@attack(
-    "a fork: each player is shown a log in which the other has run out of time",
-    who=SERVICE,
-    found="the audit of both copies",
-    named=SERVICE,
-    file=SERVICE,
-)
 def test_a_fork_between_players(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """Each log holds by itself; compared, they convict the service, and each client keeps to its own."""
     game = unseen(alice, bob, RATED)
@@ -181,13 +157,6 @@ def test_a_fork_between_players(service: HostileService, alice: LocalPlayer, bob
     assert proven(service, bob, game) == {"server"}
 
 
-@attack(
-    "two receipts for one entry, so that each player gets a different time",
-    who=SERVICE,
-    found="the audit of both copies",
-    named=SERVICE,
-    file=NOBODY,
-)
 def test_two_receipts_for_one_entry(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """The service claims that a player was late. Each log holds by itself."""
     game = unseen(alice, bob)
@@ -214,7 +183,6 @@ def test_two_receipts_for_one_entry(service: HostileService, alice: LocalPlayer,
     assert proven(service, alice, game) == proven(service, bob, game) == set()
 
 
-@attack("an entry left out", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_an_entry_left_out(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     reason = "entry 6 of the log does not hold"
@@ -222,7 +190,6 @@ def test_an_entry_left_out(service: HostileService, alice: LocalPlayer, bob: Loc
     assert proven(service, alice, game) == set()
 
 
-@attack("entries in another order", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}", file=NOBODY)
 def test_entries_in_another_order(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
@@ -235,14 +202,12 @@ def test_entries_in_another_order(service: HostileService, alice: LocalPlayer, b
     convicted(table, format_log(lines), AuditStep.CHAIN, 6, None)
 
 
-@attack("a log with its beginning or middle cut away", who="anybody", found=AUDIT, named=NOBODY)
 def test_a_log_cut_in_the_middle() -> None:
     table = whole_game(3)
     convicted(table, format_log(table.lines[:6] + table.lines[7:]), AuditStep.CHAIN, 6, None)
     convicted(table, format_log(table.lines[1:]), AuditStep.CHAIN, 0, None)
 
 
-@attack("another game's log, complete and valid", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_another_games_log(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path) -> None:
     carol = registered(service, "carol", tmp_path / "carol")
     carol.client.games()  # has logged in
@@ -261,13 +226,6 @@ def test_another_games_log(service: HostileService, alice: LocalPlayer, bob: Loc
     assert dave.join(wanted).course.setup.game == wanted
 
 
-@attack(
-    "a player's move that the player has not signed",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {NOBODY}",
-    file=NOBODY,
-)
 def test_a_move_that_the_player_has_not_signed(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: the signature is not one of bob"
@@ -283,7 +241,6 @@ def test_a_move_that_the_player_has_not_signed(service: HostileService, alice: L
 # --- the service: receipts and clocks ---------------------------------------------------------------------------------
 
 
-@attack("an old receipt for the move you send", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_an_old_receipt_for_the_own_move(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """The move stays in the outbox and is sent again byte for byte."""
     game = begin(alice, bob)
@@ -299,13 +256,6 @@ def test_an_old_receipt_for_the_own_move(service: HostileService, alice: LocalPl
     assert service.games[game].lines[5].entry == parse_submission(kept.splitlines()[-1]).entry
 
 
-@attack(
-    "an entry with the receipt of another",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {NOBODY}",
-    file=NOBODY,
-)
 def test_a_receipt_of_another_entry(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     reason = "an entry 7 that does not hold: the receipt is for another entry"
@@ -317,7 +267,6 @@ def test_a_receipt_of_another_entry(service: HostileService, alice: LocalPlayer,
     convicted(table, format_log(lines), AuditStep.TIMES, 7, None)
 
 
-@attack("receipts whose times go back", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_receipts_that_go_back_in_time(tmp_path: Path) -> None:
     table = whole_game(3)
     entry, lines = table.lines[6].entry, list(table.lines)
@@ -330,7 +279,6 @@ def test_receipts_that_go_back_in_time(tmp_path: Path) -> None:
     refuted(tmp_path / "x", table, lines, (AuditStep.TIMES, 6, "server"), reason)
 
 
-@attack("a timeout of a seat that owes nothing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_timeout_of_who_owes_nothing(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob, RATED)
     actor = service.games[game].refereed.course.actor
@@ -345,7 +293,6 @@ def test_a_timeout_of_who_owes_nothing(service: HostileService, alice: LocalPlay
     convicted(honest, table.text, AuditStep.REPLAY, len(honest.lines), "server")
 
 
-@attack("a timeout that is too early", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_timeout_that_is_too_early(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """At the deadline, which the log gives; one second later it is true."""
     game = unseen(alice, bob, RATED)
@@ -373,7 +320,6 @@ def test_a_timeout_that_is_too_early(service: HostileService, alice: LocalPlayer
     assert result.outcome is None
 
 
-@attack("a false result", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_false_result(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     bob.resign(game)
@@ -394,7 +340,6 @@ def test_a_false_result(service: HostileService, alice: LocalPlayer, bob: LocalP
 # --- the service: cards -----------------------------------------------------------------------------------------------
 
 
-@attack("a hand that changes after it was shown", who=SERVICE, found=CLIENT, named=SERVICE, file=SERVICE)
 def test_a_hand_that_changes(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     cards = referee.view(service.games[game].refereed, 0).dealt[0].cards
@@ -403,13 +348,6 @@ def test_a_hand_that_changes(service: HostileService, alice: LocalPlayer, bob: L
     assert proven(service, alice, game) == {"server"}
 
 
-@attack(
-    "a wrong hand, or the other player's, shown as yours from the start",
-    who=SERVICE,
-    found=END,
-    named=SERVICE,
-    file=SERVICE,
-)
 @pytest.mark.parametrize("others", [False, True])
 def test_a_wrong_hand_from_the_start(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer, others: bool
@@ -438,13 +376,6 @@ def test_a_wrong_hand_from_the_start(
     assert alice.position(honest).over
 
 
-@attack(
-    "the view of the other seat, of another game or of another moment",
-    who=SERVICE,
-    found=CLIENT,
-    named=SERVICE,
-    file="the service; of another game nobody",
-)
 @pytest.mark.parametrize("fields", [{"seat": 1}, {"game": "0" * 32}, {"seq": 3}, {"head": "0" * 64}])
 def test_anothers_view(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer, fields: dict[str, object]
@@ -455,13 +386,6 @@ def test_anothers_view(
     assert proven(service, alice, game) == (set() if "game" in fields else {"server"})
 
 
-@attack(
-    "a deck from another seed than the one committed to",
-    who=SERVICE,
-    found=LATER,
-    named=f"{SERVICE}; by the audit player and service",
-    file=SERVICE,
-)
 @pytest.mark.parametrize("owns_up", [False, True])
 def test_a_stacked_deck(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, owns_up: bool) -> None:
     """The end publishes a seed: the committed one, which gives other cards, or another, which does not fit."""
@@ -497,7 +421,6 @@ def test_a_stacked_deck(service: HostileService, alice: LocalPlayer, bob: LocalP
     convicted(table, rewrite(table, changes), AuditStep.REPLAY, 7, "bob and server")
 
 
-@attack("a game with a dealer that lets the service choose the cards", who=SERVICE, found=CLIENT, named=SERVICE)
 def test_a_dealer_that_was_not_asked_for(
     service: HostileService, alice: LocalPlayer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -515,7 +438,6 @@ def test_a_dealer_that_was_not_asked_for(
     assert alice.client.new(Hanamikoji()).course.setup.game in service.games
 
 
-@attack("a starter or markers that the shuffle has not given", who=SERVICE, found=LATER, named=SERVICE, file=SERVICE)
 def test_a_chance_of_its_own(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob, Hanamikoji("random"))
     chance = entry_kinds.parse_body("chance", service.games[game].lines[5].entry.body)
@@ -538,7 +460,6 @@ def test_a_chance_of_its_own(service: HostileService, alice: LocalPlayer, bob: L
     convicted(table, log, AuditStep.DEAL, number, "server")
 
 
-@attack("cards opened before they are due", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_an_early_reveal(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     alice.move(game, next(action for action in alice.position(game).legal if action[0] == "1"))
@@ -559,7 +480,6 @@ def _after_a_secret() -> Table:
     return table
 
 
-@attack("the game goes on without the cards that are due", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_no_reveal_where_one_is_due(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """The service cannot write a timeout in the meantime either."""
     game, number = revealed(service, alice, bob, RATED)
@@ -575,7 +495,6 @@ def test_no_reveal_where_one_is_due(service: HostileService, alice: LocalPlayer,
     convicted(table, cut.text, AuditStep.REPLAY, number, "server")
 
 
-@attack("other cards opened than were committed to", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_other_cards_in_a_reveal(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game, number = revealed(service, alice, bob)
     reveal = entry_kinds.parse_body("reveal", service.games[game].lines[number].entry.body)
@@ -593,7 +512,6 @@ def test_other_cards_in_a_reveal(service: HostileService, alice: LocalPlayer, bo
     convicted(table, rewrite(table, changes), AuditStep.COMMITMENTS, entry_number(table, "reveal"), "server")
 
 
-@attack("cards left closed at the end", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_cards_left_closed(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = begin(alice, bob)
     alice.move(game, next(action for action in alice.position(game).legal if action[0] == "1"))
@@ -616,12 +534,6 @@ def test_cards_left_closed(service: HostileService, alice: LocalPlayer, bob: Loc
     convicted(table, log, AuditStep.COMMITMENTS, number, "server")
 
 
-@attack(
-    "a wrong hand, and then a log without receipts, so that the player alone seems to have cheated",
-    who=SERVICE,
-    found=AUDIT,
-    named="player and service",
-)
 def test_a_player_framed_without_receipts() -> None:
     """By continuing from the move, the service has signed for it, as with a receipt."""
     table = short_hand()
@@ -635,9 +547,6 @@ def test_a_player_framed_without_receipts() -> None:
 # --- the service: keys ------------------------------------------------------------------------------------------------
 
 
-@attack(
-    "another key of a player you have played with", who=SERVICE, found=BOTH, named=f"{SERVICE}; by the audit {NOBODY}"
-)
 def test_another_key_of_a_player(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path) -> None:
     begin(alice, bob)
     service.players.pop("bob")
@@ -655,7 +564,6 @@ def test_another_key_of_a_player(service: HostileService, alice: LocalPlayer, bo
     convicted(table, rewrite(table, changes), AuditStep.KEYS, 2, None)
 
 
-@attack("a game under your own name, with a key that is not yours", who=SERVICE, found=CLIENT, named=SERVICE)
 def test_another_key_of_your_own(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path) -> None:
     """Before she has played anything: the key has been hers since she registered, although no log says so."""
     true = service.players.pop("alice")
@@ -671,7 +579,6 @@ def test_another_key_of_your_own(service: HostileService, alice: LocalPlayer, bo
     assert begin(alice, bob) in service.games
 
 
-@attack("another key of the service itself", who=SERVICE, found=CLIENT, named=SERVICE)
 def test_another_key_of_the_service(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = unseen(alice, bob)
     before, true = on_disk(alice), service.key
@@ -690,7 +597,6 @@ def test_another_key_of_the_service(service: HostileService, alice: LocalPlayer,
     assert alice.position(game).course.seq == 7
 
 
-@attack("a login to sign that is valid at another service", who=SERVICE, found=CLIENT, named=SERVICE)
 def test_a_login_for_another_service(service: HostileService, alice: LocalPlayer) -> None:
     service.tokens.clear()
     true, service.origin = service.origin, "https://other.example"
@@ -706,7 +612,6 @@ def test_a_login_for_another_service(service: HostileService, alice: LocalPlayer
 # --- players ----------------------------------------------------------------------------------------------------------
 
 
-@attack("a commitment to cards that are not held", who=PLAYER, found=REFEREE, named=SENDER)
 def test_cards_that_are_not_held() -> None:
     table = new_game(next(n for n in range(50) if len(set(new_game(n).course.dealt[0][0])) < 7))
     absent = next(card for card in "ABCDEFG" if card not in table.course.dealt[0][0])
@@ -714,7 +619,6 @@ def test_cards_that_are_not_held() -> None:
     table.send(table.move("1" + table.course.dealt[0][0][0]))
 
 
-@attack("a commitment opened to other cards", who=PLAYER, found=REFEREE, named=SENDER)
 def test_a_commitment_opened_to_other_cards() -> None:
     table = new_game(3)
     one, other = sorted(set(table.course.dealt[0][0]))[:2]
@@ -724,7 +628,6 @@ def test_a_commitment_opened_to_other_cards() -> None:
     table.send(honest)
 
 
-@attack("a commitment used a second time", who=PLAYER, found=REFEREE, named=SENDER)
 def test_a_commitment_used_twice() -> None:
     """Even with the same hidden cards and the same salt: the commitment names its move."""
     table, first = _two_secrets()
@@ -738,7 +641,6 @@ def test_a_commitment_used_twice() -> None:
     table.send(honest)
 
 
-@attack("a salt used a second time", who=PLAYER, found=REFEREE, named=SENDER)
 def test_a_salt_used_twice() -> None:
     table, first = _two_secrets()
     again = table.move("2" + _pair(table), salt=first.opening[0].salt)
@@ -746,7 +648,6 @@ def test_a_salt_used_twice() -> None:
     table.send(table.move("2" + _pair(table)))
 
 
-@attack("hidden cards written with more or fewer `X` than there are", who=PLAYER, found=REFEREE, named=SENDER)
 @pytest.mark.parametrize("action", ["2", "2X", "2XXX", "1XX", "1"])
 def test_face_down_cards_miscounted(action: str) -> None:
     """Its cards are right. But the other player, who does not see them, could no longer read the log."""
@@ -772,12 +673,6 @@ def _pair(table: Table) -> str:
     return next(action for action in table.course.state.legal_actions() if action[0] == "2")[1:]
 
 
-@attack(
-    "a weak key, or one that is not in its canonical encoding",
-    who=PLAYER,
-    found=BOTH.replace("client", "service"),
-    named=f"{SENDER}; by the audit {NOBODY}",
-)
 def test_a_weak_key() -> None:
     points = [*sorted(map(encode_point, small_order())), *sorted(encodings())]
     assert len(points) > 8
@@ -795,12 +690,6 @@ def test_a_weak_key() -> None:
     convicted(whole, rewrite(whole, changes), AuditStep.KEYS, 2, None)
 
 
-@attack(
-    "a second form of a signature, which is not its canonical one",
-    who=PLAYER,
-    found=BOTH.replace("client", "service"),
-    named=f"{SENDER}; by the audit {NOBODY}",
-)
 @pytest.mark.parametrize(
     "sign",
     [
@@ -825,7 +714,6 @@ def test_a_signature_that_is_not_canonical(sign) -> None:  # type: ignore[no-unt
     table.send(honest)
 
 
-@attack("an entry signed by another key, or for another purpose", who=PLAYER, found=REFEREE, named=SENDER)
 def test_a_signature_of_another() -> None:
     table = new_game(3)
     honest = table.move(table.course.state.legal_actions()[0])
@@ -834,7 +722,6 @@ def test_a_signature_of_another() -> None:
     table.send(honest)
 
 
-@attack("an entry of another game or place, played again", who=PLAYER, found=REFEREE, named=SENDER)
 def test_an_entry_played_again() -> None:
     table, other = new_game(3), new_game(4)
     elsewhere = other.move(other.course.state.legal_actions()[0])
@@ -844,12 +731,6 @@ def test_an_entry_played_again() -> None:
     refused(table, honest, errors.ConflictError)
 
 
-@attack(
-    "an entry in the service's name, or of a kind that only the service may write",
-    who=PLAYER,
-    found=REFEREE,
-    named=SENDER,
-)
 def test_an_entry_in_the_services_name() -> None:
     table = new_game(3)
     end = entry_kinds.End((), Outcome("resign", 0), table.refereed.seed)
@@ -859,7 +740,6 @@ def test_an_entry_in_the_services_name() -> None:
     table.send(table.entry(0, entry_kinds.Resign()))
 
 
-@attack("other entropy than committed to, once the other player's is known", who=PLAYER, found=REFEREE, named=SENDER)
 def test_other_entropy_than_committed_to() -> None:
     table = Table(seed=3)
     table.open()
@@ -870,7 +750,6 @@ def test_other_entropy_than_committed_to() -> None:
     table.send(table.entry(0, entry_kinds.Seed(table.entropy[0])))
 
 
-@attack("the host's commitment repeated by the guest, to cancel its entropy", who=PLAYER, found=REFEREE, named=SENDER)
 def test_the_hosts_commitment_repeated() -> None:
     table = Table(seed=3)
     table.open()
@@ -880,12 +759,6 @@ def test_the_hosts_commitment_repeated() -> None:
     table.join()
 
 
-@attack(
-    "entropy withheld, because of the other player's or to stop the game",
-    who=PLAYER,
-    found="the log, which waits for it",
-    named="the seat that owes it, which loses where a clock runs",
-)
 @pytest.mark.parametrize("seat", [0, 1])
 def test_entropy_withheld(seat: int) -> None:
     """Nobody else can write an entry meanwhile: the game stands still until a timeout ends it."""
@@ -912,9 +785,6 @@ def test_entropy_withheld(seat: int) -> None:
     assert result.outcome == Outcome("timeout", 1 - seat)
 
 
-@attack(
-    "the head moved, to spoil a move that the other player has signed offline", who=PLAYER, found=REFEREE, named=SENDER
-)
 def test_the_head_moved_under_a_signed_move() -> None:
     table = new_game(3)
     signed = table.move(table.course.state.legal_actions()[0])
@@ -938,12 +808,6 @@ def _refusal(table: Table, body: entry_kinds.EntryBody) -> errors.HkojiError:
     raise AssertionError("it was taken")
 
 
-@attack(
-    "both seats taken by one name or key, or a seat that belongs to another player by invitation",
-    who=PLAYER,
-    found=REFEREE,
-    named=SENDER,
-)
 def test_both_seats_or_anothers() -> None:
     table = Table(seed=3)
     table.open(entry_kinds.Invite("bob", table.keys[1].public))
@@ -958,7 +822,6 @@ def test_both_seats_or_anothers() -> None:
 # --- service and player together --------------------------------------------------------------------------------------
 
 
-@attack("cards that are not held, accepted by the service", who=TOGETHER, found=AUDIT, named="player and service")
 def test_cards_not_held_and_taken() -> None:
     table = short_hand()
     number = first_secret(table)
@@ -966,13 +829,6 @@ def test_cards_not_held_and_taken() -> None:
     convicted(table, log, AuditStep.REPLAY, number, "alice and server")
 
 
-@attack(
-    "a move against the rules or out of turn, accepted by the service",
-    who=TOGETHER,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit player and service",
-    file="player and service",
-)
 @pytest.mark.parametrize(("number", "action"), [(5, "-A"), (5, "3ABC"), (6, "-A"), (6, "3AAA"), (6, "4AAAA")])
 def test_an_illegal_move_taken(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer, number: int, action: str
@@ -991,13 +847,6 @@ def test_an_illegal_move_taken(
     convicted(honest, table.text, AuditStep.REPLAY, number, "bob and server")
 
 
-@attack(
-    "other entropy than committed to, accepted by the service",
-    who=TOGETHER,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit player and service",
-    file="player and service",
-)
 def test_other_entropy_taken(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = alice.client.new(Hanamikoji()).course.setup.game
     bob.join(game)
@@ -1011,7 +860,6 @@ def test_other_entropy_taken(service: HostileService, alice: LocalPlayer, bob: L
     convicted(table, log, AuditStep.COMMITMENTS, 3, "bob and server")
 
 
-@attack("a salt used twice, accepted by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
 def test_a_salt_used_twice_and_taken(tmp_path: Path) -> None:
     table = whole_game(17)
     one, other = table.refereed.openings[:2]
@@ -1031,9 +879,6 @@ def _openings(table: Table, number: int) -> list[dict[str, Any]]:  # Any: JSON
     return list(openings)
 
 
-@attack(
-    "a commitment that cannot be opened, accepted by the service", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE
-)
 def test_a_commitment_that_cannot_be_opened(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """By its receipt the service has signed that it held the opening."""
     table = whole_game(3)

@@ -12,13 +12,12 @@ from hkoji.game import entry_kinds
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.adversary import attack, convicted, other_cards
+from tests.support.adversary import convicted, other_cards
 from tests.support.false_plays import traded_off
 from tests.support.forgery import changed_body, rewrite
 from tests.support.lying_game import goes_on, refuted, rewritten
 from tests.support.shell import run
 from tests.support.table import Table, whole_game
-from tests.trust.test_attacks import AUDIT, BOTH, SERVICE, TOGETHER
 
 DEAL = ("d0" * 16, "5e" * 32)
 OTHER = "77" * 32
@@ -37,13 +36,6 @@ def unsealed(ruleset: Ruleset, seed: int = 3) -> Table:
     return whole_game(seed, ruleset, DEAL).unseal()
 
 
-@attack(
-    "a duplicate deal unsealed with another seed than the one committed to",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 @both_games
 def test_another_seed_unsealed(tmp_path: Path, ruleset: Ruleset) -> None:
     table = unsealed(ruleset)
@@ -53,9 +45,6 @@ def test_another_seed_unsealed(tmp_path: Path, ruleset: Ruleset) -> None:
     refuted(tmp_path / "x", table, forged, (AuditStep.COMMITMENTS, number, "server"), reason)
 
 
-@attack(
-    "a duplicate deal unsealed at a table that is still playing", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE
-)
 @both_games
 @pytest.mark.parametrize("left", [1, 6])
 def test_unsealed_before_the_end(tmp_path: Path, ruleset: Ruleset, left: int) -> None:
@@ -67,13 +56,6 @@ def test_unsealed_before_the_end(tmp_path: Path, ruleset: Ruleset, left: int) ->
     refuted(tmp_path / "x", table, forged, (AuditStep.REPLAY, number, "server"), reason)
 
 
-@attack(
-    "tables of one duplicate deal that are dealt from different seeds",
-    who=SERVICE,
-    found="the audit of both copies; of one, once unsealed",
-    named=SERVICE,
-    file=SERVICE,
-)
 @both_games
 def test_tables_of_a_deal_with_other_cards(tmp_path: Path, ruleset: Ruleset) -> None:
     """Two commitments for one deal contradict each other; under one commitment, the other table cannot be unsealed."""
@@ -98,12 +80,6 @@ def test_tables_of_a_deal_with_other_cards(tmp_path: Path, ruleset: Ruleset) -> 
     refuted(tmp_path / "x", other, forged, (AuditStep.COMMITMENTS, number, "server"), reason)
 
 
-@attack(
-    "cards of the opponent, traded off in a duplicate game and accepted by the service",
-    who=TOGETHER,
-    found=AUDIT,
-    named=f"{SERVICE}; once unsealed player and service",
-)
 def test_cards_of_the_opponent_traded_off() -> None:
     table, number, cards = traded_off()
     log = rewrite(table, other_cards(table, number, cards))

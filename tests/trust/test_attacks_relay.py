@@ -16,14 +16,9 @@ from typing import Any
 import pytest
 from hkoji_server import admin
 
-from tests.support.adversary import attack
 from tests.support.forked import run_forked
 from tests.support.service import Service, serving
 from tests.trust.relay import Relay, relaying
-
-ANYBODY = "anybody"
-CLIENT = "the client, at once"
-ADDRESS = "the address"
 
 
 class Shell:
@@ -103,7 +98,6 @@ def reads_the_hand(relay: Relay, service: Service, game: str) -> bool:
     return any(service.ask("GET", path, token=token).status == 200 for token in relay.tokens)
 
 
-@attack("an address that passes everything on to another service", who=ANYBODY, found=CLIENT, named=ADDRESS)
 def test_a_relay_of_another_service(service: Service, relay: Relay, alice: Shell, bob: Shell) -> None:
     said = alice.fails(8, "register", "--server", relay.url)
     assert relay.url in said
@@ -125,7 +119,6 @@ def test_a_relay_of_another_service(service: Service, relay: Relay, alice: Shell
     assert reads_the_hand(relay, service, game)
 
 
-@attack("settings that name such an address in place of the service's own", who=ANYBODY, found=CLIENT, named=ADDRESS)
 def test_a_relay_in_the_settings(service: Service, relay: Relay, alice: Shell, bob: Shell) -> None:
     """Nothing that the player is logged in with at the service goes to the other address."""
     alice("register", "--server", service.url)
@@ -143,7 +136,6 @@ def test_a_relay_in_the_settings(service: Service, relay: Relay, alice: Shell, b
     assert alice("move", game, move)["move"]
 
 
-@attack("such an address as the place to send a recovery code to", who=ANYBODY, found=CLIENT, named=ADDRESS)
 def test_a_relay_of_a_recovery(service: Service, relay: Relay, alice: Shell, tmp_path: Path) -> None:
     """Anybody who has the code can give the name to a key of their own."""
     alice("register", "--server", service.url)
@@ -155,7 +147,6 @@ def test_a_relay_of_a_recovery(service: Service, relay: Relay, alice: Shell, tmp
     assert again("recover", "alice", "--yes", "--server", service.url, stdin=code)["name"] == "alice"
 
 
-@attack("such an address as the place to send a signed move to", who=ANYBODY, found=CLIENT, named=ADDRESS)
 def test_a_relay_of_a_signed_move(service: Service, relay: Relay, alice: Shell, bob: Shell, tmp_path: Path) -> None:
     """A signed move goes with the openings of its face-down cards."""
     alice("register", "--server", service.url)
@@ -170,7 +161,6 @@ def test_a_relay_of_a_signed_move(service: Service, relay: Relay, alice: Shell, 
     assert bob("show", game)["seq"] == 5
 
 
-@attack("an address that redirects to another service", who=ANYBODY, found=CLIENT, named=ADDRESS)
 def test_an_address_that_redirects(service: Service, alice: Shell, tmp_path: Path) -> None:
     """A redirect is not followed, neither with a login nor without one."""
     with relaying(service.url, tmp_path / "relay.jsonl", "redirect") as relay:
@@ -182,7 +172,6 @@ def test_an_address_that_redirects(service: Service, alice: Shell, tmp_path: Pat
     assert alice("games") == []
 
 
-@attack("an address that states its own origin, and passes on the rest", who=ANYBODY, found=CLIENT, named=ADDRESS)
 @pytest.mark.parametrize("origin", ["own", "https://harmless.example"])
 def test_a_relay_under_its_own_name(service: Service, alice: Shell, bob: Shell, tmp_path: Path, origin: str) -> None:
     """The player registers there, also under a name that she confirms. But it asks for logins of another."""
@@ -201,12 +190,6 @@ def test_a_relay_under_its_own_name(service: Service, alice: Shell, bob: Shell, 
     assert alice("show", game)["hand"]
 
 
-@attack(
-    "such an address, as the one to which the games of a service are to be moved",
-    who=ANYBODY,
-    found=CLIENT,
-    named=ADDRESS,
-)
 @pytest.mark.parametrize("origin", ["own", "https://hanamikoji.example"])
 def test_a_relay_as_the_new_address(service: Service, alice: Shell, bob: Shell, tmp_path: Path, origin: str) -> None:
     """It shows the service's key, and passes its proof on; but the service proves it for its own origin alone."""
@@ -221,7 +204,6 @@ def test_a_relay_as_the_new_address(service: Service, alice: Shell, bob: Shell, 
     assert alice("show", game)["hand"]
 
 
-@attack("a service of its own under the origin of another one", who=ANYBODY, found=CLIENT, named=ADDRESS)
 def test_another_service_under_a_known_origin(service: Service, alice: Shell, bob: Shell, tmp_path: Path) -> None:
     """Even if the user confirms the origin: its key is not the one of the service that has this origin."""
     alice("register", "--server", service.url)
@@ -237,7 +219,6 @@ def test_another_service_under_a_known_origin(service: Service, alice: Shell, bo
     assert alice("show", game)["hand"]
 
 
-@attack("such an address in the settings, while a move waits to be sent", who=ANYBODY, found=CLIENT, named=ADDRESS)
 def test_a_relay_while_a_move_waits(service: Service, relay: Relay, alice: Shell, bob: Shell) -> None:
     """A move that has no receipt yet goes out before anything is asked, with the openings of its cards."""
     alice("register", "--server", service.url)
@@ -255,7 +236,6 @@ def test_a_relay_while_a_move_waits(service: Service, relay: Relay, alice: Shell
     assert alice("show", game)["seq"] == 5
 
 
-@attack("an address without TLS for a service that has it", who=ANYBODY, found=CLIENT, named=ADDRESS)
 def test_an_address_without_tls(tmp_path: Path, alice: Shell) -> None:
     """The service stands behind a proxy with TLS; the other address is the same host without it."""
     with serving(tmp_path / "data", forked=True, options=("--origin", "https://127.0.0.1")) as service:

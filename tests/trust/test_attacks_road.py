@@ -18,15 +18,11 @@ from hkoji.rules.events import Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.adversary import attack
 from tests.support.forgery import changed_body, entry_number
 from tests.support.lying_game import goes_on, refuted, rewritten
 from tests.support.table import Table, new_game, refused, whole_game
-from tests.trust.test_attacks import BOTH, PLAYER, REFEREE, SENDER, SERVICE, TOGETHER
 
 ROAD = GeishasRoad()
-ACCOMPLICES = f"{SERVICE}; by the audit player and service"
-BOTH_OF_THEM = "player and service"
 OTHER_CARDS = "it opens other cards than those that are due"
 
 both_games = pytest.mark.parametrize(
@@ -72,12 +68,6 @@ def until(table: Table, number: int, ruleset: Ruleset = ROAD) -> Table:
 # --- what Intrigue hides ----------------------------------------------------------------------------------------------
 
 
-@attack(
-    "Intrigue's commitments exchanged, or its kept card given as the discarded one",
-    who=PLAYER,
-    found=REFEREE,
-    named=SENDER,
-)
 def test_intrigues_cards_exchanged() -> None:
     table = until(whole_game(2, ROAD), 7)
     action = next(each for each in table.course.state.legal_actions() if each[0] == "I")
@@ -94,13 +84,6 @@ def test_intrigues_cards_exchanged() -> None:
     table.send(honest)
 
 
-@attack(
-    "Intrigue's commitments exchanged, accepted by the service, so that either card could have been kept",
-    who=TOGETHER,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 def test_intrigues_commitments_exchanged_and_taken(tmp_path: Path) -> None:
     table = whole_game(2, ROAD)
     number, reveal = intrigue(table), entry_number(table, "reveal")
@@ -111,7 +94,6 @@ def test_intrigues_commitments_exchanged_and_taken(tmp_path: Path) -> None:
     refuted(tmp_path / "x", table, forged, found, f"entry {reveal} of the log does not hold: .* not match its commit")
 
 
-@attack("Intrigue's discarded card opened for the kept one", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_the_discarded_card_opened_for_the_kept(tmp_path: Path) -> None:
     """Presented as the kept card's opening, it does not give the commitment; presented as the discarded one's, it is
     not due."""
@@ -128,13 +110,6 @@ def test_the_discarded_card_opened_for_the_kept(tmp_path: Path) -> None:
     refuted(tmp_path / "two", table, forged, (AuditStep.REPLAY, reveal, "server"), f"{reason}{OTHER_CARDS}")
 
 
-@attack(
-    "cards opened at a round's end that do not count and must stay closed",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 @both_games
 def test_a_discarded_card_opened_early(tmp_path: Path, ruleset: Ruleset, seed: int) -> None:
     table = whole_game(seed, ruleset)
@@ -146,13 +121,6 @@ def test_a_discarded_card_opened_early(tmp_path: Path, ruleset: Ruleset, seed: i
     refuted(tmp_path / "x", table, forged, (AuditStep.REPLAY, reveal, "server"), reason)
 
 
-@attack(
-    "one player's card left closed at a round's end, until the game is over",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 @both_games
 @pytest.mark.parametrize("left", [0, 1])
 def test_a_card_that_counts_left_closed(tmp_path: Path, ruleset: Ruleset, seed: int, left: int) -> None:
@@ -169,12 +137,6 @@ def test_a_card_that_counts_left_closed(tmp_path: Path, ruleset: Ruleset, seed: 
 # --- choices ----------------------------------------------------------------------------------------------------------
 
 
-@attack(
-    "a marker that is taken, or a choice of marker or starter that is the other player's",
-    who=PLAYER,
-    found=REFEREE,
-    named=SENDER,
-)
 def test_a_choice_that_is_not_ones_own() -> None:
     whole = whole_game(2, ROAD)
     picks = [each for each in actions(whole) if each[2][0] in "!^"]
@@ -191,13 +153,6 @@ def test_a_choice_that_is_not_ones_own() -> None:
     table.send(table.move(picks[2][2]))
 
 
-@attack(
-    "a marker that is taken, or a starter chosen by the winner of the round, accepted by the service",
-    who=TOGETHER,
-    found=BOTH,
-    named=ACCOMPLICES,
-    file=BOTH_OF_THEM,
-)
 def test_a_choice_that_is_not_ones_own_taken(tmp_path: Path) -> None:
     table = whole_game(2, ROAD)
     (one, _, taken), (two, _, _), (three, loser, start), *_ = [each for each in actions(table) if each[2][0] in "!^"]
@@ -220,9 +175,6 @@ def orders(table: Table) -> tuple[tuple[int, str, str], tuple[int, str, str]]:
     raise AssertionError("no order that could be invented")
 
 
-@attack(
-    "the order of two cards left out, or decided where it makes no difference", who=PLAYER, found=REFEREE, named=SENDER
-)
 def test_an_order_left_out_or_invented() -> None:
     whole = whole_game(2, ROAD)
     (due, by, order), (free, offered, invented) = orders(whole)
@@ -244,13 +196,6 @@ def test_an_order_left_out_or_invented() -> None:
     table.play(1)
 
 
-@attack(
-    "the order of two cards left out, or decided where it makes no difference, accepted by the service",
-    who=TOGETHER,
-    found=BOTH,
-    named=ACCOMPLICES,
-    file=BOTH_OF_THEM,
-)
 def test_an_order_left_out_or_invented_and_taken(tmp_path: Path) -> None:
     table = whole_game(2, ROAD)
     (due, _, _), (free, by, invented) = orders(table)
@@ -267,13 +212,6 @@ def test_an_order_left_out_or_invented_and_taken(tmp_path: Path) -> None:
 # --- counting ---------------------------------------------------------------------------------------------------------
 
 
-@attack(
-    "a result against the points of lanterns, the half points of markers, or the rules of ties",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 @pytest.mark.parametrize(
     ("ruleset", "seed", "decides"),
     [
@@ -298,7 +236,6 @@ def test_a_result_that_was_counted_falsely(tmp_path: Path, ruleset: Ruleset, see
         refuted(tmp_path / str(number), table, rewritten(table, changes), found, reason, victims)
 
 
-@attack("a game ended a round early, or played a round too long", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 @both_games
 def test_a_round_too_few_or_too_many(tmp_path: Path, ruleset: Ruleset, seed: int) -> None:
     """A log can be too long only through a player's move; the player is then named as well."""

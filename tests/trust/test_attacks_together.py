@@ -18,17 +18,13 @@ from hkoji.rules.events import Act, Outcome
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
-from tests.support.adversary import attack, follow, lying, on_disk, proven, told
+from tests.support.adversary import follow, lying, on_disk, proven, told
 from tests.support.forgery import pins
 from tests.support.lying_game import goes_on, refuted, staged
 from tests.support.memory_service import AT, LocalPlayer
 from tests.support.table import Table, new_game, whole_game
 from tests.support.timed_table import timed_game
-from tests.trust.test_attacks import BOTH, LATER, SERVICE, TOGETHER
 
-CLIENT_AND_COPIES = "the client, at once; the audit of both copies"
-ACCOMPLICES = f"{SERVICE}; by the audit player and service"
-BOTH_OF_THEM = "player and service"
 EARLIER = "2026-11-20T11:59:59Z"
 
 both_games = pytest.mark.parametrize("ruleset", [Hanamikoji(), GeishasRoad()], ids=lambda ruleset: ruleset.name)
@@ -69,13 +65,6 @@ def better_hand(table: Table) -> tuple[int, str]:
     raise AssertionError("alice knows where all those cards are")
 
 
-@attack(
-    "a better hand for the accomplice than was dealt, played in the open",
-    who=TOGETHER,
-    found=LATER,
-    named=ACCOMPLICES,
-    file=BOTH_OF_THEM,
-)
 @both_games
 def test_a_better_hand(tmp_path: Path, ruleset: Ruleset) -> None:
     """Nobody can know it while the game runs; when the seed is published everybody can."""
@@ -94,13 +83,6 @@ def test_a_better_hand(tmp_path: Path, ruleset: Ruleset) -> None:
     refuted(tmp_path / "over", table, forged, found, f"entry {number} of the log does not hold: .* not legal", (0, 2))
 
 
-@attack(
-    "the accomplice's move exchanged after it was answered",
-    who=TOGETHER,
-    found=CLIENT_AND_COPIES,
-    named=SERVICE,
-    file=SERVICE,
-)
 @both_games
 def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> None:
     """The answer belongs to the first move only, so it is gone as well; any entry in its place is a fork."""
@@ -142,9 +124,6 @@ def test_a_move_exchanged_after_its_answer(tmp_path: Path, ruleset: Ruleset) -> 
     assert (conflict.kind, conflict.entry, conflict.signer) == (ContradictionKind.FORK, number, "server")
 
 
-@attack(
-    "entropy revealed out of turn, before the other's", who=TOGETHER, found=BOTH, named=ACCOMPLICES, file=BOTH_OF_THEM
-)
 @both_games
 def test_entropy_out_of_turn(tmp_path: Path, ruleset: Ruleset) -> None:
     """The host's seed entry comes last. Here alice is the accomplice."""
@@ -156,13 +135,6 @@ def test_entropy_out_of_turn(tmp_path: Path, ruleset: Ruleset) -> None:
     refuted(tmp_path / "x", table, forged, found, "entry 3 of the log does not hold: .* not the turn of alice", (1, 2))
 
 
-@attack(
-    "the accomplice's game goes on after their time has run out",
-    who=TOGETHER,
-    found=BOTH,
-    named=ACCOMPLICES,
-    file=BOTH_OF_THEM,
-)
 @both_games
 def test_a_game_that_goes_on_after_a_timeout(tmp_path: Path, ruleset: Ruleset) -> None:
     table = timed_game(3, ruleset).play()
@@ -174,9 +146,6 @@ def test_a_game_that_goes_on_after_a_timeout(tmp_path: Path, ruleset: Ruleset) -
     refuted(tmp_path / "x", table, forged, found, reason, (0, 2))
 
 
-@attack(
-    "a late move with a receipt of before the entry it follows", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE
-)
 @both_games
 def test_a_backdated_move(tmp_path: Path, ruleset: Ruleset) -> None:
     table = whole_game(3, ruleset)

@@ -11,11 +11,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from tests.support.adversary import attack
 from tests.support.forked import run_forked
 from tests.support.service import serving
 from tests.trust.forwarding import front
-from tests.trust.test_attacks import SERVICE
 
 
 class Shell:
@@ -37,13 +35,6 @@ class Shell:
         return [answer["result"] for answer in answers]
 
 
-@attack(
-    "a fork: each player is shown a different one of two moves that one of them has signed",
-    who=SERVICE,
-    found="the client of the player who looks at the other log, at once; the audit of both copies",
-    named=SERVICE,
-    file=SERVICE,
-)
 def test_a_service_with_two_faces(tmp_path: Path) -> None:
     """bob may sign two moves for one place, and says so: that the service accepts both is the service's fork."""
     alice, bob, stranger = (Shell(tmp_path / name) for name in ("alice", "bob", "stranger"))

@@ -21,7 +21,6 @@ from hkoji.rules.protocol import Ruleset
 from tests.support.adversary import (
     HostileService,
     Telling,
-    attack,
     follow,
     head_of,
     lying,
@@ -45,18 +44,11 @@ from tests.trust.clock_lies import (
     without_heads,
     written,
 )
-from tests.trust.test_attacks import BOTH, CLIENT, NOBODY, SERVICE, TOGETHER
 from tests.trust.test_attacks_together import both_games
-
-WARNS = "the client, which warns"
-
 
 # --- times of record --------------------------------------------------------------------------------------------------
 
 
-@attack(
-    "another time for your move told to your opponent than to you", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE
-)
 @pytest.mark.parametrize("seconds", [1, 119])
 def test_another_time_told_to_each_player(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path, seconds: int
@@ -94,13 +86,6 @@ def test_another_time_told_to_each_player(
     assert proven(service, alice, true) == proven(service, bob, true) == set()
 
 
-@attack(
-    "an entry of the service with another time than its receipt has, or than it can have",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 @pytest.mark.parametrize("lie", ["the end is later", "the receipt is later", "the timeout is earlier"])
 def test_an_entry_of_the_service_at_another_time(tmp_path: Path, lie: str) -> None:
     """The `end` belongs to the entry before it, so both have one time."""
@@ -130,7 +115,6 @@ def test_an_entry_of_the_service_at_another_time(tmp_path: Path, lie: str) -> No
     lied_to(tmp_path / "x", honest, lines, f"an entry {number} that does not hold: (its time|the time of its receipt)")
 
 
-@attack("your move is dated late", who=SERVICE, found=WARNS, named=NOBODY, file=NOBODY)
 @pytest.mark.parametrize("seconds", [-120, 120, 121, 3600])
 def test_a_move_dated_late(service: HostileService, alice: LocalPlayer, bob: LocalPlayer, seconds: int) -> None:
     """Nobody can prove when a move came. Up to 120 seconds, the clocks of two machines may differ."""
@@ -168,13 +152,6 @@ def moved_after_a_head(folder: Path, head: str, at: str) -> tuple[HostileService
     return service, alice, bob, table.game
 
 
-@attack(
-    "your opponent's move is kept from you while your clock runs",
-    who=SERVICE,
-    found=CLIENT,
-    named=SERVICE,
-    file=SERVICE,
-)
 def test_a_move_that_is_kept_back(tmp_path: Path) -> None:
     """It came at 12:00:05; a head that is signed over two minutes later says that it was not there."""
     table = until_owes(timed_game(3), 1)
@@ -193,7 +170,6 @@ def test_a_move_that_is_kept_back(tmp_path: Path) -> None:
     assert proven(service, alice, game) == set()
 
 
-@attack("a friend's late move, dated before the deadline", who=TOGETHER, found=CLIENT, named=SERVICE, file=SERVICE)
 def test_a_late_move_that_is_backdated(tmp_path: Path) -> None:
     """The log alone is in order. The head that alice was given after the deadline is not of this log."""
     due = due_of(until_owes(timed_game(3), 1))
@@ -226,7 +202,6 @@ def in_time(ruleset: Ruleset | None = None) -> tuple[TimedTable, int]:
     return table.play(1), number
 
 
-@attack("a friend's late move is taken", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
 @both_games
 def test_a_late_move_is_taken(tmp_path: Path, ruleset: Ruleset) -> None:
     """Clients judge the last entry too; for an audit the service must have said what follows it."""
@@ -242,13 +217,6 @@ def test_a_late_move_is_taken(tmp_path: Path, ruleset: Ruleset) -> None:
     lied_to(tmp_path / "on", table, gone_on, reason)
 
 
-@attack(
-    "a friend's late move is taken, and the service signs no head of it",
-    who=TOGETHER,
-    found=CLIENT,
-    named=SERVICE,
-    file="the service; by a spectator's file nobody",
-)
 def test_a_late_move_is_taken_without_a_head(tmp_path: Path) -> None:
     """A player has the view of it. A spectator has the move and its receipt only, which prove nothing."""
     table, number = in_time()
@@ -262,13 +230,6 @@ def test_a_late_move_is_taken_without_a_head(tmp_path: Path) -> None:
         player.position(table.game)
 
 
-@attack(
-    "a friend's late move is taken, and the file that proves it must not show your cards",
-    who=TOGETHER,
-    found=CLIENT,
-    named=SERVICE,
-    file=SERVICE,
-)
 def test_a_late_move_in_the_evidence(tmp_path: Path) -> None:
     """`hkoji evidence` needs no cards for it: the client has fetched a head that names the move."""
     table, number = in_time()
@@ -285,7 +246,6 @@ def test_a_late_move_in_the_evidence(tmp_path: Path) -> None:
     assert judged(other, written(alice, table.game, tmp_path / "honest")).code == 0
 
 
-@attack("a late `seed` is taken", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
 @pytest.mark.parametrize("seat", [1, 0])
 def test_a_late_seed_is_taken(tmp_path: Path, seat: int) -> None:
     """A service that could wait for ever with it could throw decks away."""

@@ -23,7 +23,7 @@ from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.adversary import attack, convicted
+from tests.support.adversary import convicted
 from tests.support.forgery import pins
 from tests.support.lying_game import goes_on
 from tests.support.service import Player
@@ -33,9 +33,7 @@ from tests.support.table import Table
 from tests.support.timed_games import HOUR, NEVER_OUT, a_gift, a_wish, clock_of, log_of, move_of, state, timed, verify
 from tests.support.timed_table import TimedTable, later, timed_game
 from tests.trust.clock_lies import due_of, found, holds, lied_to, until_owes
-from tests.trust.test_attacks import BOTH, NOBODY, PLAYER, REFEREE, SENDER, SERVICE, TOGETHER
 
-LOGS = "the audit of both logs"
 WITNESSES = (0, 2)
 """The opponent of the player who is helped, and a spectator."""
 STRANGER = PrivateKey.from_seed(b"\x2b" * 32)
@@ -67,13 +65,6 @@ def forged_credit(
 # --- gifts ------------------------------------------------------------------------------------------------------------
 
 
-@attack(
-    "a gift of time that was for another entry or game, used again by the service",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 @pytest.mark.parametrize("other", ["an earlier head", "the entry itself", "another game"])
 def test_a_gift_used_again(tmp_path: Path, other: str) -> None:
     table, number = given()
@@ -90,13 +81,6 @@ def test_a_gift_used_again(tmp_path: Path, other: str) -> None:
     forged_credit(tmp_path, table, number, reason, Credit(gift, ()), script=other != "the entry itself")
 
 
-@attack(
-    "a gift of time that the opponent has not given, or of another length",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 @pytest.mark.parametrize("lie", ["more seconds", "fewer seconds", "to oneself", "a stranger's", "a wish to call off"])
 def test_a_gift_that_was_not_given(tmp_path: Path, lie: str) -> None:
     """The service signs its credit anew with another number: the player's signature is for the first one."""
@@ -115,7 +99,6 @@ def test_a_gift_that_was_not_given(tmp_path: Path, lie: str) -> None:
     forged_credit(tmp_path, table, number, "the signature", Credit(gift, ()), script=lie == "more seconds")
 
 
-@attack("a credit where none may be, or a second one", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 @pytest.mark.parametrize(
     "place", ["a second one", "after the join", "after the chance", "after a resignation", "without a clock"]
 )
@@ -155,7 +138,6 @@ def test_a_credit_in_a_wrong_place(tmp_path: Path, place: str) -> None:
     lied_to(tmp_path / "x", table, forged, f"{reason}|the service owes|comes directly after", victims=WITNESSES)
 
 
-@attack("a gift of time, or a wish to call off, sent once more", who=PLAYER, found=REFEREE, named=SENDER)
 @pytest.mark.parametrize("what", ["gift", "wish"])
 def test_a_statement_sent_again(tmp_path: Path, what: str) -> None:
     """It is bound to one head of one game."""
@@ -183,14 +165,6 @@ def test_a_statement_sent_again(tmp_path: Path, what: str) -> None:
 # --- outages ----------------------------------------------------------------------------------------------------------
 
 
-@attack(
-    "an outage outside the turn that it is credited for, of the way that is not open to the player, "
-    "or with an entry of the game in it that came the same way",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 @pytest.mark.parametrize(
     ("begin", "until", "way"),
     [
@@ -212,13 +186,6 @@ def test_an_outage_in_a_wrong_place(tmp_path: Path, begin: int, until: int, way:
     forged_credit(tmp_path, table, len(table.lines) - 1, reason, lie, script=for_script)
 
 
-@attack(
-    "outages that overlap, so that time counts twice",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {NOBODY}",
-    file=NOBODY,
-)
 @pytest.mark.parametrize(("begin", "until"), [(15, 25), (20, 25), (12, 18), (1, 5)])
 def test_outages_that_overlap(tmp_path: Path, begin: int, until: int) -> None:
     """Such a list is malformed: it is not an entry at all. So is one that is not in order, or whose parts touch."""
@@ -235,7 +202,6 @@ def test_outages_that_overlap(tmp_path: Path, begin: int, until: int) -> None:
     lied_to(tmp_path / "x", table, forged, "not in order, or two of them touch", proof=(), victims=WITNESSES)
 
 
-@attack("an outage that was none, credited to a friend", who=TOGETHER, found=LOGS, named=SERVICE, file=NOBODY)
 @pytest.mark.parametrize(("second", "inside_it"), [(4, False), (5, True), (14, True), (15, False)])
 def test_an_invented_outage(tmp_path: Path, second: int, inside_it: bool) -> None:
     """The friend's move would be late. Others have played meanwhile; the outage is from second 5 to second 15."""
@@ -279,7 +245,6 @@ def called_off(seconds: int = 0) -> tuple[TimedTable, int, Annul]:
     return table, number, body
 
 
-@attack("a game is called off after the deadline", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
 @pytest.mark.parametrize("given", [0, 60])
 def test_a_game_called_off_after_the_deadline(tmp_path: Path, given: int) -> None:
     """With the seconds of a gift. At the deadline it is in time."""
@@ -297,7 +262,6 @@ def test_a_game_called_off_after_the_deadline(tmp_path: Path, given: int) -> Non
     lied_to(tmp_path / "x", table, forged, reason)
 
 
-@attack("a game is called off with a signature that is not there", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 @pytest.mark.parametrize(
     "lie", ["swapped", "one player's twice", "a stranger's", "an earlier head", "another game", "a gift"]
 )
@@ -326,13 +290,6 @@ def test_a_game_called_off_by_a_false_signature(tmp_path: Path, lie: str) -> Non
     lied_to(tmp_path / "x", table, forged, f"an entry {number} that does not hold: the signature", victims=WITNESSES)
 
 
-@attack(
-    "a game is called off with another player's time, or more of it than there was",
-    who=TOGETHER,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 @pytest.mark.parametrize("lie", ["the other seat", "a gift to oneself", "an outage before the turn"])
 def test_a_game_called_off_with_other_time(tmp_path: Path, lie: str) -> None:
     table, number, true = called_off()

@@ -15,13 +15,12 @@ from hkoji.log import sshsig
 from hkoji.log.entry import make_entry
 from hkoji.log.line import Line, SignedReceipt, make_receipt, sign_entry
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.adversary import HostileService, attack, lying, on_disk, proven, told
+from tests.support.adversary import HostileService, lying, on_disk, proven, told
 from tests.support.lying_game import goes_on
 from tests.support.memory_service import AT, LocalPlayer
 from tests.support.shell import Shell
 from tests.support.timed_table import MINUTES, TimedTable, later
 from tests.trust.clock_lies import accepted, found, lied_to, retimed
-from tests.trust.test_attacks import BOTH, CLIENT, NOBODY, SERVICE, TOGETHER
 
 EXPIRES = later(AT, 3600)
 ASKED = Agreement(MINUTES, EXPIRES, rated=True, series=Series(3, "cd" * 16, 1))
@@ -48,9 +47,6 @@ def sent(service: HostileService) -> int:
 # --- agreements -------------------------------------------------------------------------------------------------------
 
 
-@attack(
-    "a game with another agreement than the host has asked for", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY
-)
 @others
 def test_another_agreement_for_the_host(service: HostileService, alice: LocalPlayer, other: Agreement) -> None:
     honest = service._offer
@@ -74,13 +70,6 @@ def test_another_agreement_for_the_host(service: HostileService, alice: LocalPla
     assert proven(service, alice, true.game) == set()
 
 
-@attack(
-    "another agreement shown to the guest than the host has signed",
-    who=SERVICE,
-    found=CLIENT,
-    named=SERVICE,
-    file=SERVICE,
-)
 @others
 def test_another_agreement_for_the_guest(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer, other: Agreement
@@ -111,7 +100,6 @@ def test_another_agreement_for_the_guest(
     assert bob.join(game).course.setup.agreement == ASKED
 
 
-@attack("a game with another clock than the guest wants", who="anybody", found=CLIENT, named=NOBODY, file=NOBODY)
 def test_another_clock_for_the_guest(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """`hkoji join --clock` signs nothing; without it the agreement is shown before anything is signed."""
     games = [alice.client.new(Hanamikoji(), agreement=ASKED).course.setup.game for _ in range(2)]
@@ -139,7 +127,6 @@ def opened(agreement: Agreement = ASKED, invite: Invite | None = None) -> TimedT
     return table
 
 
-@attack("a guest who joins after the offer has expired", who=TOGETHER, found=BOTH, named=SERVICE, file=SERVICE)
 @pytest.mark.parametrize("goes_on_from_it", [False, True])
 def test_a_join_after_the_expiry(tmp_path: Path, goes_on_from_it: bool) -> None:
     table = opened()
@@ -153,7 +140,6 @@ def test_a_join_after_the_expiry(tmp_path: Path, goes_on_from_it: bool) -> None:
     lied_to(tmp_path / "x", table, forged, reason)
 
 
-@attack("an offer that lapses before it has expired", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 @pytest.mark.parametrize("seconds", [0, -1, -3600])
 def test_an_offer_that_lapses_too_early(tmp_path: Path, seconds: int) -> None:
     table = opened()
@@ -165,7 +151,6 @@ def test_an_offer_that_lapses_too_early(tmp_path: Path, seconds: int) -> None:
     lied_to(tmp_path / "x", table, forged, reason, victims=(0, 2))
 
 
-@attack("an offer that never expires lapses", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_an_offer_that_lapses_without_an_expiry(tmp_path: Path) -> None:
     lapsing, table = opened(), opened(ASKED._replace(expires=None))
     lapsing.now = later(EXPIRES, 1)
@@ -177,7 +162,6 @@ def test_an_offer_that_lapses_without_an_expiry(tmp_path: Path) -> None:
     lied_to(tmp_path / "x", table, forged, "the offer has not expired at", victims=(0, 2))
 
 
-@attack("an invitation declined in the name of nobody", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 def test_an_invitation_declined_by_nobody(tmp_path: Path) -> None:
     """Only a player who was invited by name can decline."""
     invited, table = opened(invite=Invite("bob", None)), opened()

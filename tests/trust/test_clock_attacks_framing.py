@@ -23,14 +23,13 @@ from hkoji.log.game_statements import SignedHead, make_annul
 from hkoji.log.line import Line, SignedReceipt, format_log, make_receipt
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from tests.support.adversary import attack, follow
+from tests.support.adversary import follow
 from tests.support.forgery import pins
 from tests.support.framing import Story, head_of, shown, story_on_the_clock
 from tests.support.shell import run
 from tests.support.table import AT, Table
 from tests.support.timed_table import later
 from tests.trust.clock_lies import bare, names, scripted
-from tests.trust.test_attacks import AUDIT, NOBODY, PLAYER
 
 DAY = 86_400
 BY_ONESELF = {"bob"}
@@ -92,7 +91,6 @@ def on_the_command_line(folder: Path, story: Story, made: EvidenceFile) -> int:
 # --- what was never sent ----------------------------------------------------------------------------------------------
 
 
-@attack("a `seen` that was never sent, to blame an honest service", who=PLAYER, found=AUDIT, named=NOBODY, file=NOBODY)
 @stories
 def test_a_seen_that_was_never_sent(tmp_path: Path, number: int) -> None:
     """Bob writes entries of his own with false times, so that earlier ones seem late, or told in two ways.
@@ -120,13 +118,6 @@ def test_a_seen_that_was_never_sent(tmp_path: Path, number: int) -> None:
     assert names(taken, table) == {"server"}
 
 
-@attack(
-    "a `seen` that was never sent, so that you have joined too late yourself",
-    who=PLAYER,
-    found=AUDIT,
-    named=NOBODY,
-    file=NOBODY,
-)
 @pytest.mark.parametrize("names_the_join", ["head", "view", "receipt", "nothing"])
 def test_a_seen_that_makes_a_join_late(names_the_join: str) -> None:
     """The service has named the join; its time is in the receipt, which is not in the file, or not the only time."""
@@ -151,13 +142,6 @@ def test_a_seen_that_makes_a_join_late(names_the_join: str) -> None:
         assert names(sent, table) == ({"server"} if seen > expires or names_the_join == "receipt" else set())
 
 
-@attack(
-    "an entry of your own in the place of a `credit`, without which a move was late",
-    who=PLAYER,
-    found=AUDIT,
-    named=NOBODY,
-    file=NOBODY,
-)
 @stories
 def test_an_own_entry_in_the_place_of_a_credit(tmp_path: Path, number: int) -> None:
     story = told_of(number)
@@ -187,12 +171,6 @@ def found_late(table: Table, place: int) -> bool:
     return [(each.step, each.entry, each.signer) for each in faults] == [(AuditStep.TIMES, place - 1, "server")]
 
 
-@attack(
-    "logs with a `seen` that was never sent, compared with true ones",
-    who=PLAYER,
-    found=AUDIT,
-    named=NOBODY,
-)
 @pytest.mark.parametrize("lie", ["another time", "a time in an outage"])
 def test_a_seen_that_was_never_sent_in_an_archive(tmp_path: Path, lie: str) -> None:
     """Bob adds an own entry to a copy of a log. If the service had taken it, it would be convicted."""
@@ -221,13 +199,6 @@ def test_a_seen_that_was_never_sent_in_an_archive(tmp_path: Path, lie: str) -> N
         assert done.code == 8 or not signers
 
 
-@attack(
-    "an entry or a head about time in the service's name, to blame it",
-    who=PLAYER,
-    found=AUDIT,
-    named=NOBODY,
-    file=NOBODY,
-)
 @stories
 def test_words_put_into_the_services_mouth(tmp_path: Path, number: int) -> None:
     """Bob signs them with his own key; gifts and wishes in them are true. By the service's key they convict it."""

@@ -11,7 +11,6 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement, TimeControl
 from hkoji.rules.events import Outcome
 from tests.support.adversary import (
-    attack,
     head_of,
     lying,
     proven,
@@ -29,10 +28,6 @@ from tests.trust.clock_lies import (
     retimed,
     until_owes,
 )
-from tests.trust.test_attacks import BOTH, NOBODY, SERVICE
-
-OVERDUE = "the client, which says that the game is overdue"
-
 
 COUNTED_WRONGLY = {
     "no reserve": (RATED, 60),
@@ -42,13 +37,6 @@ COUNTED_WRONGLY = {
 }
 
 
-@attack(
-    "a timeout that leaves out a reserve, what was added to it, or days that do not count",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-    file=SERVICE,
-)
 @pytest.mark.parametrize("lie", COUNTED_WRONGLY)
 def test_a_timeout_that_counts_wrongly(tmp_path: Path, lie: str) -> None:
     """It is 12:00 on a Friday in UTC."""
@@ -65,7 +53,6 @@ def test_a_timeout_that_counts_wrongly(tmp_path: Path, lie: str) -> None:
         lied_to(tmp_path / at, table, forged, reason, victims=(1,))
 
 
-@attack("a timeout where no clock runs", who=SERVICE, found=BOTH, named=SERVICE, file=SERVICE)
 @pytest.mark.parametrize("seat", [0, 1])
 def test_a_timeout_without_a_clock(tmp_path: Path, seat: int) -> None:
     """The players have agreed to play without one, or nobody has joined yet; with a clock that runs it is true."""
@@ -84,13 +71,6 @@ def test_a_timeout_without_a_clock(tmp_path: Path, seat: int) -> None:
     accepted(tmp_path / "true" / "seats", timed)
 
 
-@attack(
-    "a gift of time or an outage is left out, and a timeout written",
-    who=SERVICE,
-    found="the two players, who know of it",
-    named=NOBODY,
-    file=NOBODY,
-)
 @pytest.mark.parametrize("what", ["gift", "outage"])
 def test_time_that_is_ignored(tmp_path: Path, what: str) -> None:
     """The log does not show it, so the timeout is true by the log: nobody can be convicted."""
@@ -110,7 +90,6 @@ def test_time_that_is_ignored(tmp_path: Path, what: str) -> None:
         accepted(tmp_path / name / "seats", table)
 
 
-@attack("a friend is never timed out", who=SERVICE, found=OVERDUE, named=NOBODY, file=NOBODY)
 def test_a_friend_who_is_never_timed_out(tmp_path: Path) -> None:
     """A game that stands still convicts nobody; a move that is taken later does."""
     table = until_owes(timed_game(3), 1)

@@ -27,20 +27,12 @@ from hkoji.log.line import parse_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import shell_audit
-from tests.support.adversary import HostileService, attack, caught, follow
+from tests.support.adversary import HostileService, caught, follow
 from tests.support.drafts import Draft, draft, pins, seal
 from tests.support.memory_service import AT, URL, LocalPlayer, begin
 from tests.support.table import ORIGIN, Table, held_game, new_game, refused
 from tests.support.timed_table import MINUTES, TimedTable
-from tests.trust import test_attacks
 
-SERVICE, PLAYER, NOBODY, SENDER = (
-    test_attacks.SERVICE,
-    test_attacks.PLAYER,
-    test_attacks.NOBODY,
-    test_attacks.SENDER,
-)
-BOTH, REFEREE, CLIENT = test_attacks.BOTH, test_attacks.REFEREE, test_attacks.CLIENT
 STRANGER = PrivateKey.from_seed(b"\x07" * 32)
 HELD = PrivateKey.from_seed(b"\x08" * 32)
 TOKEN = MailClaim("ab" * 32, MailGrade.TOKEN)
@@ -88,12 +80,6 @@ def accepted_by_client(log: bytes, table: Table) -> None:
     verify_lines(require_whole(replay(lines)), lines, len(lines), table.server.public)
 
 
-@attack(
-    "a false certificate: of another service, player, key or mailbox",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {SERVICE}",
-)
 def test_a_held_key_with_a_false_certificate(tmp_path: Path) -> None:
     table = invited()
     key = table.keys[1].public
@@ -123,12 +109,6 @@ def test_a_held_key_with_a_false_certificate(tmp_path: Path) -> None:
     assert found_by_both(tmp_path, game, of_another_key) == (AuditStep.PARSE, None)
 
 
-@attack(
-    "a held key in a seat that was not offered to it: without an invitation that names it, or by a rated game of two",
-    who=SERVICE,
-    found=BOTH,
-    named=SERVICE,
-)
 def test_a_held_key_that_was_not_invited(tmp_path: Path) -> None:
     for invite in (None, entry_kinds.Invite("bob")):
         table = Table(seed=32)
@@ -156,12 +136,6 @@ def test_a_held_key_that_was_not_invited(tmp_path: Path) -> None:
         assert found_by_both(tmp_path, unrated, change) == (AuditStep.REPLAY, "the service, for bob")
 
 
-@attack(
-    "an entry of a held key that names no mail, or names one under a key of the player's own",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {SERVICE}",
-)
 def test_a_held_key_without_mail_and_a_mail_without_a_held_key(tmp_path: Path) -> None:
     table = invited()
     without = joining(table, table.certify(1, table.keys[1].public), None)
@@ -201,12 +175,6 @@ def test_a_held_key_without_mail_and_a_mail_without_a_held_key(tmp_path: Path) -
     assert found_by_both(tmp_path, game, none_in_a_move) == (AuditStep.PARSE, None)
 
 
-@attack(
-    "a signature exchanged for one in the other namespace, of a held key or an own one",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {NOBODY}",
-)
 def test_held_namespaces_exchanged(tmp_path: Path) -> None:
     game = held_game(34).play(3)
     for seat, space in ((0, sshsig.GATEWAY), (1, sshsig.ENTRY)):
@@ -223,12 +191,6 @@ def test_held_namespaces_exchanged(tmp_path: Path) -> None:
         assert found_by_both(tmp_path, game, exchange, script=number > 2) == (AuditStep.SIGNATURES, None)
 
 
-@attack(
-    "a gift or a wish to call off that a held key has signed without a mail, or with one of another statement",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {SERVICE}",
-)
 def test_held_statements_without_mail(tmp_path: Path) -> None:
     table = TimedTable(Hanamikoji(), 35, agreement=Agreement(MINUTES), held=(1,)).begin()
     while table.course.actor == 1:
@@ -263,13 +225,6 @@ def test_held_statements_without_mail(tmp_path: Path) -> None:
         assert found_by_both(tmp_path, called, change) == (AuditStep.TIMES, "server")
 
 
-@attack(
-    "a held key that signs more than its player has allowed: without or after a delegation, for a weaker mail, or one "
-    "for itself",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {SERVICE}",
-)
 def test_a_held_key_beyond_its_delegation(tmp_path: Path) -> None:
     table = new_game(36).play(1)
     seat = table.course.actor
@@ -319,12 +274,6 @@ def _open_move(table: Table) -> entry_kinds.EntryBody:
     return entry_kinds.Move(next(each for each in table.course.state.legal_actions() if not table.ruleset.hidden(each)))
 
 
-@attack(
-    "a player who is known with an own key shown as one for whom the service signs",
-    who=SERVICE,
-    found=CLIENT,
-    named=SERVICE,
-)
 def test_a_known_player_said_to_be_held(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     first = begin(alice, bob)  # alice knows bob's key
     while (seen := alice.position(first)).mine:
@@ -352,7 +301,6 @@ def test_a_known_player_said_to_be_held(service: HostileService, alice: LocalPla
     caught(service, alice, lambda: alice.position(game), "certified by another service", lie("https://other.example"))
 
 
-@attack("a statement by an own key that is said to come by mail", who=PLAYER, found=REFEREE, named=SENDER)
 def test_a_held_mail_in_a_statement_of_an_own_key() -> None:
     table = TimedTable(Hanamikoji(), 37, agreement=Agreement(MINUTES)).begin()
     actor = table.course.actor

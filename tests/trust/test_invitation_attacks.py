@@ -10,12 +10,10 @@ from hkoji_server.store.game_values import MOST_INVITATIONS
 
 from hkoji.game import entry_kinds
 from hkoji.game.commitments import entropy_commit
-from tests.support.adversary import attack
 from tests.support.service import Answer, Player, offer_of
 from tests.support.service_in_process import Inside, inside
 from tests.support.timed_table import TimedTable
 from tests.trust.clock_lies import accepted
-from tests.trust.test_attacks import NOBODY, PLAYER, REFEREE, SENDER, SERVICE
 
 BOB = entry_kinds.Invite("bob")
 
@@ -36,13 +34,6 @@ def open_game(host: Player, invite: entry_kinds.Invite) -> Answer:
     return host.send(host.entry(game, host.head(game), opened))
 
 
-@attack(
-    "an invitation declined in the name of the player whom it invites",
-    who=SERVICE,
-    found="the two players, who know of it",
-    named=NOBODY,
-    file=NOBODY,
-)
 def test_an_invitation_declined_for_its_player(tmp_path: Path) -> None:
     """A decline is the service's word alone: it could as well refuse to take the join."""
     table = TimedTable(seed=3)
@@ -51,7 +42,6 @@ def test_an_invitation_declined_for_its_player(tmp_path: Path) -> None:
     accepted(tmp_path / "declined", table)
 
 
-@attack("invitations as spam, to players who do not want them", who=PLAYER, found=REFEREE, named=SENDER)
 def test_invitations_as_spam(server: Inside) -> None:
     """Few to one player, few in a day, none to one who takes none."""
     alice, bob = (Player(server, name).register() for name in ("alice", "bob"))
@@ -69,7 +59,6 @@ def test_invitations_as_spam(server: Inside) -> None:
     assert server.ask("GET", "/v1/me/games?waiting=true", token=bob.token).json["games"] == []
 
 
-@attack("a blocked player who invites again, or joins", who=PLAYER, found=REFEREE, named=SENDER)
 def test_a_blocked_player_comes_back(server: Inside) -> None:
     alice, bob = (Player(server, name).register() for name in ("alice", "bob"))
     game = bob.new()

@@ -16,7 +16,7 @@ from hkoji.log.canonical import encode_base64
 from hkoji.log.line import format_log
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.statement import proof_message
-from tests.support.adversary import HostileService, added, attack, caught, follow, instead_of, key_of
+from tests.support.adversary import HostileService, added, caught, follow, instead_of, key_of
 from tests.support.curve import encode_point, small_order
 from tests.support.forgery import only, pins
 from tests.support.memory_service import AT, LocalPlayer, begin
@@ -24,15 +24,7 @@ from tests.support.service import Player
 from tests.support.service import begin as begin_there
 from tests.support.service_in_process import Inside, inside
 from tests.support.table import Table, new_game, refused
-from tests.trust import test_attacks
 
-BOTH, REFEREE = test_attacks.BOTH, test_attacks.REFEREE
-SERVICE, PLAYER, NOBODY, SENDER = (
-    test_attacks.SERVICE,
-    test_attacks.PLAYER,
-    test_attacks.NOBODY,
-    test_attacks.SENDER,
-)
 NEW = PrivateKey.from_seed(b"\x07" * 32)
 THIEF = PrivateKey.from_seed(b"\x08" * 32)
 
@@ -63,12 +55,6 @@ def proof(service: HostileService, game: str, name: str, old: PrivateKey, new: P
     )
 
 
-@attack(
-    "another key for a player, which their own key has not signed for",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {NOBODY}",
-)
 def test_a_forged_rekey(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = to_move(service, alice, bob, "bob")
     old = key_of(bob)
@@ -86,12 +72,6 @@ def test_a_forged_rekey(service: HostileService, alice: LocalPlayer, bob: LocalP
     assert audit(table.text, {"alice": table.every_key[0].public}).ok
 
 
-@attack(
-    "the seat of your opponent given to another key, as if theirs were lost",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {NOBODY}",
-)
 def test_an_opponents_seat_given_away(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """Only bob knows whether it is a lie; so alice neither believes it nor blames him until she has asked him."""
     game = to_move(service, alice, bob, "bob")
@@ -112,12 +92,6 @@ def test_an_opponents_seat_given_away(service: HostileService, alice: LocalPlaye
     assert not finding.signer.startswith("alice")
 
 
-@attack(
-    "your own seat given to another key, as if yours were lost",
-    who=SERVICE,
-    found=test_attacks.CLIENT,
-    named=SERVICE,
-)
 def test_your_own_seat_given_away(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = to_move(service, alice, bob, "alice")
     own = key_of(alice)
@@ -129,12 +103,6 @@ def test_your_own_seat_given_away(service: HostileService, alice: LocalPlayer, b
     caught(service, alice, lambda: alice.position(elsewhere), "while its seat owes the next entry", other)
 
 
-@attack(
-    "a false change of keys: by the other player, of the service's key, or of a key that is not valid",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {NOBODY}",
-)
 def test_a_change_of_keys_by_the_wrong_one(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     game = to_move(service, alice, bob, "bob")
     old = key_of(bob)
@@ -157,12 +125,6 @@ def test_a_change_of_keys_by_the_wrong_one(service: HostileService, alice: Local
         assert found == (AuditStep.KEYS, len(table.lines), None), name
 
 
-@attack(
-    "a new key out of turn, to spoil a move that the other player has signed offline",
-    who=PLAYER,
-    found=REFEREE,
-    named=SENDER,
-)
 def test_a_new_key_to_spoil_a_signed_move() -> None:
     table = new_game(3)
     signed = table.move(table.course.state.legal_actions()[0])
@@ -171,7 +133,6 @@ def test_a_new_key_to_spoil_a_signed_move() -> None:
     table.send(signed)
 
 
-@attack("one new key after another, to move the head without a move", who=PLAYER, found=REFEREE, named=SENDER)
 def test_new_keys_without_end() -> None:
     table = new_game(3)
     table.rekey(0, NEW)
@@ -181,12 +142,6 @@ def test_new_keys_without_end() -> None:
     table.play(1)
 
 
-@attack(
-    "a new key that is weak, another player's, not proved, or proved for another game, place or name",
-    who=PLAYER,
-    found=REFEREE,
-    named=SENDER,
-)
 def test_a_new_key_that_cannot_be_one() -> None:
     table, other = new_game(3), new_game(4)
     body = table.rekeying(0, NEW)
@@ -209,7 +164,6 @@ def test_a_new_key_that_cannot_be_one() -> None:
     table.send(table.entry(0, body))
 
 
-@attack("an entry by a key that has been replaced", who=PLAYER, found=REFEREE, named=SENDER)
 def test_an_entry_by_the_key_of_before() -> None:
     table = new_game(3)
     old, first = table.keys, table.move(table.course.state.legal_actions()[0])
@@ -223,12 +177,6 @@ def test_an_entry_by_the_key_of_before() -> None:
     table.send(table.move(table.course.state.legal_actions()[0]))
 
 
-@attack(
-    "anything that a revoked key signs: a login, a move, a resignation, another key, a name",
-    who=PLAYER,
-    found=REFEREE,
-    named=SENDER,
-)
 def test_a_thief_with_a_revoked_key(server: Inside) -> None:
     """The service accepts nothing that a revoked key signs; tests/server/test_keys.py has more cases."""
     alice, bob = Player(server, "alice").register(), Player(server, "bob").register()

@@ -26,18 +26,10 @@ from hkoji.log.link_key import link_key, make_link_statement
 from hkoji.log.private_key import PrivateKey
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from tests.support import shell_audit
-from tests.support.adversary import HostileService, Lie, Telling, attack, caught, follow, key_of, lying, on_disk, proven
+from tests.support.adversary import HostileService, Lie, Telling, caught, follow, key_of, lying, on_disk, proven
 from tests.support.memory_service import LocalPlayer
 from tests.support.table import CODE, Table, refused
-from tests.trust import test_attacks
 
-SERVICE, PLAYER, NOBODY, SENDER = (
-    test_attacks.SERVICE,
-    test_attacks.PLAYER,
-    test_attacks.NOBODY,
-    test_attacks.SENDER,
-)
-CLIENT, BOTH, REFEREE = test_attacks.CLIENT, test_attacks.BOTH, test_attacks.REFEREE
 MALLORY = PrivateKey.from_seed(b"\x07" * 32)
 OTHER_CODE = CODE[::-1]
 COMMIT = "ab" * 32
@@ -120,13 +112,6 @@ def joined(service: HostileService, alice: LocalPlayer, guest: LocalPlayer, link
 # --- the first signature: who opened the game ---------------------------------------------------------------------
 
 
-@attack(
-    "another host in the place of the friend who has sent a link",
-    who=SERVICE,
-    found=CLIENT,
-    named=SERVICE,
-    file=SERVICE,
-)
 def test_another_host_of_a_link(
     service: HostileService, alice: LocalPlayer, bob: LocalPlayer, dora: LocalPlayer
 ) -> None:
@@ -167,7 +152,6 @@ def test_another_host_of_a_link(
     assert proven(service, bob, link.game) == {"server"}
 
 
-@attack("a game by link shown as another sort of game", who=SERVICE, found=CLIENT, named=SERVICE, file=NOBODY)
 def test_a_link_to_another_sort_of_game(service: HostileService, alice: LocalPlayer, dora: LocalPlayer) -> None:
     link = opened(alice)
     for invite in (None, entry_kinds.Invite("dora"), entry_kinds.Invite("dora", key_of(dora).public)):
@@ -177,13 +161,6 @@ def test_a_link_to_another_sort_of_game(service: HostileService, alice: LocalPla
     assert proven(service, dora, link.game) == set()
 
 
-@attack(
-    "the offer of a game by link changed after the friend has signed it: another agreement, key or ruleset",
-    who=SERVICE,
-    found=CLIENT,
-    named=SERVICE,
-    file=NOBODY,
-)
 def test_an_agreement_changed_behind_a_link(service: HostileService, alice: LocalPlayer, dora: LocalPlayer) -> None:
     """The service signs its offer anew. Then the friend's `open` names another offer, whoever writes it again."""
     link = opened(alice)
@@ -273,7 +250,6 @@ def genuine_join(service: HostileService, player: LocalPlayer, link: InviteLink)
     return body
 
 
-@attack("a stranger joins a game by link without its code", who=PLAYER, found=REFEREE, named=SENDER)
 def test_a_stranger_without_the_code() -> None:
     """Nobody has joined, so no clock runs. The game is for the friend as before."""
     table = Table(seed=4).open_by_link()
@@ -290,13 +266,6 @@ def test_a_stranger_without_the_code() -> None:
     assert audit(table.text).ok
 
 
-@attack(
-    "a guest who has no code, taken by the service into a game by link",
-    who=SERVICE,
-    found=BOTH,
-    named=f"{SERVICE}; by the audit {NOBODY}",
-    file=SERVICE,
-)
 def test_a_false_guest_taken_by_the_service(
     service: HostileService, alice: LocalPlayer, dora: LocalPlayer, tmp_path: Path
 ) -> None:
@@ -330,7 +299,6 @@ def test_a_false_guest_taken_by_the_service(
     assert proven(service, alice, link.game) == {"server"}  # it has signed two entries 2
 
 
-@attack("the friend's name in a game by link, with another key", who=SERVICE, found=CLIENT, named=SERVICE, file=SERVICE)
 def test_a_friends_key_exchanged(service: HostileService, alice: LocalPlayer, bob: LocalPlayer) -> None:
     """The service passes bob's join on to alice with a key of its own, and alice's `open` to bob as hers."""
     link = opened(alice)
@@ -346,7 +314,6 @@ def test_a_friends_key_exchanged(service: HostileService, alice: LocalPlayer, bo
     assert proven(service, alice, link.game) == {"server"}
 
 
-@attack("a key of the game changed to the key of the link", who=PLAYER, found=REFEREE, named=SENDER)
 def test_a_rekey_to_the_link() -> None:
     table = Table(seed=4).open_by_link()
     table.join()

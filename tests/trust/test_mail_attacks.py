@@ -12,13 +12,8 @@ from typing import Any
 
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game.held_keys import MailGrade
-from tests.support.adversary import attack
 from tests.support.mail.framed_mails import accused_by, framed
 from tests.support.mail.proved_table import MailAtHand, ProvedTable, proved_game
-from tests.trust import test_attacks
-
-SERVICE, PLAYER, NOBODY = test_attacks.SERVICE, test_attacks.PLAYER, test_attacks.NOBODY
-WITH_MAILS = "the audit, with the player's mails"
 
 
 def convicted(table: ProvedTable) -> None:
@@ -37,24 +32,11 @@ def at(which: int, change: Callable[..., MailAtHand], /, **changes: object) -> C
     return lambda mail: change(mail, **changes) if mail.number == which else mail
 
 
-@attack(
-    "a move, an agreement or a resignation that the mail behind it does not say",
-    who=SERVICE,
-    found=WITH_MAILS,
-    named=SERVICE,
-)
 def test_an_entry_that_no_mail_has_ordered() -> None:
     for number, line in ((0, "decline"), (1, "resign"), (2, "show"), (2, "thanks")):
         convicted(proved_game(9, lie=at(number, _changed, line=line)))
 
 
-@attack(
-    "an entry said to come by a mail that the mail provider has signed for this turn: without such a mail, with one of "
-    "another sender or turn, or with one that is behind another entry too",
-    who=SERVICE,
-    found=WITH_MAILS,
-    named=SERVICE,
-)
 def test_a_mail_that_does_not_prove_its_entry() -> None:
     def of_another_turn(mail: MailAtHand, **changes: object) -> MailAtHand:
         return _changed(mail, token=mail.token._replace(seq=3, head="ab" * 32), **changes)
@@ -70,12 +52,6 @@ def test_a_mail_that_does_not_prove_its_entry() -> None:
         convicted(proved_game(9, lie=lie))
 
 
-@attack(
-    "mails files, signatures and DNS records made so that an honest service looks guilty",
-    who=PLAYER,
-    found="the audit",
-    named=NOBODY,
-)
 def test_mails_that_frame_the_service() -> None:
     for off, twice in ((0, 1), (1, 1), (-1, 1), (1, 2)):
         table = proved_game(
