@@ -27,9 +27,9 @@ from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import parse_public_key
 from hkoji.plans.grammar import format_plan, parse_plan
 from hkoji.rules.geishas_road import actions
-from hkoji.rules.geishas_road.notation import parse as parse_road
+from hkoji.rules.geishas_road.actions import parse as parse_road
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from hkoji.rules.hanamikoji.notation import parse
+from hkoji.rules.hanamikoji.actions import parse
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, Due, Json, Ruleset
 from hkoji.rules.registry import parse_ruleset

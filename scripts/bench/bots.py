@@ -23,8 +23,7 @@ from hkoji.bots.hanamikoji.model import ALL_CARDS, KINDS, HanamikojiMove, Hanami
 from hkoji.rules.events import SEATS
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.actions import CHARM, PACK
-from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.rules.hanamikoji.state import DRAWS, HAND
+from hkoji.rules.hanamikoji.ruleset import DRAWS, HAND, Hanamikoji
 from hkoji.rules.protocol import Ruleset
 
 GAMES: Final[dict[str, Ruleset]] = {"hanamikoji": Hanamikoji(), "geishas-road": GeishasRoad()}

@@ -18,8 +18,7 @@ from hkoji.arena.referees import RulesReferee
 from hkoji.bots.protocol import Watcher
 from hkoji.bots.registry import make_bot
 from hkoji.rules.events import SEATS
-from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoad, GeishasRoadState
 from hkoji.rules.protocol import Due
 
 BOTS: Final = ("random", "greedy")

@@ -10,10 +10,9 @@ import pytest
 from hkoji.bots.geishas_road import model, search
 from hkoji.bots.geishas_road.greedy import lead_of
 from hkoji.rules.events import Chance, Draw, Reveal
-from hkoji.rules.geishas_road import scoring
+from hkoji.rules.geishas_road import position
 from hkoji.rules.geishas_road.actions import PACK, actions
-from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoad, GeishasRoadState
 from hkoji.rules.protocol import DECISION_KINDS, Due
 from tests.support.rules import random_game
 
@@ -128,13 +127,13 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     for seat, lead in ((0, end.lead), (1, -end.lead)):
         won, points, _ = worths[seat].won(end.road, lead)
         assert won == (state.wins[seat] == 1)
-        prestige = [scoring.prestige(state.road.lanterns, _owners(state), side) for side in (seat, 1 - seat)]
+        prestige = [position.prestige(state.road.lanterns, _owners(state), side) for side in (seat, 1 - seat)]
         assert points == prestige[0] - prestige[1]
         assert (worths[seat].of(end.road, lead) > 0.5) == won
 
 
 def _owners(state: GeishasRoadState) -> str:
-    return scoring.leads(state.influence(0), state.influence(1))
+    return position.leads(state.influence(0), state.influence(1))
 
 
 def _sums(tableau: int) -> list[int]:

@@ -9,10 +9,9 @@ import pytest
 
 from hkoji.bots.hanamikoji import model, search
 from hkoji.rules.events import Act, Answer, Deal, Draw, Reveal
-from hkoji.rules.hanamikoji import scoring
+from hkoji.rules.hanamikoji import position
 from hkoji.rules.hanamikoji.actions import PACK, actions, read
-from hkoji.rules.hanamikoji.ruleset import Hanamikoji
-from hkoji.rules.hanamikoji.state import HanamikojiState
+from hkoji.rules.hanamikoji.ruleset import Hanamikoji, HanamikojiState
 from hkoji.rules.protocol import Due
 from tests.support.rules import random_game
 
@@ -66,7 +65,7 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     rows = [model.from_pack(row) for row in state.rows]
     assert rows[0] - rows[1] == lead
     assert state.outcome is not None
-    worths = search.HanamikojiRoundWorth(ruleset, scoring.START, 0, 0, 1)
+    worths = search.HanamikojiRoundWorth(ruleset, position.START, 0, 0, 1)
     assert worths[lead] == {0: 1.0, 1: 0.0, None: 0.5}[state.outcome.winner]
 
 

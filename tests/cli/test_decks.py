@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hkoji.cli.output import Exit
 from hkoji.errors import NotationError, UsageError
-from hkoji.rules.hanamikoji.actions import CHARM, KINDS, PACK, answers, choices
-from hkoji.rules.hanamikoji.notation import parse
+from hkoji.rules.hanamikoji.actions import CHARM, KINDS, PACK, answers, choices, parse
 from hkoji.show.deck import STANDARD, typed
 from hkoji.show.decks import DECKS, find_deck
 from tests.support.shell import Shell

@@ -8,10 +8,9 @@ from typing import get_args
 import pytest
 
 from hkoji.rules.events import Event, project
-from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES
-from hkoji.rules.hanamikoji.notation import parse
+from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, parse
+from hkoji.rules.hanamikoji.position import winner
 from hkoji.rules.hanamikoji.ruleset import FIRST, MOST_ROUNDS, TIEBREAKS, Hanamikoji
-from hkoji.rules.hanamikoji.scoring import winner
 from hkoji.rules.protocol import Due
 from hkoji.rules.transcript import Transcript, format_event, format_transcript, parse_transcript
 from tests.support.docs import DOCS, NOTATION, ROAD_NOTATION, blocks, check_options, quoted, rows

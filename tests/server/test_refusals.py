@@ -21,7 +21,7 @@ from hkoji.mail.header import automatic_reason, read_header, zone_of
 from hkoji.mail.html_text import html_to_text
 from hkoji.mail.message import READER_VERSION, read_text
 from hkoji.mail.order_lines import order_paragraph
-from hkoji.rules.hanamikoji.notation import parse
+from hkoji.rules.hanamikoji.actions import parse
 from hkoji.service_url import parse_url
 from hkoji.show.decks import find_deck
 from tests.support.mail_shape import describe, plain

@@ -9,9 +9,8 @@ import pytest
 
 from hkoji.rules.events import SEATS
 from hkoji.rules.geishas_road.actions import COLOURS, PACK
-from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from hkoji.rules.geishas_road.scoring import prestige
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.position import prestige
+from hkoji.rules.geishas_road.ruleset import GeishasRoad, GeishasRoadState
 from hkoji.rules.protocol import Due
 from tests.support.boards import board, position, stages
 

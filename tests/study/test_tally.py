@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from hkoji.game import entry_kinds
 from hkoji.game.replay import Replay, replay
-from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from hkoji.rules.geishas_road.scoring import prestige, winner
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.position import prestige, winner
+from hkoji.rules.geishas_road.ruleset import GeishasRoad, GeishasRoadState
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.rules.transcript import format_rounds, format_ruleset

@@ -27,9 +27,9 @@ from hkoji.bots.geishas_road.model import (
 from hkoji.bots.protocol import Bot, Seen
 from hkoji.rules.cards import Cards
 from hkoji.rules.events import Seat
-from hkoji.rules.geishas_road import scoring
+from hkoji.rules.geishas_road import position
 from hkoji.rules.geishas_road.actions import COLOURS, KNOWN
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoadState
 from hkoji.rules.protocol import Due
 
 MARKER: Final = 1.0
@@ -56,7 +56,7 @@ def looks(road: Road, lead: Lead, markers: str, seat: Seat) -> float:
     """Rates a view: the prestige of `seat` less that of the other player if the round ended now."""
     total = 0.0
     for points, ahead, marker in zip(lanterns(road), leads(lead), markers, strict=True):
-        kept = 0 if marker == scoring.MIDDLE else 1 if marker == str(seat) else -1
+        kept = 0 if marker == position.MIDDLE else 1 if marker == str(seat) else -1
         favour = 1 if ahead > 0 else -1 if ahead < 0 else kept
         total += (points + MARKER) * favour + POINT * ahead
     return total

@@ -43,9 +43,9 @@ from hkoji.bots.geishas_road.model import (
 from hkoji.bots.halving import Effort, halve
 from hkoji.bots.protocol import Bot, Seen
 from hkoji.rules.events import Seat
-from hkoji.rules.geishas_road import scoring
+from hkoji.rules.geishas_road import position
 from hkoji.rules.geishas_road.actions import COLOURS, KNOWN, PACK
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoadState
 from hkoji.rules.protocol import Due
 
 
@@ -98,7 +98,7 @@ class GeishasRoadRoundWorth:
     """A seat's chance to win the game, by the road and the seat's lead at the end of the current round."""
 
     def __init__(self, view: GeishasRoadState, seat: Seat) -> None:
-        self._marks = tuple(0 if m == scoring.MIDDLE else 1 if m == str(seat) else -1 for m in view.markers)
+        self._marks = tuple(0 if m == position.MIDDLE else 1 if m == str(seat) else -1 for m in view.markers)
         self._wins = view.wins[seat], view.wins[1 - seat]
         self._starts = view.first == seat
 
@@ -122,7 +122,7 @@ class GeishasRoadRoundWorth:
 
 def game_worth(mine: int, yours: int, edge: float) -> float:
     """Returns the chance to win a game with these rounds won, if each coming round is won with chance 0.5 + `edge`."""
-    if scoring.ROUNDS_TO_WIN in (mine, yours):
+    if position.ROUNDS_TO_WIN in (mine, yours):
         return float(mine > yours)
     chance = min(0.9, max(0.1, 0.5 + edge))
     return chance * game_worth(mine + 1, yours, edge) + (1 - chance) * game_worth(mine, yours + 1, edge)
@@ -176,7 +176,7 @@ class _GeishasRoadSampling:
         self._effort = effort
         self._due = view.due
         self._worth = GeishasRoadRoundWorth(view, me)
-        marks = [0 if marker == scoring.MIDDLE else 1 if marker == str(me) else -1 for marker in view.markers]
+        marks = [0 if marker == position.MIDDLE else 1 if marker == str(me) else -1 for marker in view.markers]
         self._judges = GeishasRoadJudgement(tuple(marks)), GeishasRoadJudgement(tuple(-mark for mark in marks))
         self._sides = _side(view, me), _side(view, other)
         self._road = from_road(view.road)

@@ -12,9 +12,9 @@ from hkoji.bots.hanamikoji.model import from_pack, hand_of, leads, read
 from hkoji.bots.protocol import Bot, Seen
 from hkoji.rules.cards import Cards
 from hkoji.rules.events import Seat
-from hkoji.rules.hanamikoji import scoring
+from hkoji.rules.hanamikoji import position
 from hkoji.rules.hanamikoji.actions import CHARM
-from hkoji.rules.hanamikoji.state import HanamikojiState
+from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 
 CARD: Final = 0.1
 """The value of one more card at a geisha, in addition to her favour, as a share of her charm."""
@@ -40,7 +40,7 @@ def looks(lead: int, markers: str, seat: Seat) -> float:
     """
     total = 0.0
     for ahead, charm, marker in zip(leads(lead), CHARM, markers, strict=True):
-        kept = 0 if marker == scoring.NEUTRAL else 1 if marker == str(seat) else -1
+        kept = 0 if marker == position.NEUTRAL else 1 if marker == str(seat) else -1
         favour = 1 if ahead > 0 else -1 if ahead < 0 else kept
         total += charm * (favour + CARD * ahead)
     return total

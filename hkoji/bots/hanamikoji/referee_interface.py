@@ -21,9 +21,8 @@ from hkoji.bots.protocol import Seen
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
 from hkoji.rules.events import Act, Answer, Deal, Event
-from hkoji.rules.hanamikoji.ruleset import NAME
-from hkoji.rules.hanamikoji.scoring import NEUTRAL
-from hkoji.rules.hanamikoji.state import HanamikojiState
+from hkoji.rules.hanamikoji.position import NEUTRAL
+from hkoji.rules.hanamikoji.ruleset import NAME, HanamikojiState
 
 _MODULES: Final = (".js", ".mjs")
 _RUNNER: Final = Path(__file__).with_name("referee.mjs")

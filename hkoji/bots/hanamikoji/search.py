@@ -39,10 +39,10 @@ from hkoji.bots.hanamikoji.model import (
 )
 from hkoji.bots.protocol import Bot, Seen
 from hkoji.rules.events import Seat
-from hkoji.rules.hanamikoji import scoring
+from hkoji.rules.hanamikoji import position
 from hkoji.rules.hanamikoji.actions import CHARM
 from hkoji.rules.hanamikoji.position import HanamikojiOptions
-from hkoji.rules.hanamikoji.state import HanamikojiState
+from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 
 
 class HanamikojiWorld(NamedTuple):
@@ -104,7 +104,7 @@ def _ends(goals_only: bool, tiebreak: str) -> tuple[float | None, ...]:
     worths: list[float | None] = []
     for code in range(_SIZE):
         markers = "".join(".01"[code // power % 3] for power in _POWERS)
-        outcome = scoring.winner(markers) or (None if goals_only else scoring.limit(markers, tiebreak))
+        outcome = position.winner(markers) or (None if goals_only else position.limit(markers, tiebreak))
         worths.append(None if outcome is None else {0: 1.0, 1: 0.0, None: 0.5}[outcome.winner])
     return tuple(worths)
 
@@ -146,7 +146,7 @@ def after_round(rounds: int, tiebreak: str) -> Worths:
 
 def code_of(markers: str, seat: Seat) -> int:
     """Returns the markers as a number from the side of `seat`: its own have the digit 1."""
-    digits = {scoring.NEUTRAL: 0, str(seat): 1, str(1 - seat): 2}
+    digits = {position.NEUTRAL: 0, str(seat): 1, str(1 - seat): 2}
     return sum(digits[marker] * power for marker, power in zip(markers, _POWERS, strict=True))
 
 

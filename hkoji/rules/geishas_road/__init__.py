@@ -1,1 +1,1 @@
-"""Geisha's Road: ruleset (options), state (the machine), road (places and lanterns), actions, scoring, notation."""
+"""Geisha's Road: ruleset (options and the machine), position (and scoring), road (lanterns), actions (and notation)."""

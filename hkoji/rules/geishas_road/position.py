@@ -1,9 +1,13 @@
-"""A position of Geisha's Road as one observer knows it: where the cards are, what can be done, what others may see.
+"""A position of Geisha's Road as one observer knows it: where the cards are, what can be done, who wins a round.
 
 Hands and face-down cards may be unknown here; the road, the tableaus and all that follows from them are public, so
-answers and orders are the same for every observer. `state` says how each event changes a position.
+answers and orders are the same for every observer. `ruleset` says how each event changes a position.
 
-Source: rulebook (2021), "Gameplay". A `NamedTuple` because a position is made for every event of a replay.
+Markers are text of five characters, one a colour: `0` or `1` on that seat's side, `.` in the middle. Influence is
+counted in halves, so that a marker's half point is a whole number.
+
+Source: rulebook (2021), "Gameplay" and "Round End". A `NamedTuple` because a position is made for every event of a
+replay.
 """
 
 from __future__ import annotations
@@ -13,10 +17,60 @@ from typing import Final, NamedTuple, Protocol, Self
 from hkoji.errors import UnknownHandError
 from hkoji.rules.cards import UNKNOWN, Cards, hide_others
 from hkoji.rules.events import Outcome, Seat
-from hkoji.rules.geishas_road import notation, scoring
-from hkoji.rules.geishas_road.actions import BITS, CODES, PACK, SIZES, actions
+from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, NUMBERS, PACK, SIZES, actions, parse
 from hkoji.rules.geishas_road.road import Road, answers
 from hkoji.rules.protocol import Due, Json, Ruleset
+
+MIDDLE: Final = "."
+START: Final = MIDDLE * len(COLOURS)
+ROUNDS_TO_WIN: Final = 2
+
+_SUMS: Final = tuple(2 * sum(n for n in NUMBERS if subset >> (n - 1) & 1) for subset in range(16))
+
+
+def influence(tableau: Cards, markers: str, seat: Seat) -> tuple[int, ...]:
+    """A seat's influence on each geisha, in half points, from the known cards of its tableau and its markers."""
+    side = str(seat)
+    return tuple(_SUMS[tableau >> 4 * n & 15] + (marker == side) for n, marker in enumerate(markers))
+
+
+def move_markers(markers: str, tableaus: tuple[Cards, Cards]) -> str:
+    """The markers after a round: more influence wins the geisha and moves her marker, a tie leaves it.
+
+    A tie is possible only while the marker is in the middle: whole points never make up for a half point.
+    """
+    won = leads(influence(tableaus[0], markers, 0), influence(tableaus[1], markers, 1))
+    return "".join(marker if side == MIDDLE else side for marker, side in zip(markers, won, strict=True))
+
+
+def free(markers: str) -> tuple[str, ...]:
+    """The colours whose marker is in the middle."""
+    return tuple(colour for colour, marker in zip(COLOURS, markers, strict=True) if marker == MIDDLE)
+
+
+def mark(markers: str, colour: str, seat: Seat) -> str:
+    """The markers, with the one of `colour` moved to a seat's side."""
+    at = COLOURS.index(colour)
+    return f"{markers[:at]}{seat}{markers[at + 1 :]}"
+
+
+def prestige(lanterns: tuple[int, ...], won: str, seat: Seat) -> int:
+    """A seat's prestige: the lanterns of the geisha it has won, `won` being the markers after they moved."""
+    return sum(points for points, side in zip(lanterns, won, strict=True) if side == str(seat))
+
+
+def leads(host: tuple[int, ...], guest: tuple[int, ...]) -> str:
+    """The seat with more influence on each geisha: `0`, `1`, or `.` for a tie."""
+    return "".join("0" if a > b else "1" if b > a else MIDDLE for a, b in zip(host, guest, strict=True))
+
+
+def winner(lanterns: tuple[int, ...], won: str, first: Seat) -> Seat:
+    """The winner of a round: more prestige, then more markers after they moved, then its starting player `first`."""
+    host, guest = ((prestige(lanterns, won, seat), won.count(str(seat))) for seat in (0, 1))
+    if host == guest:
+        return first
+    return 0 if host > guest else 1
+
 
 _X: Final = PACK.unknown
 
@@ -58,7 +112,7 @@ class GeishasRoadPosition(NamedTuple):
     """The cards to be drawn, in order."""
     road: Road
     markers: str
-    """As in `scoring`."""
+    """A character for each colour, as above."""
     counted: str
     """The markers with which the current round was scored; empty until it has been scored."""
     revealed: int
@@ -101,7 +155,7 @@ class GeishasRoadPosition(NamedTuple):
 
     def parse_action(self, text: str) -> str:
         """Lenient text to canonical notation. Raises `NotationError`; does not check legality."""
-        return notation.parse(text, due=self.due)
+        return parse(text, due=self.due)
 
     def due_reveals(self) -> tuple[Seat, ...]:
         """The seats whose intrigue must be revealed now, the starting player's first."""
@@ -112,10 +166,10 @@ class GeishasRoadPosition(NamedTuple):
 
     def influence(self, seat: Seat) -> tuple[int, ...]:
         """A seat's influence on each geisha in half points; in a scored round, with the markers before they moved."""
-        return scoring.influence(self.tableaus[seat], self.counted or self.markers, seat)
+        return influence(self.tableaus[seat], self.counted or self.markers, seat)
 
     def _picks(self) -> tuple[str, ...]:
-        return ("^0", "^1") if self.round > 1 else tuple(f"!{colour}" for colour in scoring.free(self.markers))
+        return ("^0", "^1") if self.round > 1 else tuple(f"!{colour}" for colour in free(self.markers))
 
     def _left(self) -> tuple[str, str]:
         first, second = PACK.split(self.left)
@@ -169,7 +223,7 @@ class GeishasRoadPosition(NamedTuple):
             "lanterns": list(self.road.lanterns),
             "light": list(self.road.light),
             "dark": list(self.road.dark),
-            "markers": [None if m == scoring.MIDDLE else int(m) for m in self.markers],
+            "markers": [None if m == MIDDLE else int(m) for m in self.markers],
             "influence": [list(self.influence(seat)) for seat in (0, 1)],
             "wins": list(self.wins),
             "loser": self.loser,

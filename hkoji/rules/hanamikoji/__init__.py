@@ -1,1 +1,1 @@
-"""Hanamikoji, all editions: ruleset (options), state (the machine), actions, scoring, notation."""
+"""Hanamikoji, all editions: ruleset (options and the machine), position (and scoring), actions (and notation)."""

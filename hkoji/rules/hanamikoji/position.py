@@ -1,22 +1,85 @@
-"""A position of Hanamikoji as one observer knows it: where the cards are, what can be done, what others may see of it.
+"""A position of Hanamikoji as one observer knows it: where the cards are, what can be done, who wins.
 
 A hand, a row, a face-down card is a multiset that may hold unknown cards, so the same code referees (all known), shows
-a player's view and a spectator's. `state` says how each event changes a position.
+a player's view and a spectator's. `ruleset` says how each event changes a position.
 
-Source: rulebooks, "Sequence of play". A `NamedTuple` rather than a dataclass because a position is made for every
-event of a replay, and a frozen dataclass of this size takes four times as long to make.
+Markers are text of seven characters, one a geisha in the order of the row: `0` or `1` on that seat's side, `.` in
+the middle.
+
+Source: rulebooks, "Sequence of play", "Scoring" and "End of the game"; the optional round limit with its two
+tie-breaks. A `NamedTuple` rather than a dataclass because a position is made for every event of a replay, and a frozen
+dataclass of this size takes four times as long to make.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final, NamedTuple, Protocol, Self
 
 from hkoji.errors import UnknownHandError
 from hkoji.rules.cards import UNKNOWN, Cards, hide_others
 from hkoji.rules.events import Outcome, Seat
-from hkoji.rules.hanamikoji import notation, scoring
-from hkoji.rules.hanamikoji.actions import NUMBERS, PACK, actions, answers, bit
+from hkoji.rules.hanamikoji.actions import CHARM, NUMBERS, PACK, actions, answers, bit, parse
 from hkoji.rules.protocol import Due, Json, Ruleset
+
+NEUTRAL: Final = "."
+START: Final = NEUTRAL * 7
+
+CHARM_TO_WIN: Final = 11
+GEISHA_TO_WIN: Final = 4
+
+
+def move_markers(markers: str, host_row: Cards, guest_row: Cards) -> str:
+    """The markers after a round: strictly more items move a marker; a tie, or no item, leaves it where it is."""
+    return "".join(
+        "0" if host > guest else "1" if guest > host else marker
+        for marker, host, guest in zip(markers, PACK.counts(host_row), PACK.counts(guest_row), strict=False)
+    )
+
+
+@cache
+def charm(markers: str, seat: Seat) -> int:
+    """Charm points on a seat's side."""
+    return sum(points for marker, points in zip(markers, CHARM, strict=True) if marker == str(seat))
+
+
+@cache
+def geisha(markers: str, seat: Seat) -> int:
+    """The number of geisha that favour a seat."""
+    return markers.count(str(seat))
+
+
+@cache
+def winner(markers: str) -> Outcome | None:
+    """The outcome by a winning goal. If each player has one, charm comes before geisha, as the rulebooks say."""
+    for seat in (0, 1):
+        if charm(markers, seat) >= CHARM_TO_WIN:
+            return Outcome("charm", seat)
+    for seat in (0, 1):
+        if geisha(markers, seat) >= GEISHA_TO_WIN:
+            return Outcome("geisha", seat)
+    return None
+
+
+@cache
+def limit(markers: str, tiebreak: str) -> Outcome:
+    """The outcome at the round limit: `geisha` (geisha, then charm) or `charm` (charm, then the highest geisha)."""
+    if tiebreak == "geisha":
+        ranks = [(geisha(markers, seat), charm(markers, seat)) for seat in (0, 1)]
+        return Outcome("limit", _higher(ranks[0], ranks[1]))
+    boards = [
+        (
+            charm(markers, seat),
+            *sorted((c for m, c in zip(markers, CHARM, strict=True) if m == str(seat)), reverse=True),
+        )
+        for seat in (0, 1)
+    ]
+    return Outcome("limit", _higher(boards[0], boards[1]))
+
+
+def _higher(host: tuple[int, ...], guest: tuple[int, ...]) -> Seat | None:
+    return None if host == guest else 0 if host > guest else 1
+
 
 _X: Final = PACK.unknown
 
@@ -57,7 +120,7 @@ class HanamikojiPosition(NamedTuple):
     aside: Cards
     """The card removed from the round."""
     markers: str
-    """As in `scoring`."""
+    """A character for each geisha, as above."""
     revealed: int
     """Seats whose secret has been revealed this round, a bit each."""
     outcome: Outcome | None
@@ -88,7 +151,7 @@ class HanamikojiPosition(NamedTuple):
 
     def parse_action(self, text: str) -> str:
         """Lenient text to canonical notation. Raises `NotationError`; does not check legality."""
-        return notation.parse(text, proposal=self.proposal)
+        return parse(text, proposal=self.proposal)
 
     def due_reveals(self) -> tuple[Seat, ...]:
         """The seats whose secret must be revealed now, the starting player's first."""
@@ -136,8 +199,8 @@ class HanamikojiPosition(NamedTuple):
             "offer": self.proposal or None,
             "deck": self.deck,
             "removed": PACK.decode(self.aside),
-            "markers": [None if m == scoring.NEUTRAL else int(m) for m in self.markers],
-            "charm": [scoring.charm(self.markers, seat) for seat in (0, 1)],
-            "geisha": [scoring.geisha(self.markers, seat) for seat in (0, 1)],
+            "markers": [None if m == NEUTRAL else int(m) for m in self.markers],
+            "charm": [charm(self.markers, seat) for seat in (0, 1)],
+            "geisha": [geisha(self.markers, seat) for seat in (0, 1)],
             "outcome": outcome,
         }

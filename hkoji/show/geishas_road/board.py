@@ -14,9 +14,9 @@ from hkoji.messages.text import all_of, plural, tell
 from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.events import SEATS, Seat
 from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, INTRIGUE, NAMES, PACK, pairs
+from hkoji.rules.geishas_road.position import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.road import TEAHOUSES
-from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoadState
 from hkoji.rules.protocol import Due
 from hkoji.show.board import SIDE, Board, Choice, Look
 

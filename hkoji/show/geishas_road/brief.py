@@ -20,9 +20,9 @@ from hkoji.rules.geishas_road.actions import (
     REVEAL,
     pairs,
 )
+from hkoji.rules.geishas_road.position import MIDDLE
 from hkoji.rules.geishas_road.road import TEAHOUSES
-from hkoji.rules.geishas_road.scoring import MIDDLE
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoadState
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.show.board import Board
 from hkoji.show.brief import STARTS, WHO_STARTS, Brief, spread_over

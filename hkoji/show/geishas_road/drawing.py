@@ -9,9 +9,9 @@ from hkoji.messages.text import tell
 from hkoji.rules.cards import Cards
 from hkoji.rules.events import Seat
 from hkoji.rules.geishas_road.actions import BITS, CODES, COLOURS, COMPETITION, INTRIGUE, NAMES, PACK
+from hkoji.rules.geishas_road.position import MIDDLE, leads, prestige
 from hkoji.rules.geishas_road.road import TEAHOUSES
-from hkoji.rules.geishas_road.scoring import MIDDLE, leads, prestige
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoadState
 from hkoji.show.board import Scene
 from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF

@@ -11,8 +11,8 @@ from hkoji.messages.text import plural, tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import SEATS, Seat
 from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
-from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
-from hkoji.rules.hanamikoji.state import HanamikojiState
+from hkoji.rules.hanamikoji.position import NEUTRAL, charm, geisha
+from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 from hkoji.rules.protocol import Due
 from hkoji.show.board import SIDE, Board, Choice, Look
 from hkoji.show.deck import typed

@@ -8,8 +8,8 @@ from typing import ClassVar, Final
 from hkoji.messages.text import Speaker, all_of, plural, tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, GIFT, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
-from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
-from hkoji.rules.hanamikoji.state import HanamikojiState
+from hkoji.rules.hanamikoji.position import NEUTRAL, charm, geisha
+from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 from hkoji.rules.protocol import Due, Ruleset
 from hkoji.show.board import Board
 from hkoji.show.brief import STARTS, WHO_STARTS, Brief, spread_over

@@ -7,8 +7,8 @@ from typing import Final
 from hkoji.messages.text import tell
 from hkoji.rules.events import Seat
 from hkoji.rules.hanamikoji.actions import CHARM, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
-from hkoji.rules.hanamikoji.scoring import NEUTRAL, charm, geisha
-from hkoji.rules.hanamikoji.state import HanamikojiState
+from hkoji.rules.hanamikoji.position import NEUTRAL, charm, geisha
+from hkoji.rules.hanamikoji.ruleset import HanamikojiState
 from hkoji.show.board import Scene
 from hkoji.show.svg import table
 from hkoji.show.svg.canvas import SERIF

@@ -5,7 +5,7 @@ From a deal of `X` only, any cards can be played, so a test need not deal the ca
 
 from __future__ import annotations
 
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoadState
 from tests.support.rules import Played, read
 
 UNSEEN = "=XXXXXX/XXXXXX"

@@ -8,11 +8,9 @@ import pytest
 
 from hkoji.errors import NotationError
 from hkoji.rules.events import project
-from hkoji.rules.geishas_road.actions import CODES, COLOURS, NAMES, NUMBERS, PACK, SIZES
-from hkoji.rules.geishas_road.notation import parse
+from hkoji.rules.geishas_road.actions import CODES, COLOURS, NAMES, NUMBERS, PACK, SIZES, parse
 from hkoji.rules.geishas_road.road import DARK, LIGHT, Road
-from hkoji.rules.geishas_road.ruleset import FIRST, MARKERS, GeishasRoad
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import FIRST, MARKERS, GeishasRoad, GeishasRoadState
 from hkoji.rules.protocol import Due
 from hkoji.rules.transcript import format_event, parse_transcript
 from tests.support.docs import DOCS, ROAD_NOTATION, blocks, check_options, quoted, rows

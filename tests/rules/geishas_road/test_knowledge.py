@@ -15,8 +15,7 @@ from hkoji.errors import (
     UnknownHandError,
 )
 from hkoji.rules.events import Act, Deal, Draw, Reveal
-from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoad, GeishasRoadState
 from hkoji.rules.protocol import Due
 from tests.rules.geishas_road.positions import UNSEEN, position, unseen
 from tests.support.rules import GAMES, Played, played, refuses

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hkoji.errors import NotationError
 from hkoji.rules.geishas_road import actions
-from hkoji.rules.geishas_road.notation import parse
+from hkoji.rules.geishas_road.actions import parse
 from hkoji.rules.protocol import DECISION_DUE
 from tests.rules.notation_texts import is_brief_about
 from tests.support import naive_geishas_road as naive

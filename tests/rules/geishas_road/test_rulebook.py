@@ -12,8 +12,7 @@ from hypothesis import given
 
 from hkoji.errors import IllegalActionError, IllegalEventError, NotYourTurnError
 from hkoji.rules.events import Act, Answer, Deal, Draw, Order, Outcome, Pick, Reveal
-from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoad, GeishasRoadState
 from hkoji.rules.protocol import Due
 from tests.rules.geishas_road.positions import UNSEEN, position, unseen
 from tests.support.rules import GAMES, OBSERVERS, Played, played, random_game, refuses

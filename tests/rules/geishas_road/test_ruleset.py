@@ -9,8 +9,7 @@ import pytest
 
 from hkoji.errors import IllegalError, MalformedError, NotationError
 from hkoji.rules.events import Chance, Deal, Draw, Pick
-from hkoji.rules.geishas_road.ruleset import GeishasRoad
-from hkoji.rules.geishas_road.state import GeishasRoadState
+from hkoji.rules.geishas_road.ruleset import GeishasRoad, GeishasRoadState
 from hkoji.rules.protocol import Due, Json
 from hkoji.rules.registry import parse_ruleset
 from tests.support.rules import random_game, refuses

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from hkoji.rules.geishas_road.actions import PACK
-from hkoji.rules.geishas_road.scoring import influence, leads, move_markers, prestige, winner
+from hkoji.rules.geishas_road.position import influence, leads, move_markers, prestige, winner
 
 SHARES = list(product((None, 0, 1), repeat=4))
 """The player of each of a colour's four cards."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hkoji.errors import NotationError
 from hkoji.rules.events import Answer, Deal, Draw, Event, Reveal
 from hkoji.rules.hanamikoji import actions
-from hkoji.rules.hanamikoji.notation import parse
+from hkoji.rules.hanamikoji.actions import parse
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_KINDS, Due, State
 from hkoji.rules.transcript import Transcript, format_rounds, parse_transcript

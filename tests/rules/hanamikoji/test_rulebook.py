@@ -8,7 +8,7 @@ import pytest
 
 from hkoji.errors import IllegalActionError, IllegalError, NotationError, NotUnderstoodError
 from hkoji.rules.events import Act, Answer, Chance, Deal, Draw, Reveal
-from hkoji.rules.hanamikoji import scoring
+from hkoji.rules.hanamikoji import position
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Due, State
 from hkoji.rules.registry import parse_ruleset
@@ -19,19 +19,19 @@ KINDS = "ABCDEFG"
 
 
 def test_the_examples_of_the_rulebooks() -> None:
-    assert scoring.winner("000...0") is not None
-    eleven = scoring.winner("1.11110")  # 2 + 2 + 3 + 3 + 4 = 14 charm
+    assert position.winner("000...0") is not None
+    eleven = position.winner("1.11110")  # 2 + 2 + 3 + 3 + 4 = 14 charm
     assert eleven is not None
     assert (eleven.reason, eleven.winner) == ("charm", 1)
-    both = scoring.winner("0000.11")  # four geisha with 9 charm; two with 9
+    both = position.winner("0000.11")  # four geisha with 9 charm; two with 9
     assert both is not None
     assert (both.reason, both.winner) == ("geisha", 0)
-    charm = scoring.winner("0001.11".replace(".", "1"))  # 2+2+2 against 3+3+4+5
+    charm = position.winner("0001.11".replace(".", "1"))  # 2+2+2 against 3+3+4+5
     assert charm is not None
     assert (charm.reason, charm.winner) == ("charm", 1)
-    assert scoring.limit("00....1", "geisha").winner == 0  # two geisha against one
-    assert scoring.limit("00....1", "charm").winner == 1  # 4 charm against 5
-    assert scoring.limit("1..00.1".replace("00", "0."), "charm").winner == 1
+    assert position.limit("00....1", "geisha").winner == 0  # two geisha against one
+    assert position.limit("00....1", "charm").winner == 1  # 4 charm against 5
+    assert position.limit("1..00.1".replace("00", "0."), "charm").winner == 1
 
 
 def test_one_of_each_hand_has_168_first_actions() -> None:

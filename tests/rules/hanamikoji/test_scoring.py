@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hkoji.rules.events import Outcome
 from hkoji.rules.hanamikoji.actions import CHARM, PACK
-from hkoji.rules.hanamikoji.scoring import START, charm, geisha, limit, move_markers, winner
+from hkoji.rules.hanamikoji.position import START, charm, geisha, limit, move_markers, winner
 
 TABLE = Path(__file__).parents[2] / "data" / "hanamikoji.markers"
 ROWS = [line.split() for line in TABLE.read_text().splitlines() if not line.startswith("#")]
