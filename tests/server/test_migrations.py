@@ -153,8 +153,10 @@ def test_the_database_of_a_later_program_is_refused_and_not_changed(
 ) -> None:
     golden.set_schema(LATER)
     before = golden.rows()
-    with pytest.raises(StorageError, match="schema 0021, which is newer than this program"), golden.opened():
+    newer = "schema 0021, which is newer than this program"
+    with pytest.raises(StorageError, match=newer) as raised, golden.opened():
         pass
+    assert "nothing was changed" in raised.value.hint
     assert golden.rows() == before
     request.getfixturevalue("later")
     with golden.opened():  # that program takes it as it is
