@@ -1,4 +1,4 @@
-"""The `hkoji` command against a real service: every form, exit codes, errors, offline signing, batch."""
+"""The `hkoji` command against a real service: whole games, waiting, batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from hkoji.log.line import parse_log
 from hkoji.rules.events import Answer
 from hkoji.rules.protocol import DECISION_KINDS, Due
 from hkoji.rules.transcript import parse_transcript
-from tests.support.agent import add_key, running_agent
 from tests.support.home_shell import HomeShell, finish, first_legal, open_and_join
 from tests.support.service import HKOJI, Service, serving
 
@@ -139,22 +138,6 @@ def test_a_whole_game_of_geishas_road_in_the_shell(players: tuple[HomeShell, Hom
     assert ordered  # of a thousand games one has none, however they are sought
 
 
-def test_audit_takes_expected_keys(players: tuple[HomeShell, HomeShell], tmp_path: Path) -> None:
-    host, guest = players
-    game = open_and_join(host, guest)
-    host.run("resign", game, "--yes")
-    export = tmp_path / "game.jsonl"
-    export.write_text(guest.run("export", game).stdout)
-    me, other = host.json("whoami"), guest.json("whoami")
-    stranger = HomeShell(tmp_path / "stranger")
-    right = f"{me['name']}={me['key']}"
-    assert stranger.run("audit", str(export), "--key", right, "--key", f"{other['name']}={other['key']}")
-    pub = host.home / "id_ed25519.pub"
-    assert stranger.run("audit", str(export), "--key", f"{me['name']}={pub}")
-    wrong = stranger.run("audit", str(export), "--key", f"{me['name']}={other['key']}", code=8).stderr
-    assert "step 3 (keys), entry 1" in wrong
-
-
 def test_waiting(players: tuple[HomeShell, HomeShell]) -> None:
     host, guest = players
     game = open_and_join(host, guest)
@@ -194,41 +177,3 @@ def test_batch_answers_every_line(players: tuple[HomeShell, HomeShell]) -> None:
     assert answers[2]["result"]["actor"] == 1
     assert [answers[n]["error"]["exit_code"] for n in (4, 5, 6, 8)] == [2, 2, 2, 2]
     assert guest.run("batch", stdin="").stdout == ""
-
-
-def test_an_own_ssh_key_and_an_agent(tmp_path: Path, service: Service) -> None:
-    key = tmp_path / "id"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key), "-C", "me"], check=True)
-    shell = HomeShell(tmp_path / "home")
-    shell.run("init", "keyed", "--key", str(key))
-    shell.run("register", "--server", service.url)
-    assert shell.json("whoami")["key"] == " ".join((tmp_path / "id.pub").read_text().split()[:2])
-    locked = tmp_path / "locked"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "sesame", "-f", str(locked)], check=True)
-    with running_agent() as agent:
-        bare = HomeShell(tmp_path / "bare", SSH_AUTH_SOCK="")
-        other = HomeShell(tmp_path / "other", SSH_AUTH_SOCK=str(agent))
-        bare.run("init", "agentless", "--key", f"{locked}.pub")
-        assert "no agent runs" in bare.run("register", "--server", service.url, code=4).stderr
-        other.run("init", "agented", "--key", f"{locked}.pub")
-        assert "ssh-add" in other.run("register", "--server", service.url, code=4).stderr
-        add_key(agent, locked, "sesame")
-        other.run("register", "--server", service.url)
-        assert len(other.json("new")["game"]) == 32
-    rsa = tmp_path / "rsa"
-    subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", str(rsa)], check=True)
-    assert "ed25519" in HomeShell(tmp_path / "rsa-home").fails(4, "init", "rsaman", "--key", str(rsa)).lower()
-
-
-def test_files_are_private_and_help_has_examples(players: tuple[HomeShell, HomeShell]) -> None:
-    host, guest = players
-    game = open_and_join(host, guest)
-    host.run("show", game)
-    for path in host.home.rglob("*"):
-        assert path.stat().st_mode & 0o077 == 0 or path.suffix == ".pub", path
-    assert "hkoji move 2714 -C" in host.run("move", "--help").stdout
-    assert host.run("--version").stdout.startswith("hkoji 0.")
-    plain = host.run("show", game, "--plain").stdout
-    assert "─" not in plain
-    assert "Geisha G, charm 5" in plain
-    assert max(map(len, host.run("show", game).stdout.splitlines())) <= 80

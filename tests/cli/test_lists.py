@@ -363,21 +363,3 @@ def test_a_service_that_does_not_tell_who_is_registered_lets_anyone_be_invited(
     service.tamper = tamper
     assert alice("new", "--invite", "nobody").code == 0
     assert len(service.games) == 1
-
-
-def test_open_games_are_those_that_one_can_join(
-    service: MemoryService, alice: Shell, bob: Shell, tmp_path: Path
-) -> None:
-    carol = Shell(registered(service, "carol", tmp_path / "carol"))
-    free, invited = alice("new").out.strip(), alice("new", "--invite", "bob").out.strip()
-
-    def listed(shell: Shell, *words: str) -> set[str]:
-        return {each["game"] for each in shell("games", *words, "--json").json}
-
-    assert listed(alice, "--open") == set()
-    assert listed(bob, "--open") == {free, invited}
-    assert listed(carol, "--open") == {free}
-    assert "No game can be joined." in alice("games", "--open").out
-    assert listed(carol, "--all") == listed(carol, "--all", "--status", "open") == {free, invited}
-    for game in (free, invited):
-        assert bob("join", game).code == 0

@@ -129,6 +129,7 @@ def test_at_a_terminal_it_steps_and_asks_else_it_prints() -> None:
 def test_standard_input_cannot_be_both() -> None:
     text = Path(WHOLE).read_text()
     assert run("replay", "-", "--step", stdin=text).code == Exit.USAGE
+    assert run("replay", "-", stdin="").code == Exit.MOVE
     assert len(run("replay", "-", "--step", "--json", stdin=text).json["steps"]) == 15
     assert run("replay", "-", stdin=text, terminal=True).out.startswith("[Ruleset")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -291,16 +290,6 @@ def test_a_batch_answers_with_both(alice: Shell, game: str, down: Callable[[], N
     assert (first["ok"], first["error"]["exit_code"], first["result"]["offline"]) == (False, 7, True)
     assert (second["ok"], second["result"]["offline"]) == (True, True)
     assert third["result"][0]["offline"] is True
-
-
-def test_no_card_of_another_is_in_it(alice: Shell, bob: Shell, game: str) -> None:
-    """The output is the same as with the service there, but for what says that it was not asked."""
-    play_on((alice.seat, bob.seat), game, 6)
-    true: Any = bob("show", game, "--json").json
-    shown = bob("show", game, "--offline", "--json").json
-    for name in ("offline", "as_of", "recorded", "unsent"):
-        del shown[name]
-    assert shown == true
 
 
 def test_a_kept_summary_has_the_fields_of_the_services(alice: Shell, game: str) -> None:
