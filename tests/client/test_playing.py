@@ -64,19 +64,6 @@ def test_a_whole_game_is_the_same_for_both_and_for_the_audit(
     assert all(party.pinned for party in result.parties)
 
 
-def test_each_player_sees_their_own_hand_and_not_the_other(
-    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService
-) -> None:
-    game = begin(alice, bob)
-    play_on((alice, bob), game, 5)
-    true = service.games[game].refereed.course.state
-    for seat, player in enumerate((alice, bob)):
-        position = player.position(game)
-        assert position.seat == seat
-        assert position.course.state == true.project(seat)
-        assert true.hands[seat] == position.course.state.hands[seat]
-
-
 def test_showing_is_one_request(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
     game = begin(alice, bob)
     alice.position(game)
@@ -226,11 +213,6 @@ def test_a_refused_reveal_is_not_taken_for_another_home(
     assert alice.position(game).course.stage is Stage.PLAY
 
 
-def test_random_start_is_chosen_by_chance_and_followed(alice: LocalPlayer, bob: LocalPlayer) -> None:
-    game = begin(alice, bob, Hanamikoji("random"))
-    assert [line.entry.kind for line in alice.log(game)] == ["offer", "open", "join", "seed", "seed", "chance"]
-
-
 def test_an_invited_player_finds_the_game_and_nobody_else_joins(
     alice: LocalPlayer, bob: LocalPlayer, tmp_path: Path
 ) -> None:
@@ -311,16 +293,6 @@ def test_a_spectator_follows_without_cards(alice: LocalPlayer, bob: LocalPlayer,
     assert position.course.state == alice.service.games[game].refereed.course.state.project(None)
     play_on((alice, bob), game, 2)
     assert carol.position(game).course.seq > position.course.seq
-
-
-def test_a_home_that_lost_its_games_gets_them_back(alice: LocalPlayer, bob: LocalPlayer) -> None:
-    import shutil
-
-    game = begin(alice, bob)
-    play_on((alice, bob), game, 6)
-    before = alice.position(game)
-    shutil.rmtree(alice.path / "games")
-    assert alice.position(game).course == before.course
 
 
 def test_an_expired_token_is_renewed(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:

@@ -66,37 +66,6 @@ def kinds(player: TimedPlayer, game: str) -> list[str]:
 # --- what the clock shows ---------------------------------------------------------------------------------------------
 
 
-def test_the_deadline_of_a_turn_is_its_time_and_the_reserve(alice: TimedPlayer, bob: TimedPlayer) -> None:
-    game = timed_game(alice, bob)
-    for player in (alice, bob):
-        reading = look(player, game).reading
-        assert (reading.text, reading.seat, reading.reserve) == ("3d/14d", 0, (14 * DAY, 14 * DAY))
-        assert reading.since == "2026-11-20T12:00:00Z"
-        assert reading.deadline == "2026-12-07T12:00:00Z"
-
-
-def test_time_used_beyond_the_turn_comes_out_of_the_reserve(
-    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
-) -> None:
-    game = timed_game(alice, bob)
-    world.pass_by(5 * DAY)
-    assert look(bob, game).reading.reserve_at("2026-11-25T12:00:00Z") == (12 * DAY, 14 * DAY)
-    alice.move(game, first_move(alice, game))
-    reading = look(bob, game).reading
-    assert (reading.seat, reading.reserve) == (1, (12 * DAY, 14 * DAY))
-    assert reading.deadline == "2026-12-12T12:00:00Z"
-
-
-def test_a_gift_is_used_before_the_reserve(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
-    game = timed_game(alice, bob)
-    give(bob, game, 1 * DAY)
-    world.pass_by(5 * DAY)
-    found = look(alice, game)
-    assert found.reading.reserve_at(found.now) == (13 * DAY, 14 * DAY)
-    alice.move(game, first_move(alice, game))
-    assert look(bob, game).reading.reserve == (13 * DAY, 14 * DAY)
-
-
 def test_without_the_service_the_clock_is_that_of_the_kept_log(
     world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
 ) -> None:
@@ -251,14 +220,6 @@ def test_no_time_is_given_where_no_clock_runs(world: TimedWorld, alice: TimedPla
     assert not [each for each in world.asked if each.endswith("/statements")]
 
 
-def test_after_the_deadline_no_gift_is_taken(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
-    game = timed_game(alice, bob, "3d")
-    world.pass_by(3 * DAY + 1)
-    with pytest.raises(TimeOverError):
-        give(bob, game, DAY)
-    assert look(alice, game).gifts == ()
-
-
 def test_a_gift_that_the_giver_has_not_signed_is_not_counted(
     world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer
 ) -> None:
@@ -275,38 +236,6 @@ def test_a_gift_that_the_giver_has_not_signed_is_not_counted(
 
 
 # --- calling off ------------------------------------------------------------------------------------------------------
-
-
-def test_a_game_is_called_off_when_both_wish_so(alice: TimedPlayer, bob: TimedPlayer) -> None:
-    game = timed_game(alice, bob)
-    annul(alice, game)
-    assert look(bob, game).annul == ("alice",)
-    assert not bob.position(game).over
-    annul(bob, game)
-    for player in (alice, bob):
-        outcome = player.position(game).course.outcome
-        assert outcome is not None
-        assert (outcome.reason, outcome.winner) == ("cancel", None)
-        assert kinds(player, game)[-2:] == ["annul", "end"]
-
-
-def test_a_wish_is_void_when_the_game_goes_on(alice: TimedPlayer, bob: TimedPlayer) -> None:
-    game = timed_game(alice, bob)
-    annul(alice, game)
-    alice.move(game, first_move(alice, game))
-    assert look(bob, game).annul == ()
-    annul(bob, game)
-    assert not alice.position(game).over
-
-
-def test_a_wish_is_withdrawn(alice: TimedPlayer, bob: TimedPlayer) -> None:
-    game = timed_game(alice, bob)
-    annul(alice, game)
-    with alice.client.game(game) as held:
-        held.current()
-        assert held.time.withdraw().annul == ()
-    annul(bob, game)
-    assert not alice.position(game).over
 
 
 def test_nobody_calls_off_what_nobody_has_joined(world: TimedWorld, alice: TimedPlayer) -> None:
@@ -334,24 +263,6 @@ def test_a_late_move_is_refused_and_not_kept_for_later(world: TimedWorld, alice:
     outcome = alice.position(game).course.outcome
     assert outcome is not None
     assert (outcome.reason, outcome.winner) == ("timeout", 1)
-
-
-def test_a_move_in_the_last_second_is_in_time(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
-    game = timed_game(alice, bob, "3d")
-    action = first_move(alice, game)
-    world.pass_by(3 * DAY)
-    alice.move(game, action)
-    assert kinds(bob, game)[-1] == "move"
-
-
-def test_nobody_joins_an_offer_that_has_expired(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer) -> None:
-    game = alice("new", "--expires", "1d").out.strip()
-    world.pass_by(DAY + 1)
-    with pytest.raises(TimeOverError):
-        bob.join(game)
-    world.pass_by(SLACK)
-    world.let_keepers_look()
-    assert kinds(alice, game)[-2:] == ["lapse", "end"]
 
 
 # --- the machine's clock ----------------------------------------------------------------------------------------------

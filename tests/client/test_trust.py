@@ -12,9 +12,7 @@ import pytest
 
 from hkoji import referee
 from hkoji.client import seats
-from hkoji.client.identity import create
 from hkoji.client.kept.game import Vault
-from hkoji.client.kept.home import Home
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
 from hkoji.game.dealer import DuplicateTerms
@@ -27,7 +25,7 @@ from hkoji.log.statement import Dealt, make_view
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset
 from tests.support.commands import current, without_player
-from tests.support.memory_service import AT, URL, LocalPlayer, MemoryService, begin, registered
+from tests.support.memory_service import AT, URL, LocalPlayer, MemoryService, begin
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -97,27 +95,6 @@ def test_a_game_of_a_dealer_that_was_not_asked_for_is_not_joined(
 # --- the log ----------------------------------------------------------------------------------------------------------
 
 
-def test_another_log_of_the_same_length_is_refused(
-    alice: LocalPlayer, bob: LocalPlayer, service: MemoryService, tmp_path: Path
-) -> None:
-    """The service signs a second history: every signature in it is good."""
-    game = begin(alice, bob)
-    carol = registered(service, "carol", tmp_path / "carol")
-    early = service.games[game].refereed, list(service.games[game].lines)
-    position = alice.position(game)
-    alice.move(game, position.legal[0])
-    alice.position(game)
-    carol.position(game)
-    service.games[game].refereed, service.games[game].lines = early
-    # The player's own second signature: by a client elsewhere that knows nothing of the first.
-    twin = LocalPlayer(service, "alice", tmp_path / "twin")
-    create(Home(twin.path), "alice", alice.path / "id_ed25519", b"")
-    twin.client.register(URL)
-    twin.move(game, position.legal[-1])
-    refused(alice, game, "entry 5 is another one than you have seen")
-    refused(carol, game, "entry 5 is another one than you have seen")
-
-
 def forge(service: MemoryService, game: str, change: Callable[[Line], Line]) -> None:
     """The last line of each view is forged on its way."""
 
@@ -180,21 +157,6 @@ def test_a_later_kind_is_not_understood_rather_than_distrusted(
 
 
 # --- keys -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_service_that_calls_itself_like_another_gets_no_login(alice: LocalPlayer, service: MemoryService) -> None:
-    """It asks for signatures on logins that are valid at the other service."""
-    impostor = MemoryService(9)
-    impostor.origin = service.origin
-    impostor_url = "http://127.0.0.1:10"
-    client = alice.client
-    from tests.support.memory_service import LocalTransport
-
-    client._connect = lambda url: LocalTransport(url, impostor if url == impostor_url else service)
-    with pytest.raises(TrustError, match="name of another service"):
-        client.register(impostor_url)
-    assert not impostor.players
-    assert client.home.config()["server"] == URL
 
 
 def test_every_refusal_says_what_is_unchanged(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
@@ -291,20 +253,6 @@ def test_an_answer_of_any_shape_is_an_error_of_the_service(
         with pytest.raises(ServiceError, match="not understood"):
             call()
     assert files(alice.folder(game)) == before
-
-
-def test_a_summary_cannot_write_to_the_terminal(alice: LocalPlayer, bob: LocalPlayer, service: MemoryService) -> None:
-    begin(alice, bob)
-
-    def tamper(_method: str, path: str, answer: HttpAnswer) -> HttpAnswer:
-        value = answer.json()
-        for each in value.get("games", []):
-            each["guest"] = "\x1b[2Jbob"
-        return answer._replace(body=json.dumps(value).encode())
-
-    service.tamper = tamper
-    with pytest.raises(ServiceError):
-        alice.client.games()
 
 
 def _on_list(service: MemoryService, change: Callable[[dict[str, Any]], None]) -> list[str]:
