@@ -86,31 +86,6 @@ def test_a_move_is_posted_once_a_minute_later(
     sshsig.verify(blob, bob.client.service().key, sshsig.NOTICE, message, "server")
 
 
-def test_a_receiver_that_fails_twice_gets_the_same_notice_three_times(
-    world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, hook: Receiver
-) -> None:
-    game = timed_game(alice, bob)
-    confirmed(bob, hook, "--events", "turn")
-    hook.turns = [answers(500), answers(500)]
-    move(alice, game)
-    for count in (1, 2, 3):
-        world.pass_by(100)
-        assert len(posts(world, hook, count)) == count
-    world.pass_by(1000)
-    assert len(posts(world, hook, 0)) == 3
-    assert len({(each.headers["webhook-id"], each.body) for each in hook.posts}) == 1
-
-
-def test_a_quick_reply_makes_no_notice(world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, hook: Receiver) -> None:
-    game = timed_game(alice, bob)
-    confirmed(bob, hook, "--events", "turn")
-    move(alice, game)
-    world.pass_by(30)
-    move(bob, game)
-    world.pass_by(1000)
-    assert posts(world, hook, 0) == []
-
-
 def test_a_receiver_that_is_gone_gets_nothing_more(
     world: TimedWorld, alice: TimedPlayer, bob: TimedPlayer, hook: Receiver
 ) -> None:
