@@ -115,7 +115,8 @@ DAMAGE = {
         for field, value in {
             "to_move": "'bob'", "actor": "1 - actor", "round": "2", "guest": "'carol'", "updated": "created || '1'",
             "created": "'2020-01-01T00:00:00Z'", "head": f"'{'0' * 64}'", "ended": "updated",
-            "link": "'a key'", "by_mail": "'{\"bob\":\"word\"}'",
+            "deadline": "'2030-01-01T00:00:00Z'", "agreement": "'{}'", "link": "'a key'",
+            "by_mail": "'{\"bob\":\"word\"}'",
         }.items()
     },
     "a finished game's winner": ("UPDATE game SET winner = 1 - winner WHERE status = 'finished'", "summary's winner"),

@@ -10,12 +10,10 @@ import pytest
 
 from hkoji.audit.log_audit import audit
 from hkoji.game import entry_kinds
-from hkoji.game.agreement import UNTIMED, Agreement, TimeControl
 from hkoji.game.commitments import entropy_commit
 from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.game.submission import Submission
 from hkoji.log.line import format_log
-from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from tests.support.service import Answer, Player, begin, offer_of, serving
 from tests.support.service_in_process import Inside, inside
 
@@ -299,36 +297,6 @@ def test_limits_count_in_every_process_and_after_a_restart(tmp_path: Path) -> No
 
 
 # --- filters ----------------------------------------------------------------------------------------------------------
-
-
-def test_open_games_are_listed_by_what_a_player_can_join(service: Inside) -> None:
-    alice, bob, carol = players(service, "alice", "bob", "carol")
-    slow, days = (Agreement(TimeControl(move, 0, 0, 0), rated=True) for move in (40 * DAY, 3 * DAY))
-    games = {
-        "for all": alice.new(),
-        "for bob": alice.new(GeishasRoad(), BOB, days),
-        "for carol": alice.new(invite=entry_kinds.Invite("carol"), agreement=slow),
-        "of carol": carol.new(agreement=days),
-        "of bob": bob.new(agreement=days),
-    }
-    block(bob, "carol")
-
-    def listed(query: str, token: str | None = None) -> set[str]:
-        answer = service.ask("GET", f"/v1/games?status=open{query}", token=token)
-        assert answer.status == 200, answer
-        return {name for name, game in games.items() if game in {each["game"] for each in answer.json["games"]}}
-
-    assert listed("") == set(games)
-    assert listed("&joinable=true") == {"for all", "of carol", "of bob"}
-    assert listed("&joinable=true", bob.token) == {"for all", "for bob"}
-    assert listed("&joinable=true", carol.token) == {"for all", "for carol", "of bob"}
-    assert listed("&joinable=true&clock=days&rated=true") == {"of carol", "of bob"}
-    assert listed("&joinable=true&clock=days&rated=true", bob.token) == {"for bob"}
-    assert listed("&ruleset=geishas-road") == {"for bob"}
-    assert listed("&clock=none") == listed("&rated=false") == {"for all"}
-    assert listed("&clock=slow") == {"for carol"}
-    assert listed("&clock=fast") == set()
-    assert UNTIMED.rated is False
 
 
 def test_filters_are_for_open_games_and_valid_logins(service: Inside) -> None:

@@ -267,20 +267,6 @@ def test_a_wish_that_was_withdrawn_does_not_count(service: Inside, players: tupl
     assert log_of(mover, game) == before
 
 
-def test_after_the_deadline_no_game_is_called_off(service: Inside, players: tuple[Player, Player]) -> None:
-    game, mover, other = timed(players)
-    first, second = a_wish(other, game), a_wish(mover, game)
-    assert state(other, game, first).status == 201
-    service.clock.pass_by(HOUR + 1)
-    before = log_of(mover, game)
-    refused(state(mover, game, second), 409, "time-over")
-    refused(state(other, game, first), 409, "time-over")
-    assert log_of(mover, game) == before
-    service.clock.pass_by(120)
-    let_keepers_look(service)
-    assert kinds(mover, game)[-2:] == ["timeout", "end"]
-
-
 def test_a_gift_moves_the_time_until_which_a_game_can_be_called_off(
     service: Inside, players: tuple[Player, Player]
 ) -> None:

@@ -59,16 +59,6 @@ def test_both_read_what_each_says_in_the_order_in_which_it_came(players: tuple[P
     assert talk_of(bob, game).headers["cache-control"] == "no-store"
 
 
-def test_the_same_message_again_changes_nothing(players: tuple[Player, Player]) -> None:
-    alice, bob = players
-    game = begin(*players)
-    request = alice.saying(game, "hi")
-    answers = [alice.ask(f"/v1/games/{game}/talk", request, alice.token) for _ in range(3)]
-    assert [each.status for each in answers] == [201, 200, 200]
-    assert answers[0].json == answers[1].json == answers[2].json
-    assert said(bob, game) == [(1, "alice", "hi")]
-
-
 def test_one_request_tells_each_player_where_the_other_has_written(
     service: Inside, players: tuple[Player, Player]
 ) -> None:

@@ -118,26 +118,6 @@ def test_a_move_at_the_deadline_is_in_time_and_one_second_later_it_is_not(
     assert log_of(mover, game) == before
 
 
-def test_the_seeds_are_on_the_clock_too(service: Inside, players: tuple[Player, Player]) -> None:
-    host, guest = players
-    game = host.new(agreement=AN_HOUR)
-    guest.join(game)
-    seed = guest.entry(game, guest.head(game), entry_kinds.Seed(guest.entropy))
-    before = log_of(host, game)
-    service.clock.pass_by(HOUR + 1)
-    refused(guest.send(seed), 409, "time-over")
-    assert log_of(host, game) == before
-
-
-def test_resigning_is_always_allowed(service: Inside, players: tuple[Player, Player]) -> None:
-    game = begin(*players, agreement=AN_HOUR)
-    mover = owing(players, game)
-    resigning = mover.entry(game, mover.head(game), entry_kinds.Resign())
-    service.clock.pass_by(2 * HOUR)
-    assert mover.send(resigning).status == 201
-    verify(mover, game)
-
-
 def test_an_entry_with_another_time_of_record_is_refused(players: tuple[Player, Player]) -> None:
     game = begin(*players, agreement=AN_HOUR)
     mover = owing(players, game)
@@ -152,18 +132,6 @@ def test_an_entry_with_another_time_of_record_is_refused(players: tuple[Player, 
         refused(answer, 409, "conflict")
         assert log_of(mover, game) == before
     assert mover.send(true).status == 201
-
-
-def test_the_time_of_a_turn_that_is_over_does_not_count_for_the_next(
-    service: Inside, players: tuple[Player, Player]
-) -> None:
-    """Each turn has its own hour, and the reserve is taken from only by what exceeds it."""
-    game = begin(*players, agreement=Agreement(TimeControl(HOUR, HOUR, 0, HOUR)))
-    for passed in (HOUR, HOUR + 600, 10, HOUR):
-        mover = owing(players, game)
-        service.clock.pass_by(passed)
-        assert mover.send(move_of(mover, game)).status == 201
-    verify(players[0], game)
 
 
 # --- timeouts ---------------------------------------------------------------------------------------------------------
@@ -274,31 +242,3 @@ def test_waiting_games_in_the_order_of_their_deadlines(service: Inside, players:
     assert paged == expected
     for wrong in ("order=deadline", "waiting=true&order=size", "waiting=true&order=deadline&status=playing"):
         assert service.ask("GET", f"/v1/me/games?{wrong}", token=alice.token).status == 400
-
-
-def test_the_check_of_a_database_computes_deadlines_again(service: Inside, players: tuple[Player, Player]) -> None:
-    import sqlite3
-
-    game = begin(*players, agreement=AN_HOUR)
-    waiting = players[0].new(agreement=Agreement(expires="2026-12-01T00:00:00Z"))
-    assert admin.check(service.data).faults == ()
-    connection = sqlite3.connect(service.data / "hkoji.sqlite3")
-    try:
-        for each in (game, waiting):
-            ((true,),) = connection.execute("SELECT deadline FROM game WHERE game = ?", (each,)).fetchall()
-            for wrong in (None, "2026-11-20T12:59:59Z", "2030-01-01T00:00:00Z"):
-                connection.execute("UPDATE game SET deadline = ? WHERE game = ?", (wrong, each))
-                connection.commit()
-                (fault,) = admin.check(service.data).faults
-                assert (fault.name, "deadline" in fault.reason) == (each, True)
-            connection.execute("UPDATE game SET deadline = ? WHERE game = ?", (true, each))
-            connection.execute("UPDATE game SET agreement = '{}' WHERE game = ?", (each,))
-            connection.commit()
-            (fault,) = admin.check(service.data).faults
-            assert (fault.name, "agreement" in fault.reason) == (each, True)
-            connection.execute("UPDATE game SET agreement = (SELECT json_extract(text, '$.body.agreement') FROM entry"
-                               " WHERE entry.game = game.game AND seq = 0) WHERE game = ?", (each,))  # fmt: skip
-            connection.commit()
-            assert admin.check(service.data).faults == ()
-    finally:
-        connection.close()
