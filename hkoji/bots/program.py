@@ -22,8 +22,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import IO, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import IO, Final, NamedTuple
 
 from hkoji.bots.protocol import Seen
 from hkoji.errors import BotError, InvalidError, UsageError
@@ -32,30 +32,22 @@ from hkoji.rules.protocol import find_refusal
 from hkoji.rules.transcript import information_json
 
 
-class Interface(Protocol):
+class Interface(NamedTuple):
     """A way to put a decision to a program."""
 
-    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Returns the command to run for a bot that was given as `words`."""
-
-    def question(self, seen: Seen) -> str:
-        """Returns the text that the program reads: complete lines. Raises `UsageError` if it does not know the game."""
-
-
-class JsonLine:
-    """One JSON object on one line: the fields of `hkoji show --json` that come from the rules. docs/json.md."""
-
-    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Returns the command unchanged."""
-        return words
-
-    def question(self, seen: Seen) -> str:
-        """Returns the information state."""
-        value = information_json(seen.view, seen.seat, seen.events, seen.view.legal_actions())
-        return json.dumps(value, sort_keys=True) + "\n"
+    question: Callable[[Seen], str]
+    """Returns the text that the program reads: complete lines. Raises `UsageError` if it does not know the game."""
+    runner: Callable[[str], tuple[str, ...]] = lambda _program: ()
+    """Returns the words before the name of a program that cannot run by itself."""
 
 
-JSON_LINE: Final = JsonLine()
+def _json_line(seen: Seen) -> str:
+    """Returns the fields of `hkoji show --json` that come from the rules, as one line. docs/json.md."""
+    value = information_json(seen.view, seen.seat, seen.events, seen.view.legal_actions())
+    return json.dumps(value, sort_keys=True) + "\n"
+
+
+JSON_LINE: Final = Interface(_json_line)
 
 
 TIMEOUT: Final = 60.0
@@ -90,7 +82,7 @@ class ProgramBot:
         given = tuple(words)
         if not given:
             raise UsageError(tell("a bot's program is missing"), hint=tell("give a command, as in cmd:./mybot"))
-        self._words: Final = interface.command(given)
+        self._words: Final = (*interface.runner(given[0]), *given)
         self._name: Final = shorten(" ".join(given))
         if shutil.which(self._words[0]) is None:
             raise UsageError(

@@ -166,9 +166,9 @@ def make_program(
 
     Raises `UsageError` if it cannot be run.
     """
-    from hkoji.bots.program import JSON_LINE, TIMEOUT, Interface, ProgramBot
+    from hkoji.bots.program import JSON_LINE, TIMEOUT, ProgramBot
 
-    spoken: Interface = JSON_LINE
+    spoken = JSON_LINE
     if interface == "referee":
         from hkoji.bots.hanamikoji.referee_interface import REFEREE
 

@@ -19,8 +19,7 @@ from hkoji.arena.match import play
 from hkoji.arena.plan import MatchPlan
 from hkoji.arena.results import MatchTally
 from hkoji.bots.hanamikoji.judgement import HanamikojiJudgement
-from hkoji.bots.hanamikoji.model import ALL_CARDS, KINDS, HanamikojiMove, HanamikojiSide, Lead, hand_of, leads, play_out
-from hkoji.rules.events import SEATS
+from hkoji.bots.hanamikoji.model import ALL_CARDS, KINDS, HanamikojiSide, hand_of, leads, play_out
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.actions import CHARM, PACK
 from hkoji.rules.hanamikoji.ruleset import DRAWS, HAND, Hanamikoji
@@ -94,22 +93,8 @@ def _leads(number: int) -> tuple[int, ...]:
     deck = [hand_of(kind) for _, kind in PACK.deck()]
     random.Random(f"{SEED}/{number}").shuffle(deck)
     sides = [HanamikojiSide(sum(deck[at : at + HAND]), 0, 0, ALL_CARDS) for at in (0, HAND)]
-    return leads(play_out((sides[0], sides[1]), 0, deck[2 * HAND : 2 * HAND + DRAWS], 0, Glance()))
-
-
-class Glance:
-    """Plays both sides by their quick judgement."""
-
-    def __init__(self) -> None:
-        self._judges = [HanamikojiJudgement(CHARM, [0] * KINDS) for _ in SEATS]
-
-    def act(self, seat: int, side: HanamikojiSide) -> HanamikojiMove:
-        """The best move by the quick judgement."""
-        return self._judges[seat].best(side)
-
-    def reply(self, seat: int, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
-        """The best answer by the quick judgement."""
-        return self._judges[seat].reply(side, move)
+    judges = HanamikojiJudgement(CHARM, [0] * KINDS), HanamikojiJudgement(CHARM, [0] * KINDS)
+    return leads(play_out((sides[0], sides[1]), 0, deck[2 * HAND : 2 * HAND + DRAWS], 0, judges))
 
 
 if __name__ == "__main__":

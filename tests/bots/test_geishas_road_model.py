@@ -65,31 +65,37 @@ def test_moves_are_written_as_they_are_read() -> None:
     assert model.read("RA3").shares == ()
 
 
-class Chooser:
-    """Plays both sides at random and keeps the decisions in the rules' notation, and what each side saw."""
+class Choices:
+    """The decisions of two players in the rules' notation, and what each saw."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self._chance = chance
+    def __init__(self) -> None:
         self.written: list[tuple[int, str]] = []
         self.sides: list[tuple[int, model.GeishasRoadSide, int]] = []
 
-    def act(self, seat: int, side: model.GeishasRoadSide, road: int) -> model.GeishasRoadMove:
-        self.sides.append((seat, side, road))
+
+class Chooser:
+    """Plays one seat at random."""
+
+    def __init__(self, seat: int, chance: random.Random, made: Choices) -> None:
+        self._seat, self._chance, self._made = seat, chance, made
+
+    def best(self, side: model.GeishasRoadSide, road: int) -> model.GeishasRoadMove:
+        self._made.sides.append((self._seat, side, road))
         action = self._chance.choice(actions(side.hand, side.used))
-        self.written.append((seat, action))
+        self._made.written.append((self._seat, action))
         return model.read(action)
 
     def reply(
-        self, seat: int, side: model.GeishasRoadSide, road: int, move: model.GeishasRoadMove
+        self, side: model.GeishasRoadSide, road: int, move: model.GeishasRoadMove
     ) -> tuple[model.Play, tuple[int, ...]]:
         share, rest = self._chance.choice(move.shares)
         taken = self._chance.choice(model.plays(road, share))
-        self.written.append((seat, f"-{model.names_of(taken.cards)}"))
+        self._made.written.append((self._seat, f"-{model.names_of(taken.cards)}"))
         return taken, rest
 
-    def order(self, seat: int, side: model.GeishasRoadSide, options: tuple[model.Play, ...]) -> model.Play:
+    def order(self, side: model.GeishasRoadSide, options: tuple[model.Play, ...]) -> model.Play:
         play = self._chance.choice(options)
-        self.written.append((seat, f">{model.names_of(play.cards)}"))
+        self._made.written.append((self._seat, f">{model.names_of(play.cards)}"))
         return play
 
 
@@ -103,13 +109,14 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     deal = ruleset.deal(tuple(deck))
     first = seed % 2
     state = ruleset.initial().apply(Chance(None, "".join(chance.sample("ABCDE", 2)))).apply(deal)
-    chooser = Chooser(chance)
+    made = Choices()
+    players = Chooser(0, chance, made), Chooser(1, chance, made)
     sides = [model.GeishasRoadSide(PACK.encode(hand), 0, 0, model.ALL_CARDS) for hand in deal.hands]
-    end = model.play_out((sides[0], sides[1]), first, 0, model.cards_of(deal.rest), first, chooser)
-    seen = iter(chooser.sides)
+    end = model.play_out((sides[0], sides[1]), first, 0, model.cards_of(deal.rest), first, players)
+    seen = iter(made.sides)
     kept = {}
     worths = [search.GeishasRoadRoundWorth(state, seat) for seat in (0, 1)]
-    for seat, written in chooser.written:
+    for seat, written in made.written:
         if state.due is Due.DRAW:
             state = state.apply(Draw(seat, state.deck[:2]))
             assert (seat, _side(state, seat), model.from_road(state.road)) == next(seen)

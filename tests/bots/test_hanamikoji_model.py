@@ -28,24 +28,30 @@ def test_a_hand_has_the_moves_of_the_rules(seed: int) -> None:
         assert len(model.moves(model.hand_of(names), used)) == len(legal)
 
 
-class Chooser:
-    """Plays both sides at random and keeps the choices, and what each side saw before each."""
+class Choices:
+    """The choices of two players, and what each saw before each."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self._chance = chance
+    def __init__(self) -> None:
         self.chosen: list[tuple[model.HanamikojiMove, int]] = []
         self.sides: list[tuple[int, model.HanamikojiSide]] = []
 
-    def act(self, seat: int, side: model.HanamikojiSide) -> model.HanamikojiMove:
+
+class Chooser:
+    """Plays one seat at random."""
+
+    def __init__(self, seat: int, chance: random.Random, made: Choices) -> None:
+        self._seat, self._chance, self._made = seat, chance, made
+
+    def best(self, side: model.HanamikojiSide) -> model.HanamikojiMove:
         move = self._chance.choice(model.moves(side.hand, side.used))
-        self.chosen.append((move, move.changes[0]))
-        self.sides.append((seat, side))
+        self._made.chosen.append((move, move.changes[0]))
+        self._made.sides.append((self._seat, side))
         return move
 
-    def reply(self, seat: int, side: model.HanamikojiSide, move: model.HanamikojiMove) -> int:
+    def reply(self, side: model.HanamikojiSide, move: model.HanamikojiMove) -> int:
         change = self._chance.choice(move.changes)
-        self.chosen[-1] = (move, change)
-        assert seat == 1 - self.sides[-1][0]
+        self._made.chosen[-1] = (move, change)
+        assert self._seat == 1 - self._made.sides[-1][0]
         return change
 
 
@@ -57,11 +63,12 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     deck = [kind for _, kind in PACK.deck()]
     chance.shuffle(deck)
     deal = ruleset.deal(tuple(deck))
-    chooser = Chooser(chance)
+    made = Choices()
+    players = Chooser(0, chance, made), Chooser(1, chance, made)
     sides = [model.HanamikojiSide(model.hand_of(hand), 0, 0, model.ALL_CARDS) for hand in deal.hands]
-    lead = model.play_out((sides[0], sides[1]), 0, [model.hand_of(card) for card in deal.rest], 0, chooser)
-    assert len(chooser.chosen) == 8
-    state = _played_again(ruleset, deal, chooser)
+    lead = model.play_out((sides[0], sides[1]), 0, [model.hand_of(card) for card in deal.rest], 0, players)
+    assert len(made.chosen) == 8
+    state = _played_again(ruleset, deal, made)
     rows = [model.from_pack(row) for row in state.rows]
     assert rows[0] - rows[1] == lead
     assert state.outcome is not None
@@ -69,10 +76,10 @@ def test_a_round_played_out_ends_as_in_the_rules(seed: int) -> None:
     assert worths[lead] == {0: 1.0, 1: 0.0, None: 0.5}[state.outcome.winner]
 
 
-def _played_again(ruleset: Hanamikoji, deal: Deal, chooser: Chooser) -> HanamikojiState:
+def _played_again(ruleset: Hanamikoji, deal: Deal, made: Choices) -> HanamikojiState:
     state = ruleset.initial().apply(deal)
     secrets = {}
-    for (move, change), (acted, side) in zip(chooser.chosen, chooser.sides, strict=True):
+    for (move, change), (acted, side) in zip(made.chosen, made.sides, strict=True):
         seat = state.actor
         assert seat == acted
         state = state.apply(Draw(seat, state.deck[0]))

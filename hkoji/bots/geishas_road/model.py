@@ -181,19 +181,21 @@ class GeishasRoadSide(NamedTuple):
         return GeishasRoadSide(self.hand, self.used, self.lead - gain, self.coming & ~move.mask, self.kept)
 
 
-class GeishasRoadPlayers(Protocol):
-    """The two players of a playout. Seat 0 is the player who decides, whatever its seat in the game."""
+class GeishasRoadPlayer(Protocol):
+    """A player in a playout."""
 
-    def act(self, seat: int, side: GeishasRoadSide, road: Road) -> GeishasRoadMove:
-        """Returns the move of `seat`."""
+    def best(self, side: GeishasRoadSide, road: Road) -> GeishasRoadMove:
+        """Returns the player's move."""
 
-    def reply(
-        self, seat: int, side: GeishasRoadSide, road: Road, move: GeishasRoadMove
-    ) -> tuple[Play, tuple[Card, ...]]:
-        """Returns the cards that `seat` takes of a proposal, in order, and those that are left."""
+    def reply(self, side: GeishasRoadSide, road: Road, move: GeishasRoadMove) -> tuple[Play, tuple[Card, ...]]:
+        """Returns the cards that the player takes of a proposal, in order, and those that are left."""
 
-    def order(self, seat: int, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
-        """Returns the order in which `seat` plays the cards left of its proposal, if the order matters."""
+    def order(self, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
+        """Returns the order in which the player plays the cards left of its proposal, if the order matters."""
+
+
+GeishasRoadPair: TypeAlias = tuple[GeishasRoadPlayer, GeishasRoadPlayer]
+"""The players in seats 0 and 1. Seat 0 is the player who decides, whatever its seat in the game."""
 
 
 class GeishasRoadRoundEnd(NamedTuple):
@@ -208,7 +210,7 @@ def make_move(
     seat: int,
     road: Road,
     move: GeishasRoadMove,
-    players: GeishasRoadPlayers,
+    players: GeishasRoadPair,
 ) -> tuple[GeishasRoadSide, GeishasRoadSide, Road]:
     """Returns both sides and the road after `seat`'s move, with its answer and the order of the cards left, if any."""
     actor, other = sides[seat], sides[1 - seat]
@@ -216,7 +218,7 @@ def make_move(
         actor = actor.hides(move)
         return (other, actor, road) if seat else (actor, other, road)
     if move.shares:
-        taken, rest = players.reply(1 - seat, other, road, move)
+        taken, rest = players[1 - seat].reply(other, road, move)
         return finish(sides, seat, move, taken, rest, players)
     gain = INFLUENCE[move.cards[0]]
     road = step(road, move.cards[0])
@@ -230,13 +232,13 @@ def finish(
     move: GeishasRoadMove,
     taken: Play,
     rest: tuple[Card, ...],
-    players: GeishasRoadPlayers,
+    players: GeishasRoadPair,
 ) -> tuple[GeishasRoadSide, GeishasRoadSide, Road]:
     """Returns both sides and the road after `seat`'s proposal, of which `taken` has been taken."""
     options = plays(taken.road, rest)
     gain = options[0].influence - taken.influence
     actor, other = sides[seat].shows(move, gain), sides[1 - seat].meets(move, gain)
-    road = (options[0] if len(options) == 1 else players.order(seat, actor, options)).road
+    road = (options[0] if len(options) == 1 else players[seat].order(actor, options)).road
     return (other, actor, road) if seat else (actor, other, road)
 
 
@@ -246,7 +248,7 @@ def play_out(
     road: Road,
     deck: Sequence[Card],
     starter: int,
-    players: GeishasRoadPlayers,
+    players: GeishasRoadPair,
 ) -> GeishasRoadRoundEnd:
     """Plays a round to its end. `seat` draws the first card of `deck`; `starter` is the seat that started the round."""
     first, second = sides
@@ -254,7 +256,7 @@ def play_out(
         hand, used, lead, coming, kept = second if seat else first
         side = GeishasRoadSide(hand | 1 << card, used, lead, coming, kept)
         both = (first, side) if seat else (side, second)
-        first, second, road = make_move(both, seat, road, players.act(seat, side, road), players)
+        first, second, road = make_move(both, seat, road, players[seat].best(side, road), players)
         seat = 1 - seat
     mine, yours = first.kept.bit_length() - 1, second.kept.bit_length() - 1
     road = step(step(road, yours), mine) if starter else step(step(road, mine), yours)

@@ -21,11 +21,9 @@ from hkoji.bots.geishas_road.model import (
     ALL_CARDS,
     INFLUENCE,
     Card,
-    GeishasRoadMove,
     GeishasRoadRoundEnd,
     GeishasRoadSide,
     Lead,
-    Play,
     Road,
     cards_of,
     finish,
@@ -186,24 +184,6 @@ class _GeishasRoadSampling:
         self._turns = PACK.count(PACK.encode(view.deck))
         self._beliefs = GeishasRoadBeliefs(seen, chance)
 
-    # --- the players of `play_out` --------------------------------------------------------------------------------
-
-    def act(self, seat: int, side: GeishasRoadSide, road: Road) -> GeishasRoadMove:
-        """Returns the move that the seat's judgement prefers."""
-        return self._judges[seat].best(side, road)
-
-    def reply(
-        self, seat: int, side: GeishasRoadSide, road: Road, move: GeishasRoadMove
-    ) -> tuple[Play, tuple[Card, ...]]:
-        """Returns the answer that the seat's judgement prefers."""
-        return self._judges[seat].reply(side, road, move)
-
-    def order(self, seat: int, side: GeishasRoadSide, options: tuple[Play, ...]) -> Play:
-        """Returns the order of the cards left that the seat's judgement prefers."""
-        return self._judges[seat].order(side, options)
-
-    # --- the decision ---------------------------------------------------------------------------------------------
-
     def best(self, actions: tuple[str, ...]) -> str:
         """Returns the best of `actions`, which are all legal actions."""
         own = GeishasRoadSide(0, 0, 0, 0)  # without a world, nothing of the other side's hand is known
@@ -225,7 +205,7 @@ class _GeishasRoadSampling:
         )
         first, second, road = self._after(action, other)
         seat = 0 if self._due is Due.ANSWER else 1
-        return play_out((first, second), seat, road, world.deck, self._starter, self)
+        return play_out((first, second), seat, road, world.deck, self._starter, self._judges)
 
     def _after(self, action: str, other: GeishasRoadSide) -> tuple[GeishasRoadSide, GeishasRoadSide, Road]:
         """Returns both sides and the road after `action`, with its answer and the order of the cards left, if any."""
@@ -243,8 +223,8 @@ class _GeishasRoadSampling:
             cards = cards_of(action[1:])
             rest = tuple(card for card in self._proposal.cards if card not in cards)
             taken = next(play for play in plays(road, cards) if play.cards == cards)
-            return finish((me, other), 1, self._proposal, taken, rest, self)
-        return make_move((me, other), 0, road, read(action), self)
+            return finish((me, other), 1, self._proposal, taken, rest, self._judges)
+        return make_move((me, other), 0, road, read(action), self._judges)
 
 
 def _side(view: GeishasRoadState, seat: Seat) -> GeishasRoadSide:

@@ -130,14 +130,14 @@ class HanamikojiSide(NamedTuple):
 FACE_DOWN: Final = (bit(SECRET), bit(TRADE_OFF))
 
 
-class HanamikojiPlayers(Protocol):
-    """The two players of a playout. Seat 0 is the player who decides, whatever its seat in the game."""
+class HanamikojiPlayer(Protocol):
+    """A player in a playout."""
 
-    def act(self, seat: int, side: HanamikojiSide) -> HanamikojiMove:
-        """Returns the move of `seat`."""
+    def best(self, side: HanamikojiSide) -> HanamikojiMove:
+        """Returns the player's move."""
 
-    def reply(self, seat: int, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
-        """Answers a proposal that allows several changes of the other's lead: returns the one that `seat` chooses."""
+    def reply(self, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
+        """Answers a proposal that allows several changes of the other's lead: returns the chosen one."""
 
 
 def play_out(
@@ -145,20 +145,21 @@ def play_out(
     seat: int,
     deck: Iterable[Hand],
     secret: Hand,
-    players: HanamikojiPlayers,
+    players: tuple[HanamikojiPlayer, HanamikojiPlayer],
 ) -> Lead:
     """Plays a round to its end and returns the lead of seat 0 once both secrets are turned up.
 
-    `seat` draws the first card of `deck`; `secret` is seat 1's secret if it has been played, else 0.
+    Seat 0 is the player who decides, whatever its seat in the game. `seat` draws the first card of `deck`; `secret` is
+    seat 1's secret if it has been played, else 0.
     """
     first, second = sides
     actor, other = (second, first) if seat else (first, second)
     for card in deck:
         hand, used, lead, coming = actor
         actor = HanamikojiSide(hand + card, used, lead, coming)
-        move = players.act(seat, actor)
+        move = players[seat].best(actor)
         changes = move.changes
-        change = changes[0] if len(changes) == 1 else players.reply(1 - seat, other, move)
+        change = changes[0] if len(changes) == 1 else players[1 - seat].reply(other, move)
         if seat and move.bit == 1:
             secret = move.cards
         actor, other = other.meets(move, change), actor.plays(move, change)

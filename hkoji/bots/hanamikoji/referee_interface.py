@@ -17,6 +17,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from hkoji.bots.program import Interface
 from hkoji.bots.protocol import Seen
 from hkoji.errors import UsageError
 from hkoji.messages.text import tell
@@ -28,23 +29,21 @@ _MODULES: Final = (".js", ".mjs")
 _RUNNER: Final = Path(__file__).with_name("referee.mjs")
 
 
-class RefereeInterface:
-    """The three lines, with node as the runner of JavaScript modules."""
+def _runner(program: str) -> tuple[str, ...]:
+    """Returns for a JavaScript module node with `referee.mjs`, which calls the module's function; else nothing."""
+    return ("node", str(_RUNNER)) if program.endswith(_MODULES) else ()
 
-    def command(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """Returns the command; for a JavaScript module, node with `referee.mjs`, which calls the module's function."""
-        return ("node", str(_RUNNER), *words) if words[0].endswith(_MODULES) else words
 
-    def question(self, seen: Seen) -> str:
-        """Returns history, cards and board. Raises `UsageError` for another game."""
-        view = seen.view
-        if not isinstance(view, HanamikojiState):
-            raise UsageError(
-                tell("the referees' interface knows {game} only", game=NAME), hint=tell("use the JSON interface")
-            )
-        hand = view.ruleset.pack.decode(view.hands[seen.seat])
-        board = " ".join(_favor(marker, seen.seat) for marker in view.markers)
-        return f"{' '.join(history(seen.events))}\n{hand}\n{board}\n"
+def _question(seen: Seen) -> str:
+    """Returns history, cards and board. Raises `UsageError` for another game."""
+    view = seen.view
+    if not isinstance(view, HanamikojiState):
+        raise UsageError(
+            tell("the referees' interface knows {game} only", game=NAME), hint=tell("use the JSON interface")
+        )
+    hand = view.ruleset.pack.decode(view.hands[seen.seat])
+    board = " ".join(_favor(marker, seen.seat) for marker in view.markers)
+    return f"{' '.join(history(seen.events))}\n{hand}\n{board}\n"
 
 
 def history(events: tuple[Event, ...]) -> tuple[str, ...]:
@@ -67,4 +66,4 @@ def _favor(marker: str, seat: int) -> str:
     return "1" if int(marker) == seat else "-1"
 
 
-REFEREE: Final = RefereeInterface()
+REFEREE: Final = Interface(_question, _runner)

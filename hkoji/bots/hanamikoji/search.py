@@ -26,7 +26,6 @@ from hkoji.bots.hanamikoji.model import (
     ALL_CARDS,
     KINDS,
     WEIGHTS,
-    HanamikojiMove,
     HanamikojiSide,
     Hand,
     Lead,
@@ -215,18 +214,6 @@ class _HanamikojiSampling:
         self._turns = len(view.deck)
         self._beliefs = HanamikojiBeliefs(seen, chance)
 
-    # --- the players of `play_out` --------------------------------------------------------------------------------
-
-    def act(self, seat: int, side: HanamikojiSide) -> HanamikojiMove:
-        """Returns the move that the seat's judgement prefers."""
-        return self._judges[seat].best(side)
-
-    def reply(self, seat: int, side: HanamikojiSide, move: HanamikojiMove) -> Lead:
-        """Returns the answer that the seat's judgement prefers."""
-        return self._judges[seat].reply(side, move)
-
-    # --- the decision ---------------------------------------------------------------------------------------------
-
     def best(self, actions: tuple[str, ...]) -> str:
         """Returns the best of `actions`, which are all legal actions."""
         side, proposal = self._sides[0], self._proposal
@@ -254,11 +241,15 @@ class _HanamikojiSampling:
             change = self._proposal.cards - 2 * hand_of(action[1:])
             me = me.meets(self._proposal, change)
             other = HanamikojiSide(other.hand, other.used, other.lead + change, other.coming - self._proposal.cards)
-            return play_out((me, other), 0, world.rest[: self._turns], world.secret, self)
+            return play_out((me, other), 0, world.rest[: self._turns], world.secret, self._judges)
         move = read(action)
-        change = move.changes[0] if len(move.changes) == 1 else self.reply(1, other, move)
+        change = move.changes[0] if len(move.changes) == 1 else self._judges[1].reply(other, move)
         return play_out(
-            (me.plays(move, change), other.meets(move, change)), 1, world.rest[: self._turns], world.secret, self
+            (me.plays(move, change), other.meets(move, change)),
+            1,
+            world.rest[: self._turns],
+            world.secret,
+            self._judges,
         )
 
 
