@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from hkoji.client.answers import REFUSALS
 from hkoji.client.sending import EntrySender
 from hkoji.client.service import utc_now
-from hkoji.client.talk_messages import KeptWord, MessageAnswer, TalkFile, TalkRequests
+from hkoji.client.talk_messages import TalkFile, TalkMessage, TalkRequests
 from hkoji.errors import ForbiddenError, HkojiError, NotFoundError, TooManyError, TrustError, UsageError
 from hkoji.game.course import Course
 from hkoji.log import sshsig
@@ -80,9 +80,7 @@ class GameTalk:
 
     def kept(self) -> Conversation:
         """Returns the messages that were verified before, without asking the service."""
-        course = self._course()
-        shown = [MessageAnswer(each.number, each.name, each.at, each.text, each.sig) for each in self._kept_in_order()]
-        return self._conversation(self._examine(course, shown, self._file.kept))
+        return self._conversation(self._examine(self._course(), self._kept_in_order(), self._file.kept))
 
     def read(self) -> Conversation:
         """Sends a message that waits, and returns all messages, verified. Those that hold are kept.
@@ -167,7 +165,7 @@ class GameTalk:
             )
         return position.course
 
-    def _kept_in_order(self) -> list[KeptWord]:
+    def _kept_in_order(self) -> list[TalkMessage]:
         return sorted(self._file.kept.values())
 
     def _deliver_pending(self) -> None:
@@ -187,7 +185,7 @@ class GameTalk:
                 hint=tell("your message is kept; try again"),
             )
         kept = self._file.kept
-        sent = KeptWord(answer.number, statement.name, answer.received, statement.hash, answer.text, answer.sig)
+        sent = answer._replace(name=statement.name, hash=statement.hash)
         if kept.get(sent.number, sent).hash != sent.hash:
             raise TrustError(
                 tell("the service has given your message the number of another, {number}", number=sent.number),
@@ -210,9 +208,7 @@ class GameTalk:
             if answer.text is None and before is not None:
                 after[message.number] = before._replace(text=None, sig=None)
             elif before is None and message.words is not None and answer.text is not None:
-                after[message.number] = KeptWord(
-                    message.number, message.name, answer.received, hash_of(answer.text), answer.text, answer.sig
-                )
+                after[message.number] = answer._replace(hash=hash_of(answer.text))
         self._file.keep(after.values())
         return self._conversation(read, breach)
 
@@ -220,11 +216,11 @@ class GameTalk:
         pending, recent = self._file.pending, self._file.last is not None
         return Conversation(tuple(read), self._file.muted, breach, pending[0].words if pending else None, recent)
 
-    def _examine(self, course: Course, shown: Iterable[MessageAnswer], kept: dict[int, KeptWord]) -> list[ReadMessage]:
+    def _examine(self, course: Course, shown: Iterable[TalkMessage], kept: dict[int, TalkMessage]) -> list[ReadMessage]:
         """Returns messages with what is wrong with each. Those in `kept` are known."""
         me = self._sender.player().name
         places = {each.hash: each.number for each in kept.values()}
-        examined: list[tuple[MessageAnswer, TalkStatement | HkojiError | None]] = []
+        examined: list[tuple[TalkMessage, TalkStatement | HkojiError | None]] = []
         for each in shown:
             found: TalkStatement | HkojiError | None = None
             if each.text is not None:
@@ -238,7 +234,7 @@ class GameTalk:
         gaps = False  # whether a message was deleted that was never seen here
         for each, found in examined:
             number = each.number
-            message = ReadMessage(number, each.name, each.received, mine=each.name == me, new=number not in kept)
+            message = ReadMessage(number, each.name, each.at, mine=each.name == me, new=number not in kept)
             if found is None:
                 gaps = gaps or number not in kept
                 message = message._replace(new=False)
@@ -253,7 +249,7 @@ class GameTalk:
         return _with_gaps(read)
 
 
-def verified(answer: MessageAnswer, course: Course) -> TalkStatement:
+def verified(answer: TalkMessage, course: Course) -> TalkStatement:
     """Returns a message that its author has signed with a key that counts, or has counted, in the game.
 
     Raises `HkojiError` for one that somebody else has made, or that was made for another game or number.
@@ -303,7 +299,7 @@ def _with_gaps(read: list[ReadMessage]) -> list[ReadMessage]:
     return found
 
 
-def _breach(shown: Iterable[MessageAnswer], read: Iterable[ReadMessage], kept: dict[int, KeptWord]) -> str | None:
+def _breach(shown: Iterable[TalkMessage], read: Iterable[ReadMessage], kept: dict[int, TalkMessage]) -> str | None:
     """Returns how what the service shows contradicts what it has shown before; None if it does not."""
     found = {each.number: (each, answer) for each, answer in zip(read, shown, strict=True)}
     for number, word in sorted(kept.items()):

@@ -26,14 +26,18 @@ _AGAIN: Final = 10
 """For so many seconds after a message was sent the same words are the same message."""
 
 
-class MessageAnswer(NamedTuple):
-    """A message as a service shows it; `text` and `sig`, in base64, are None if its author has deleted it."""
+class TalkMessage(NamedTuple):
+    """A message as a service shows it or as it is kept; `text` and `sig`, in base64, are None if it was deleted.
+
+    `at` is the time by the service's clock. Once the message is verified, `hash` is that of its text.
+    """
 
     number: int
     name: str
-    received: str
+    at: str
     text: str | None
     sig: str | None
+    hash: str = ""
 
 
 class UnreadMessage(NamedTuple):
@@ -50,9 +54,9 @@ class TalkRequests:
     def __init__(self, service: Service) -> None:
         self._requests: Final = service.requests
 
-    def messages(self, game: str) -> tuple[MessageAnswer, ...]:
+    def messages(self, game: str) -> tuple[TalkMessage, ...]:
         """Returns all messages of a game of the player, page by page, as the service shows them."""
-        found: list[MessageAnswer] = []
+        found: list[TalkMessage] = []
         last: int | None = 0
         while last is not None:
             path = f"/v1/games/{game}/talk?after={last}"
@@ -77,7 +81,7 @@ class TalkRequests:
         with understood(answer):
             return tuple(_read_unread(each) for each in answer.json()["games"])
 
-    def say(self, game: str, text: str, sig: str) -> MessageAnswer:
+    def say(self, game: str, text: str, sig: str) -> TalkMessage:
         """Sends a signed message; sent again it is the same one. Returns it as the service keeps it."""
         value, path = {"text": text, "sig": sig}, f"/v1/games/{game}/talk"
         with same_bytes():
@@ -97,28 +101,17 @@ def _read_unread(value: Any) -> UnreadMessage:  # Any: JSON
     return UnreadMessage(game, number, name)
 
 
-def _read_message(value: Any) -> MessageAnswer:  # Any: JSON
-    number, name, received = value["number"], read_text(value["name"]), read_text(value["at"])
-    if type(number) is not int or number < 1 or not is_name(name) or not is_time(received):
+def _read_message(value: Any) -> TalkMessage:  # Any: JSON
+    number, name, at = value["number"], read_text(value["name"]), read_text(value["at"])
+    if type(number) is not int or number < 1 or not is_name(name) or not is_time(at):
         raise ValueError("a message has a number, a name and a time")
     # Another text in place of a signed one is no fault of the form: it is shown as not signed.
     text, sig = value["text"], value["sig"]
     if text is None and sig is None:
-        return MessageAnswer(number, name, received, None, None)
+        return TalkMessage(number, name, at, None, None)
     if not isinstance(text, str) or not isinstance(sig, str):
         raise TypeError("a message has a text and a signature, or neither")
-    return MessageAnswer(number, name, received, text, sig)
-
-
-class KeptWord(NamedTuple):
-    """A verified message as it is kept here; `text` and `sig` are None once its author has deleted it."""
-
-    number: int
-    name: str
-    at: str
-    hash: str
-    text: str | None
-    sig: str | None
+    return TalkMessage(number, name, at, text, sig)
 
 
 class LastSent(NamedTuple):
@@ -148,10 +141,10 @@ class TalkFile:
             write_json(self._path, after)
 
     @property
-    def kept(self) -> dict[int, KeptWord]:
+    def kept(self) -> dict[int, TalkMessage]:
         """The verified messages, by their numbers."""
         with intact(self._path):
-            found = [KeptWord(**each) for each in self._read().get("kept", ())]
+            found = [TalkMessage(**each) for each in self._read().get("kept", ())]
             for each in found:
                 if type(each.number) is not int or not is_hex(each.hash, 64):
                     raise TypeError("it is not a message")
@@ -159,7 +152,7 @@ class TalkFile:
                     raise ValueError("it is another message")
             return {each.number: each for each in found}
 
-    def keep(self, words: Iterable[KeptWord]) -> None:
+    def keep(self, words: Iterable[TalkMessage]) -> None:
         """Keeps messages in place of those that are kept."""
         self._update(kept=[each._asdict() for each in sorted(words)])
 
@@ -182,7 +175,7 @@ class TalkFile:
             told = found["told"]
             return LastSent(parse_talk(found["text"]), None if told is None else int(told))
 
-    def confirm(self, statement: TalkStatement, words: Iterable[KeptWord]) -> None:
+    def confirm(self, statement: TalkStatement, words: Iterable[TalkMessage]) -> None:
         """Keeps that the service has confirmed the message that was pending, among all messages that are kept."""
         kept = [each._asdict() for each in sorted(words)]
         self._update(kept=kept, pending=None, last={"text": statement.text, "told": None})
