@@ -288,13 +288,13 @@ class Client:
         series is drawn here for the same reason. Raises `TrustError`, and signs nothing, if the service offers another
         game or agreement than this.
         """
-        from hkoji.client.new_game import GameOpener, GameRequest
+        from hkoji.client.new_game import GameRequest, open_game
 
         assert expires_in is None or agreement.expires is None
         assert series is None or agreement.series is None
         assert invite is None or not by_link
         request = GameRequest(ruleset, invite, agreement, expires_in, series, by_link)
-        return GameOpener(self.home, self.service(), self._entropy, self._game, self._hold).new(request)
+        return open_game(request, self.home, self.service(), self._entropy, self._hold)
 
     @contextmanager
     def game(self, game: str) -> Iterator[ClientGame]:
@@ -306,7 +306,7 @@ class Client:
         found = self._game(game)
         if not found.vault.exists:
             found.service.log(game, 0)  # a game that the service does not have leaves no folder here
-        with self._hold(found) as held:
+        with self._hold(game) as held:
             yield held
 
     def stored(self, game: str) -> Position:
@@ -401,8 +401,8 @@ class Client:
         return self._games[game]
 
     @contextmanager
-    def _hold(self, found: ClientGame) -> Iterator[ClientGame]:
-        game = found.vault.game
+    def _hold(self, game: str) -> Iterator[ClientGame]:
+        found = self._game(game)
         if game in self._locked:  # the second lock would wait for the first for ever
             raise RuntimeError(f"this client holds game {game} already")
         with found.vault.locked(), naming_new_address(self.home, found.service.url):

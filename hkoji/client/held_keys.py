@@ -11,10 +11,10 @@ away from the service.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hkoji.client.kept.files import damaged
-from hkoji.client.kept.home import MAIL_WISHES
+from hkoji.client.kept.home import MAIL_WISHES, Home
 from hkoji.client.player_settings import PlayerChannel, PlayerChannels
 from hkoji.client.service import Service
 from hkoji.errors import (
@@ -27,6 +27,7 @@ from hkoji.errors import (
     TrustError,
     UsageError,
 )
+from hkoji.game.agreement import Agreement
 from hkoji.game.course import Course
 from hkoji.game.entry_kinds import Delegate, Invite
 from hkoji.game.held_keys import Gateway, MailGrade, read_gateway, require_strong_gateway, verify_gateway
@@ -35,12 +36,6 @@ from hkoji.mail.addresses import is_mailbox
 from hkoji.mail.tokens import address_hash
 from hkoji.messages.text import Text, tell
 from hkoji.rules.events import Seat
-
-if TYPE_CHECKING:
-    from hkoji.client.kept.home import Home
-    from hkoji.client.service import Service
-    from hkoji.game.agreement import Agreement
-    from hkoji.game.course import Course
 
 MAIL: Final = "mail"
 """The kind of the channel."""
@@ -218,7 +213,8 @@ class OwnMailbox:
         before, wish = self.channel(), self.wish()
         if before is not None and before.confirmed is not None and _still(wish, before, address, least):
             return before
-        made = self._channels.set_mailbox(address, orders=True, language=language, settings=_settings_of(before))
+        settings = dict(_NO_TIMES) if before is None else before.settings
+        made = self._channels.set_mailbox(address, orders=True, language=language, settings=settings)
         if made.certificate is None or made.salt is None or made.target.lower() != address.lower():
             raise TrustError(tell("the service has made another mailbox than was asked for"), hint=_UNSIGNED)
         verify_own_certificate(self._service, made.certificate, self._name, address, made.salt)
@@ -299,7 +295,3 @@ def _still(wish: OrdersWish | None, channel: PlayerChannel, address: str, least:
         channel.certificate,
     )
     return bool(same and channel.orders and channel.target.lower() == address.lower())
-
-
-def _settings_of(channel: PlayerChannel | None) -> dict[str, Any]:  # Any: JSON
-    return dict(_NO_TIMES) if channel is None else channel.settings

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hkoji.client.kept.files import write_file
+from hkoji.client.kept.files import damaged, write_file
 from hkoji.client.kept.home import Home, silent
 from hkoji.errors import (
     ExistsError,
@@ -184,9 +184,7 @@ def load(home: Home) -> Identity:
             pending["done"] if pending else (),
         )
     except (KeyError, TypeError, AttributeError, HkojiError) as error:
-        raise StorageError(
-            tell("{config_file} is damaged", config_file=home.config_file), hint=tell("restore the file from a backup")
-        ) from error
+        raise damaged(home.config_file) from error
 
 
 def _own_key(home: Home, value: dict[str, Any]) -> OwnKey:  # Any: JSON

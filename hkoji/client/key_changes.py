@@ -55,13 +55,10 @@ class KeyChanges:
                     continue
                 try:
                     self._announce(identity, url)
-                except REFUSALS as error:
+                except (*REFUSALS, ExistsError) as error:
                     self._drop_if_unused(error)
                     raise
                 except HkojiError as error:
-                    if error.code == ExistsError.code:
-                        self._drop_if_unused(error)
-                        raise
                     failed = failed or error
             if failed:
                 raise failed

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from hkoji.client.game import ClientGame
 from hkoji.client.kept.files import locked
+from hkoji.client.kept.game import Vault
 from hkoji.client.kept.home import Home
 from hkoji.client.service import Service
 from hkoji.errors import NotFoundError, TrustError
@@ -48,65 +49,50 @@ class GameRequest(NamedTuple):
         }
 
 
-class GameOpener:
-    """Opens new games at `service` for the player of `home`; `find` gives a game by its id, and `hold` locks it."""
+def open_game(
+    request: GameRequest,
+    home: Home,
+    service: Service,
+    entropy: Callable[[int], bytes],
+    hold: Callable[[str], AbstractContextManager[ClientGame]],
+) -> Position:
+    """Returns a new game that is open. `hold` gives a game by its id, and locks it.
 
-    def __init__(
-        self,
-        home: Home,
-        service: Service,
-        entropy: Callable[[int], bytes],
-        find: Callable[[str], ClientGame],
-        hold: Callable[[ClientGame], AbstractContextManager[ClientGame]],
-    ) -> None:
-        self._home: Final = home
-        self._service: Final = service
-        self._entropy = entropy
-        self._find = find
-        self._hold = hold
+    Raises `TrustError`, and signs nothing, if another game is offered.
+    """
+    wanted = request.to_json(service.url)
 
-    def new(self, request: GameRequest) -> Position:
-        """Returns a new game that is open. Raises `TrustError`, and signs nothing, if another game is offered."""
-        wanted = request.to_json(self._service.url)
-        with locked(self._home.path / "games"):
-            started = self._home.started()
-            game = started.pop("game", None)
-            if game is not None and started == wanted and self._continues(game):
-                try:
-                    return self._open(game, request)
-                except NotFoundError:  # the service has removed the offer, because it was not opened for so long
-                    self._home.set_started({})
-            agreement = request.agreement
-            if request.expires_in is not None:
-                agreement = agreement._replace(expires=add_seconds(self._service.told_now(), request.expires_in))
-            if request.series is not None:
-                agreement = agreement._replace(series=Series(request.series, self._entropy(_SERIES_BYTES).hex(), 1))
-            line = self._service.offer(request.ruleset, agreement)
-            game = line.entry.game
-            with self._hold(self._find(game)) as held:
-                offered = held.seats.take_offer(line)
-            if offered.course.setup.ruleset != request.ruleset:
-                raise TrustError(
-                    tell("the service offered another game than requested"), hint=tell("nothing was signed")
-                )
-            if offered.course.setup.agreement != agreement:
-                raise TrustError(
-                    tell("the service offered another agreement than requested"), hint=tell("nothing was signed")
-                )
-            self._home.set_started({**wanted, "game": game})
-            return self._open(game, request)
-
-    def _continues(self, game: str) -> bool:
-        """Returns whether a game that was asked for is here, and somebody can still join it."""
-        found = self._find(game)
-        if not found.vault.exists:
-            return False
-        expires = found.stored().course.setup.agreement.expires
-        return expires is None or expires >= self._service.now()
-
-    def _open(self, game: str, request: GameRequest) -> Position:
-        """Opens a game that was asked for."""
-        with self._hold(self._find(game)) as held:
+    def opened(game: str) -> Position:
+        with hold(game) as held:
             position = held.open(request.invite, by_link=request.by_link)
-        self._home.set_started({})
+        home.set_started({})
         return position
+
+    with locked(home.path / "games"):
+        started = home.started()
+        game = started.pop("game", None)
+        if game is not None and started == wanted and Vault(home.game_folder(game)).exists:
+            with hold(game) as held:
+                expires = held.stored().course.setup.agreement.expires
+            if expires is None or expires >= service.now():  # somebody can still join it
+                try:
+                    return opened(game)
+                except NotFoundError:  # the service has removed the offer, because it was not opened for so long
+                    home.set_started({})
+        agreement = request.agreement
+        if request.expires_in is not None:
+            agreement = agreement._replace(expires=add_seconds(service.told_now(), request.expires_in))
+        if request.series is not None:
+            agreement = agreement._replace(series=Series(request.series, entropy(_SERIES_BYTES).hex(), 1))
+        line = service.offer(request.ruleset, agreement)
+        game = line.entry.game
+        with hold(game) as held:
+            offered = held.seats.take_offer(line)
+        if offered.course.setup.ruleset != request.ruleset:
+            raise TrustError(tell("the service offered another game than requested"), hint=tell("nothing was signed"))
+        if offered.course.setup.agreement != agreement:
+            raise TrustError(
+                tell("the service offered another agreement than requested"), hint=tell("nothing was signed")
+            )
+        home.set_started({**wanted, "game": game})
+        return opened(game)

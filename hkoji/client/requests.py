@@ -74,7 +74,7 @@ def _read(lines: Iterator[bytes]) -> Iterator[ServerSentEvent | None]:
         line = raw.removesuffix(b"\n").removesuffix(b"\r")
         between += len(raw)
         if between - size > _MOST_BETWEEN or size > 2 * _MOST_BETWEEN:
-            raise _invalid(tell("too much data without an event"))
+            raise unreadable_stream(tell("too much data without an event"))
         if not line:
             if data or place is not None:
                 yield ServerSentEvent(name, "\n".join(data), place)
@@ -94,21 +94,22 @@ def _read(lines: Iterator[bytes]) -> Iterator[ServerSentEvent | None]:
                 size += len(raw)
             case b"id":
                 if len(text) > _LONGEST_PLACE:
-                    raise _invalid(tell("the id of an event is too long"))
+                    raise unreadable_stream(tell("the id of an event is too long"))
                 place = text
             case b"retry":
                 pass
             case _:
-                raise _invalid(tell("it has an unknown field"))
+                raise unreadable_stream(tell("it has an unknown field"))
 
 
 def _text(value: bytes) -> str:
     if not value.isascii() or any(byte < 32 or byte == 127 for byte in value):
-        raise _invalid(tell("it is not plain text"))
+        raise unreadable_stream(tell("it is not plain text"))
     return value.decode()
 
 
-def _invalid(reason: str) -> ServiceError:
+def unreadable_stream(reason: str) -> ServiceError:
+    """Returns the error for a stream of events that has another form."""
     return ServiceError(
         200,
         tell("the service's event stream cannot be read: {reason}", reason=reason),

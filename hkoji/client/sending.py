@@ -19,7 +19,6 @@ from hkoji.client.service import utc_now
 from hkoji.client.verified_log import KnownGame, VerifiedLog
 from hkoji.errors import (
     ConflictError,
-    ForbiddenError,
     HkojiError,
     IllegalError,
     LoginError,
@@ -212,9 +211,7 @@ class EntrySender:
         if signs:
             try:
                 self.post(course, Rekey(new, old, proof))
-            except ForbiddenError as error:
-                if error.code != RevokedError.code:
-                    raise
+            except RevokedError:
                 self._recover_seat(known, proof)
         else:
             self._recover_seat(known, proof)

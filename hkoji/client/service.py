@@ -233,9 +233,8 @@ class Service:
         try:
             request = request if code is None else {**request, "code": code}
             self.requests.send("POST", "/v1/players", request, most=LONGEST_PAGE)
-        except HkojiError as error:
-            if error.code == ExistsError.code:
-                self._explain(error, identity.name, key)
+        except ExistsError as error:
+            self._explain(error, identity.name, key)
             raise
         self.pins.pin_server(about.key)
         self.pins.pin_origin(about.origin)

@@ -203,11 +203,7 @@ class Transport:
             self.close()
             if not kept or isinstance(error, TimeoutError):
                 raise self._broken(error) from error
-        try:
-            return self._send(method, path, body, headers)
-        except _failures() as error:
-            self.close()
-            raise self._broken(error) from error
+        return self.request(method, path, body, token)
 
     def follow(
         self, path: str, token: str | None, place: str | None, patience: float

@@ -19,7 +19,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hkoji.client.agenda import LOOK_SECONDS
-from hkoji.client.requests import ServerSentEvent
+from hkoji.client.requests import ServerSentEvent, unreadable_stream
 from hkoji.errors import (
     BusyError,
     CancelledError,
@@ -404,9 +404,5 @@ def _entry_of(event: ServerSentEvent, game: str | None = None) -> tuple[str, int
     try:
         entry = read_line(json.loads(event.data)).entry
     except (HkojiError, ValueError, RecursionError) as error:
-        raise ServiceError(
-            200,
-            tell("the service's event stream cannot be read: {reason}", reason=tell("it is not an entry")),
-            hint=tell("nothing was changed here"),
-        ) from error
+        raise unreadable_stream(tell("it is not an entry")) from error
     return entry.game, entry.seq if game in (None, entry.game) else -1
