@@ -17,7 +17,7 @@ from hkoji.client.agenda import Agenda, urgency
 from hkoji.client.game import ClientGame
 from hkoji.client.identity import Identity, load
 from hkoji.client.kept.evidence import WrittenEvidence, write_evidence
-from hkoji.client.kept.game import Vault
+from hkoji.client.kept.game import GameNote, Vault
 from hkoji.client.kept.home import Home, silent
 from hkoji.client.kept_game import KeptGame, readable
 from hkoji.client.requests import naming_new_address
@@ -327,8 +327,6 @@ class Client:
 
     def note(self, game: str) -> str | None:
         """Returns what the player has noted about a game; None if that is nothing."""
-        from hkoji.client.kept.game import GameNote
-
         return GameNote(self._vault(game)).text()
 
     def kept_games(self, *, waiting: bool = False, status: str | None = None) -> list[KeptGame]:

@@ -8,6 +8,7 @@ import io
 import os
 import re
 import socket
+import ssl
 import time
 from contextlib import ExitStack, suppress
 from typing import Any, Final, TypeVar
@@ -217,8 +218,6 @@ def may_be_tls(error: Exception) -> bool:
 
 def speaks_tls(host: str, port: int) -> bool:
     """Returns whether a server answers in TLS at a port. Nothing of that answer is believed or kept."""
-    import ssl
-
     hello = ssl.MemoryBIO()
     try:
         with suppress(ssl.SSLWantReadError):
@@ -253,8 +252,6 @@ def certificate_hint(code: int) -> str:
 
 
 def _has_certificates(file: str) -> bool:
-    import ssl
-
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(file)
     except OSError:

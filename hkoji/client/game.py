@@ -281,7 +281,6 @@ class ClientGame:
 
         Sends and writes nothing; needs no lock. Raises the errors of `Position.choose`.
         """
-
         known = self._last_seen()
         action = _choose(known.position, notation)
         return after_move(known, self.vault.openings(), action, self._sender.player().name), action

@@ -18,6 +18,7 @@ from hkoji.client.kept.home import Home, registered
 from hkoji.client.requests import REPLACED, unregistered
 from hkoji.client.service import Service, utc_now
 from hkoji.errors import ConflictError, ExistsError, ForbiddenError, HkojiError, UsageError
+from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_new_key, make_recovery, make_revocation, parse_revocation
@@ -66,8 +67,6 @@ class KeyChanges:
 
     def revocation(self, url: str, key: PublicKey | None) -> RevokedKey:
         """Returns a revocation of one of the player's keys, by default the current one. Sends nothing."""
-        from hkoji.log import sshsig
-
         identity = load(self._home)
         public = key or identity.key_at(url)
         origin = self._origin(url)
@@ -87,8 +86,6 @@ class KeyChanges:
         `code` comes from the operator, or in a letter. Raises `ConflictError` while a game needs the held key. `origin`
         is that of the service, if the user has confirmed it: see `Service.meet`.
         """
-        from hkoji.log import sshsig
-
         with locked(self._home.path / "keys"):
             service = self._service(url)
             about = service.meet(origin)
@@ -156,8 +153,6 @@ class KeyChanges:
 
         If the service has the next key already, because of another machine or a recovery, only notes that.
         """
-        from hkoji.log import sshsig
-
         assert identity.next is not None
         service, old, new = self._service(url), identity.key, identity.next.public
         pending = self._home.config()["next"]

@@ -12,6 +12,7 @@ from hkoji.client.answers import PlayerAnswer
 from hkoji.client.kept.home import Pins
 from hkoji.errors import HkojiError, TrustError
 from hkoji.game.setup import Setup
+from hkoji.log import sshsig
 from hkoji.log.canonical import decode_base64
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import parse_new_key
@@ -123,8 +124,6 @@ class KnownKeys:
 
         There is none without an answer, or if one does not hold.
         """
-        from hkoji.log import sshsig
-
         found = {}
         try:
             for each in self._ask(name).earlier:

@@ -27,6 +27,7 @@ from hkoji.game.entry_kinds import End, EntryBody, RevealBody
 from hkoji.game.replay import Replay
 from hkoji.game.submission import Submission
 from hkoji.game.view import KEEP_FOLDER
+from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import HeadStatement, SignedHead
 from hkoji.log.line import Line, SignedEntry
@@ -109,8 +110,6 @@ def _refusal(number: int, error: HkojiError, kind: type[TrustError] = TrustError
 
 def _is(line: Line, own: Submission | None, signer: PublicKey) -> bool:
     """Returns whether a line is that of `own`, signed by the key that must have signed it."""
-    from hkoji.log import sshsig
-
     return (
         own is not None
         and (line.entry.text, line.sig) == (own.entry.text, own.sig)
@@ -163,8 +162,6 @@ def verify_head(kept: Sequence[Line], seq: int, head: str) -> None:
 
 def verify_signed_view(signed: SignedEntry, server: PublicKey) -> View:
     """Returns a view after checking that the service's key has signed it. Raises `TrustError`."""
-    from hkoji.log import sshsig
-
     try:
         view = parse_view(signed.text)
         sshsig.verify(signed.sig, server, sshsig.VIEW, view.message, SERVER_NAME)
@@ -177,8 +174,6 @@ def verify_signed_view(signed: SignedEntry, server: PublicKey) -> View:
 
 def verify_signed_head(signed: SignedHead, game: str, server: PublicKey) -> None:
     """Checks that the service's key has signed a head, and that it is of the game asked for. Raises `TrustError`."""
-    from hkoji.log import sshsig
-
     head = signed.statement
     try:
         sshsig.verify(signed.sig, server, sshsig.HEAD, head.message, SERVER_NAME)

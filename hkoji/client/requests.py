@@ -22,6 +22,7 @@ from hkoji.client.kept.home import Home, Pins
 from hkoji.client.transport import LATER, MOST_BYTES, TIMEOUT, HeardTime, HttpAnswer, Transport
 from hkoji.errors import ForbiddenError, HkojiError, LoginError, NetworkError, NotFoundError, ServiceError, TrustError
 from hkoji.game.clock import parse_time
+from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64, is_time
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import Text, tell
@@ -352,8 +353,6 @@ class ServiceRequests:
 
     def login(self) -> str:
         """Logs in by signature. Returns the token, which is kept. Raises `TrustError` for a login at another origin."""
-        from hkoji.log import sshsig
-
         identity, origin = self._identity(), self._pins.origin
         if origin is None:
             raise unregistered(self._transport.url)

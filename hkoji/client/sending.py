@@ -33,6 +33,7 @@ from hkoji.game.course import Course
 from hkoji.game.entry_kinds.key_changes import Rekey
 from hkoji.game.position import time_of_record
 from hkoji.game.submission import Submission, draft_entry
+from hkoji.log import sshsig
 from hkoji.log.entry import Entry, parse_entry
 from hkoji.log.line import Line
 from hkoji.log.public_key import PublicKey
@@ -197,7 +198,6 @@ class EntrySender:
                 )
             )
             return False
-        from hkoji.log import sshsig
 
         message = proof_message(
             game=course.setup.game,

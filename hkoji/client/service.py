@@ -49,11 +49,13 @@ from hkoji.game.clock import add_seconds
 from hkoji.game.clock_reading import SLACK_SECONDS
 from hkoji.game.held_keys import Gateway
 from hkoji.game.submission import Submission, format_submission
+from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import SignedHead
 from hkoji.log.line import Line, parse_log, read_line
 from hkoji.log.public_key import PublicKey
+from hkoji.log.statement import make_registration
 from hkoji.messages.text import Text, tell
 from hkoji.rules.protocol import Ruleset
 
@@ -195,8 +197,6 @@ class Service:
         Anybody can state the key of a service, and pass on its answers. Raises `TrustError`, and `NotFoundError` if the
         service does not know the question.
         """
-        from hkoji.log import sshsig
-
         nonce = secrets.token_hex(32)
         signed = read_origin(self.requests.send("GET", f"/v1/service/proof?nonce={nonce}"))
         try:
@@ -221,9 +221,6 @@ class Service:
 
         `code` is the operator's, which some services ask for. Raises what `meet` raises.
         """
-        from hkoji.log import sshsig
-        from hkoji.log.statement import make_registration
-
         identity = self._identity()
         about = self.meet(origin)
         key = identity.key_at(self.url)

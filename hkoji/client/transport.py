@@ -18,7 +18,9 @@ import json
 import os
 import re
 import time
+from base64 import b64encode
 from collections.abc import Generator, Mapping
+from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -105,8 +107,6 @@ def _read(variable: str, value: str) -> HttpProxy:
         )
     headers = {}
     if parts.username is not None:
-        from base64 import b64encode
-
         login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         headers["Proxy-Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
     return HttpProxy(host, port or _PORT, headers, variable)
@@ -122,8 +122,6 @@ def _covers(name: str, host: str, port: int) -> bool:
     if name == "*":
         return True
     if "/" in name:
-        from ipaddress import ip_address, ip_network
-
         try:
             return ip_address(host) in ip_network(name, strict=False)
         except ValueError:

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from typing import Final, NamedTuple
 
 from hkoji.audit.checks import HEAD_SECONDS
-from hkoji.audit.evidence_file import EvidenceFile, SignedView, format_evidence, of_game
+from hkoji.audit.evidence_file import EntryTree, EvidenceFile, SignedView, format_evidence, of_game
 from hkoji.client.answers import ClockAnswer, ViewAnswer
 from hkoji.client.identity import Identity
 from hkoji.client.kept.evidence import KeptEvidence, readable_view
@@ -322,7 +322,6 @@ class VerifiedLog:
     ) -> ProofStrength | None:
         """Returns how much the kept statements prove; None if there was nothing to keep."""
         from hkoji.audit.evidence_audit import audit_file
-        from hkoji.audit.evidence_file import EntryTree
         from hkoji.audit.service_statements import ServiceStatements
 
         game, key = self.vault.game, self.service.pins.server_key
