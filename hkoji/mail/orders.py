@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Final
 
 from hkoji.errors import InvalidError, NotationError
@@ -86,9 +87,12 @@ def _read_lines(
 def is_order(line: str, reader: int = READER_VERSION) -> bool:
     """Tells whether a line is a command, or a move of any game with its sign or word, whatever is due."""
     trimmed = _trimmed(line, reader)
-    if isinstance(read_command(trimmed), MailOrder):
-        return True
-    return any(_parse(ruleset().initial(), trimmed) is not None for ruleset in RULESETS.values())
+    return isinstance(read_command(trimmed), MailOrder) or (len(trimmed) <= _LONGEST_MOVE and _is_move(trimmed))
+
+
+@lru_cache(maxsize=1024)  # the lines of a mail are looked at again and again
+def _is_move(line: str) -> bool:
+    return any(_parse(ruleset().initial(), line) is not None for ruleset in RULESETS.values())
 
 
 def order_otherwise(one: str, other: str) -> bool:
