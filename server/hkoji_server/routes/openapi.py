@@ -91,6 +91,7 @@ def _build(app: FastAPI) -> Document:
     return document
 
 
+@cache  # Pydantic reads the docstrings of each form in its source
 def _forms() -> Document:
     """Returns the schemas of the forms of answers."""
     forms = [each for each in vars(wire).values() if is_typeddict(each)]
