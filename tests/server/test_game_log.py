@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,12 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
 
 def validated(form: type, value: JsonValue) -> object:
     """Returns an answer as Pydantic reads it, strictly."""
-    return TypeAdapter(form).validate_python(value, strict=True, extra="forbid")
+    return _adapter(form).validate_python(value, strict=True, extra="forbid")
+
+
+@cache
+def _adapter(form: type) -> TypeAdapter[object]:
+    return TypeAdapter(form)
 
 
 # --- plain routes -------------------------------------------------------------------------------------------------
