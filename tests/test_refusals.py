@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -34,7 +34,7 @@ from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import DECISION_DUE, Due, Json, Ruleset
 from hkoji.rules.registry import parse_ruleset
 from hkoji.rules.transcript import parse_transcript
-from tests.support.refusals import Case, Reader, check, every_case
+from tests.support.refusals import Case, Reader, check, every_reader
 
 Value = Any  # JSON
 
@@ -145,6 +145,6 @@ AREAS: Final[Mapping[str, Mapping[str, Iterable[Reader]]]] = {
 }
 
 
-@every_case(AREAS)
-def test_a_reader_answers_as_the_data_says(read: Reader, case: Case) -> None:
-    check(read, case)
+@every_reader(AREAS)
+def test_a_reader_answers_as_the_data_says(read: Reader, found: Sequence[Case]) -> None:
+    check(read, found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from hkoji_server.mail_settings import read_imap, read_lmtp, read_smtp
@@ -25,7 +25,7 @@ from hkoji.rules.hanamikoji.actions import parse
 from hkoji.service_url import parse_url
 from hkoji.show.decks import find_deck
 from tests.support.mail_shape import describe, plain
-from tests.support.refusals import Case, Reader, check, every_case
+from tests.support.refusals import Case, Reader, check, every_reader
 
 
 def _setting(value: dict[str, Any]) -> None:
@@ -105,6 +105,6 @@ AREAS: Final[Mapping[str, Mapping[str, Iterable[Reader]]]] = {
 }
 
 
-@every_case(AREAS)
-def test_a_reader_answers_as_the_data_says(read: Reader, case: Case) -> None:
-    check(read, case)
+@every_reader(AREAS)
+def test_a_reader_answers_as_the_data_says(read: Reader, found: Sequence[Case]) -> None:
+    check(read, found)

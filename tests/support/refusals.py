@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,21 +48,20 @@ def answer(read: Reader, value: Any) -> dict[str, str]:  # Any: a text, bytes or
         return {"error": type(error).__name__, "message": str(error), "hint": str(getattr(error, "hint", ""))}
 
 
-def every_case(areas: Mapping[str, Mapping[str, Iterable[Reader]]]) -> pytest.MarkDecorator:
-    """Parametrises a test with `read` and `case`: each case of the areas, for each reader of that name."""
+def every_reader(areas: Mapping[str, Mapping[str, Iterable[Reader]]]) -> pytest.MarkDecorator:
+    """Parametrises a test with `read` and `found`: each reader of the areas, with the cases of its name."""
     rows = []
     for area, readers in areas.items():
         found = cases(area)
         assert found.keys() == readers.keys()
-        for name, each in found.items():
-            numbered = [(number, case, read) for number, case in enumerate(each) for read in readers[name]]
-            rows += [pytest.param(read, case, id=f"{name}-{number}") for number, case, read in numbered]
-    return pytest.mark.parametrize(("read", "case"), rows)
+        rows += [pytest.param(read, found[name], id=name) for name in found for read in readers[name]]
+    return pytest.mark.parametrize(("read", "found"), rows)
 
 
-def check(read: Reader, case: Case) -> None:
-    """Asserts that a reader answers as the case says, and that a person can read an error: one line of plain text."""
-    told = answer(read, given(case))
-    assert told == {name: case[name] for name in told}
-    for text in (told.get("message", ""), told.get("hint", "")):
-        assert text.isprintable()
+def check(read: Reader, found: Sequence[Case]) -> None:
+    """Asserts that a reader answers as its cases say, and that a person can read each error: one line of plain text."""
+    told = [answer(read, given(case)) for case in found]
+    assert told == [{name: case[name] for name in each} for each, case in zip(told, found, strict=True)]
+    for each in told:
+        assert each.get("message", "").isprintable()
+        assert each.get("hint", "").isprintable()
