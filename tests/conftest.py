@@ -16,6 +16,7 @@ import shutil
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -69,9 +70,15 @@ def _holds_temporary_files(folder: Path) -> bool:
 if _holds_temporary_files(_MEMORY):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    signal.default_int_handler(number, frame)
+
+
 # Some tests send SIGINT to programs they start. If the tests run in the background, those programs would inherit that
 # SIGINT is ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+# It is another function than Python's own because event loops exchange that one for theirs each time they run.
+signal.signal(signal.SIGINT, _interrupt)
 
 register()
 
