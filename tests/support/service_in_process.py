@@ -153,7 +153,7 @@ class Inside:
 _known: dict[Hashable, Settings] = {}
 
 
-def _read(settings: dict[str, Any]) -> Settings:
+def read_settings(**settings: Any) -> Settings:  # Any: settings by name
     """The settings. Reading also those of the environment takes a fifth of a start, so equal ones are read once."""
     others = [(name, each) for name, each in settings.items() if name != "data"]
     environment = [(name, each) for name, each in os.environ.items() if name.startswith("HKOJI_")]
@@ -180,7 +180,7 @@ def inside(
     settings = settings if "database" in settings else {"data": data, **settings}
     if "database" not in settings:
         copy_new_database(Path(settings["data"]) / "hkoji.sqlite3")
-    chosen = _read({"log_level": "error", **UNLIMITED, **settings})
+    chosen = read_settings(**{"log_level": "error", **UNLIMITED, **settings})
     sources = ClockAndEntropy(clock, drawn(seed), clock.elapsed)
     app = create_app(chosen, sources, address="http://inside", metrics=figures)
     routers = BorrowedRouters()

@@ -33,7 +33,7 @@ class Within:
     def start(self) -> None:
         """Starts it. Raises what the application raises at its start."""
         self._thread.start()
-        with patch("gc.freeze"):  # several services run in this process, one after another
+        with patch("hkoji_server.app._tune_garbage_collection"):  # several run in this process, one after another
             asyncio.run_coroutine_threadsafe(self._lifespan.__aenter__(), self.loop).result()
 
     def stop(self) -> None:

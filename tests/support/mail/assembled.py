@@ -20,14 +20,13 @@ from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import identify
 from hkoji_server.service.time.service_time import ClockAndEntropy
-from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.mail_values import MAIL_KIND
 
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.dns_answers import DnsAnswers
 from tests.support.service import UNLIMITED
-from tests.support.service_in_process import Inside, drawn, inside
+from tests.support.service_in_process import Inside, drawn, inside, read_settings
 
 ADDRESS: Final = "play@hkoji.example"
 ORIGIN: Final = "http://inside"
@@ -155,7 +154,7 @@ def assembled(data: Path, kind: type[AssembledMail] = AssembledMail, seed: str =
 async def _make(service: Inside, store: Store, kind: type[AssembledMail], seed: str) -> AssembledMail:
     sources = ClockAndEntropy(service.clock, drawn(f"mail of {seed}"), service.clock.elapsed)
     key, origin = await identify(store, sources, None, ORIGIN)
-    settings = Settings(data=service.data, mail=ADDRESS, outage_after=10**7, mail_per_day=10**6, **UNLIMITED)
+    settings = read_settings(data=service.data, mail=ADDRESS, outage_after=10**7, mail_per_day=10**6, **UNLIMITED)
     own, metrics = OwnAddress(ADDRESS), MailMetrics()
     players = HeldPlayers(store, sources, key, origin=origin, own=own)
     world = kind(service, store, None, players, metrics)  # type: ignore[arg-type] # made below: it needs the world

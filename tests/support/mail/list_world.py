@@ -27,7 +27,6 @@ from hkoji_server.service.players.held_players import HeldPlayers
 from hkoji_server.service.players.limits import RateLimits
 from hkoji_server.service.players.players import identify
 from hkoji_server.service.time.service_time import ClockAndEntropy, ServiceTime
-from hkoji_server.settings import Settings
 from hkoji_server.store.contract import Store
 from hkoji_server.store.game_values import Query
 from hkoji_server.store.mail_tables import IncomingMail
@@ -52,7 +51,7 @@ from tests.support.mail.mailbox_player import MailboxPlayer
 from tests.support.mail.post_office import Letter, letters
 from tests.support.mail.signing import SigningProvider
 from tests.support.service import Player
-from tests.support.service_in_process import Clock, Inside, drawn, inside
+from tests.support.service_in_process import Clock, Inside, drawn, inside, read_settings
 
 OWN = OwnAddress("play@hkoji.example")
 DAYS = Agreement(TimeControl(3 * DAY, 14 * DAY, 0, 14 * DAY))
@@ -358,7 +357,7 @@ async def _make(
     )
     await time.beat()
     delimiter = MailDelimiter(OWN.delimiter or "none")
-    settings = Settings(data=service.data, mail=OWN.mailbox, mail_delimiter=delimiter, shortest_clock=1)
+    settings = read_settings(data=service.data, mail=OWN.mailbox, mail_delimiter=delimiter, shortest_clock=1)
     made = make_game_parts(store, settings, time, sources, key, origin=origin, limits=RateLimits())
     held, games, players = made.held, made.games, made.held_players
     parts = make_mail_parts(
