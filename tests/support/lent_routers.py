@@ -37,6 +37,20 @@ class _LentRouter(NamedTuple):
 _free: defaultdict[str, list[_LentRouter]] = defaultdict(list)
 
 
+def _made(name: str, make: Callable[[Any], APIRouter]) -> _LentRouter:
+    place = _Placeholder()
+    return _LentRouter(name, place, make(place))
+
+
+def make_ahead() -> None:
+    """Makes all routers, and lends them to the application of each process that is forked from this one."""
+    borrowed = BorrowedRouters()
+    for name in _MAKERS:
+        make = getattr(hkoji_server.app, name)
+        _free[name].append(_made(name, make))
+        setattr(hkoji_server.app, name, borrowed._borrowing(name, make))
+
+
 class BorrowedRouters:
     """The routers of one application, from its start until `give_back`."""
 
@@ -54,11 +68,7 @@ class BorrowedRouters:
 
     def _borrowing(self, name: str, make: Callable[[Any], APIRouter]) -> Callable[[UseCases], APIRouter]:
         def borrow(cases: UseCases) -> APIRouter:
-            if _free[name]:
-                lent = _free[name].pop()
-            else:
-                place = _Placeholder()
-                lent = _LentRouter(name, place, make(place))
+            lent = _free[name].pop() if _free[name] else _made(name, make)
             lent.cases.target = cases
             self._lent.append(lent)
             return lent.router
