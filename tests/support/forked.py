@@ -98,10 +98,14 @@ class ForkedProcess(ForkedCall):
         stderr: Path | int | None = None,
         closed: Sequence[int] = (),
         daemon: bool = True,
+        prepare: Callable[[], object] | None = None,
     ) -> None:
-        """`closed` are the standard streams that a shell would close, by their numbers."""
+        """`closed` are the standard streams that a shell would close, by their numbers.
+
+        The process calls `prepare` first; that must be importable, and so must its arguments.
+        """
         streams = [_Lent(each) if isinstance(each, int) else each for each in (stdin, stdout, stderr)]
-        super().__init__(_run, list(words), streams, closed, os.getcwd(), env, daemon=daemon)
+        super().__init__(_run, list(words), streams, closed, os.getcwd(), env, prepare, daemon=daemon)
 
 
 class ForkedTerminal(ForkedCall):
@@ -128,11 +132,16 @@ def _run_in_terminal(words: list[str], slave: int, folder: str, env: dict[str, s
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(slave, number)
         setattr(sys, name, os.fdopen(number, "w", closefd=False))  # by lines, as it is a terminal
-    _run(words, (slave, None, None), (), folder, env)
+    _run(words, (slave, None, None), (), folder, env, None)
 
 
 def _run(
-    words: list[str], streams: Sequence[Path | int | None], closed: Sequence[int], folder: str, env: dict[str, str]
+    words: list[str],
+    streams: Sequence[Path | int | None],
+    closed: Sequence[int],
+    folder: str,
+    env: dict[str, str],
+    prepare: Callable[[], object] | None,
 ) -> None:
     for number, stream in enumerate(streams):
         if stream is not None:
@@ -150,6 +159,8 @@ def _run(
     os.environ.clear()
     os.environ.update(env)
     sys.argv = ["hkoji", *words]
+    if prepare is not None:
+        prepare()
     from hkoji.cli.main import main
 
     main()

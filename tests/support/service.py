@@ -9,7 +9,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,6 +145,7 @@ def start(
     options: Sequence[str] = (),
     database: str | None = None,
     forked: bool = False,
+    prepare: Callable[[], object] | None = None,
     unlimited: bool = True,
     settings: Mapping[str, str] = _NONE,
 ) -> Service:
@@ -152,7 +153,8 @@ def start(
 
     `patience` is the number of seconds the start may take; `options` are further ones of `hkoji serve`. With
     `database`, passed as the documentation tells operators to, `data` is only the place of the server's log.
-    `forked` is for tests that need a service but are not about its process: it starts faster (tests/support/forked.py).
+    `forked` is for tests that need a service but are not about its process: it starts faster (tests/support/forked.py),
+    and calls `prepare` before it serves.
     An address has no limits, unless `options` or `settings` (by name) set them or the service is not `unlimited`.
     """
     log = data.parent / f"{data.name}-{secrets.token_hex(4)}.log"
@@ -166,7 +168,7 @@ def start(
         if forked:
             if not database:
                 copy_new_database(data / "hkoji.sqlite3")
-            process = ForkedProcess(words, stderr=log, env=env, daemon="--workers" not in options)
+            process = ForkedProcess(words, stderr=log, env=env, daemon="--workers" not in options, prepare=prepare)
         else:
             process = subprocess.Popen([*program, *words], stderr=stderr, text=True, env=env)
     end = time.monotonic() + patience

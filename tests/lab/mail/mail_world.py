@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from hkoji_server.service.notices.delivery import LEASE
+from hkoji_server.mail import imap
+from hkoji_server.service.games import notice_rules
+from hkoji_server.service.notices import delivery
+from hkoji_server.service.notices.delivery import LEASE, SEND_SECONDS
 
-from tests.lab.mail.quick import run_quick
-from tests.support.forked import ForkedCall, ForkedProcess, run_forked
+from tests.support.forked import ForkedProcess, run_forked
 from tests.support.service import UNLIMITED_ENVIRONMENT, Service, start
 
 ADDRESS: Final = "play@hkoji.example"
@@ -54,12 +56,10 @@ class MailWorld:
             **settings,
         }
         self._settings = {f"HKOJI_SERVER_{name.upper()}": value for name, value in given.items()}
-        self._wait = wait
-        self._lease = lease
-        quick = (sys.executable, "-m", "tests.lab.mail.quick", str(wait))
-        self.service: Service = start(self.data, settings=given, program=quick)
+        self._quick = partial(_be_quick, wait, lease)
+        self.service: Service = start(self.data, settings=given, forked=True, prepare=self._quick)
         self._log = folder / "mail.log"
-        self.mail: ForkedCall | None = None
+        self.mail: ForkedProcess | None = None
 
     @property
     def log(self) -> str:
@@ -71,7 +71,7 @@ class MailWorld:
         logged = len(self.log)
         words = ["admin", "mail", "run", "--data", str(self.data)]
         environment = {**os.environ, **UNLIMITED_ENVIRONMENT, **self._settings, "PYTHONUNBUFFERED": "1"}
-        self.mail = ForkedCall(run_quick, self._wait, self._lease, words, self._log, environment)
+        self.mail = ForkedProcess(words, stdout=self._log, stderr=self._log, env=environment, prepare=self._quick)
         end = time.monotonic() + _PATIENCE
         while not (_READY in self.log[logged:] if self._door is None else _listens(self._door)):
             assert self.mail.poll() is None, self.log[-3000:]
@@ -131,6 +131,20 @@ class MailWorld:
         second = subprocess.run([str(script), str(log), *keys], capture_output=True, text=True, check=False)
         said = f"$ hkoji audit\n{first.stdout}{first.stderr}$ audit.sh\n{second.stdout}{second.stderr}"
         return max(first.returncode, second.returncode), said
+
+
+def _be_quick(seconds: int, lease: int) -> None:
+    """Changes the waits in this process, because a whole game would take an hour.
+
+    A real letter about a turn waits for a minute, so that a quick reply makes none, and letters are looked for every
+    five seconds. A mailbox is polled every thirty. A process that is killed with letters in hand holds their lease to
+    its end, which is after two minutes; half of a `lease` is for handing over one letter.
+    """
+    notice_rules.TURN_WAIT = seconds  # type: ignore[misc] # it is final everywhere else
+    delivery.LEASE = lease  # type: ignore[misc] # as above
+    delivery.SEND_SECONDS = min(SEND_SECONDS, lease // 2)  # type: ignore[misc] # as above
+    delivery.NOTICE_PACE = 0.1  # type: ignore[misc] # as above
+    imap.LONGEST_PACE = 0.1  # type: ignore[misc] # as above
 
 
 def _listens(door: tuple[str, int]) -> bool:
