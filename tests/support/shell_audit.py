@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,6 +87,37 @@ def run(path: Path, pins: ExpectedKeys) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", str(SCRIPT), str(path), *given], capture_output=True, encoding="utf-8", timeout=600, check=False
     )
+
+
+def run_part(name: str, logs: Sequence[Sequence[str]]) -> list[list[str]]:
+    """What one of the script's jq programs writes for each of several inputs, given as lines.
+
+    One process reads them all, for the start of jq is long.
+    """
+    program = SCRIPT.with_name(f"audit-{name}.jq").read_text(encoding="utf-8")
+    each = f"def audited($lines): def inputs: $lines[];\n{program};\ninputs | fromjson | [audited(.)] | tojson"
+    done = subprocess.run(
+        ["jq", "-nRr", each],
+        input="".join(json.dumps(lines) + "\n" for lines in logs),
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": "UTC0"},
+    )
+    written = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(written) == len(logs)
+    return written
+
+
+def parsed_by_script(logs: Sequence[bytes]) -> list[Verdict]:
+    """The verdict of the script's step 1 on logs of printable characters that end in a newline."""
+    verdicts = []
+    for rows in run_part("lines", [log.decode().splitlines() for log in logs]):
+        *hold, last = rows
+        fault = re.match("!([13])", last)
+        at = len(hold)
+        verdicts.append(Verdict(int(fault[1]), ((1, at),), at) if fault else Verdict(0, (), at + 1))
+    return verdicts
 
 
 def by_script(path: Path, pins: ExpectedKeys) -> Verdict:

@@ -26,7 +26,7 @@ from tests.support.adversary import follow
 from tests.support.drafts import Draft, draft, pins, seal
 from tests.support.false_plays import DEAL
 from tests.support.shell import run
-from tests.support.shell_audit import by_hkoji, by_script, tools
+from tests.support.shell_audit import by_hkoji, by_script, parsed_by_script, tools
 from tests.support.table import Table, held_game, new_game, whole_game
 
 __all__ = ["tools"]
@@ -80,37 +80,49 @@ def test_a_guest_cannot_repeat_the_commitment_of_the_host(tmp_path: Path) -> Non
     assert found(edited(table, 2, with_body(entropy_commit=host), 2), pins(table), tmp_path) == [(8, 2, BOTH)]
 
 
-@pytest.mark.parametrize(
-    ("kind", "changes", "step"),
-    [
-        *(("move", {"action": action}, 1) for action in ("", "1" * 33, 1, None)),
-        *(("move", {"action": action}, 8) for action in ("1" * 32, "zzz", "1Z", "3BA", "-A", " 1X")),
-        *(("move", {"commit": commit}, 1) for commit in ([], ["ab" * 32] * 3, ["ab"], None, "ab" * 32)),
-        ("move", {"commit": ["ab" * 32, "cd" * 32]}, 8),
-        ("move", {"action": "2XX", "commit": ["ab" * 32] * 2}, 8),
-        *(("chance", {"markers": markers}, 1) for markers in ("", "A1", "A B", None, 1)),
-        *(("chance", {"markers": markers}, 8) for markers in ("AA", "ABC", "ab", "AF", "B")),
-        *(("chance", {"first": first}, 1) for first in (2, -1, None, "0", True)),
-        ("chance", {"first": 0, "markers": "AB"}, 8),
-    ],
-)
-def test_forms_are_for_step_1_and_what_they_mean_is_for_step_8(
-    kind: str, changes: dict[str, object], step: int, tmp_path: Path
-) -> None:
+def with_action_or_chance(kind: str) -> tuple[Table, int]:
+    """A game and the number of its first entry of the kind, which has all parts that such an entry may have."""
     table = new_game(5, GeishasRoad("host", "random"))
     if kind == "move":
         table = new_game(1)
         table.send(table.move(next(each for each in table.course.state.legal_actions() if each[0] == "1")))
-    number = entry_of(table, kind)
+    return table, entry_of(table, kind)
+
+
+def test_forms_are_for_step_1() -> None:
+    wrong: dict[tuple[str, str], list[object]] = {
+        ("move", "action"): ["", "1" * 33, 1, None],
+        ("move", "commit"): [[], ["ab" * 32] * 3, ["ab"], None, "ab" * 32],
+        ("chance", "markers"): ["", "A1", "A B", None, 1],
+        ("chance", "first"): [2, -1, None, "0", True],
+    }
+    logs = []
+    for (kind, field), values in wrong.items():
+        for value in values:
+            table, number = with_action_or_chance(kind)
+            logs.append(edited(table, number, with_body(**{field: value}), number))
+            (finding,) = audit(logs[-1], pins(table)).findings
+            assert (finding.step, finding.entry, finding.signer) == (1, number, None), (field, value)
+    assert parsed_by_script(logs) == [by_hkoji(log, {}) for log in logs]
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        *(("move", {"action": action}) for action in ("1" * 32, "zzz", "1Z", "3BA", "-A", " 1X")),
+        ("move", {"commit": ["ab" * 32, "cd" * 32]}),
+        ("move", {"action": "2XX", "commit": ["ab" * 32] * 2}),
+        *(("chance", {"markers": markers}) for markers in ("AA", "ABC", "ab", "AF", "B")),
+        ("chance", {"first": 0, "markers": "AB"}),
+    ],
+)
+def test_what_forms_mean_is_for_step_8(kind: str, changes: dict[str, object]) -> None:
+    table, number = with_action_or_chance(kind)
     author = table.lines[number].entry.by
-    named = None if step == 1 else author if author == "server" else f"{author} and server"
     log = edited(table, number, with_body(**changes), number)
-    if step == 1:
-        assert found(log, pins(table), tmp_path) == [(step, number, named)]
-    else:  # about the rules the script says nothing
-        assert [(each.step, each.entry, each.signer) for each in audit(log, pins(table)).findings] == [
-            (step, number, named)
-        ]
+    (finding,) = audit(log, pins(table)).findings  # about the rules the script says nothing
+    named = author if author == "server" else f"{author} and server"
+    assert (finding.step, finding.entry, finding.signer) == (8, number, named)
 
 
 def test_an_empty_list_of_openings_has_the_form_of_one_and_opens_too_little(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -25,7 +24,7 @@ from hkoji.log.line import format_log, parse_log
 from tests.lab.two_audits.timed_logs import TIMES, damaged_time, time_cases, timed_tables
 from tests.support.clock_games import ClockEntry, ClockGame, clock_games
 from tests.support.drafts import pins
-from tests.support.shell_audit import SCRIPT, by_hkoji, by_script, run, tools
+from tests.support.shell_audit import by_hkoji, by_script, run, run_part, tools
 from tests.support.timed_table import later
 
 __all__ = ["tools"]
@@ -73,20 +72,8 @@ Judged = tuple[set[int], tuple[int, int]]
 
 
 def judged(given: Sequence[str]) -> list[Judged]:
-    """The account of the script's clock for each game. One process reads them all, for the start of jq is long."""
-    program = SCRIPT.with_name("audit-entries.jq").read_text(encoding="utf-8")
-    each = f"def audited($lines): def inputs: $lines[];\n{program};\ninputs | fromjson | [audited(.)] | tojson"
-    done = subprocess.run(
-        ["jq", "-nRr", each],
-        input="".join(json.dumps(rows.splitlines()) + "\n" for rows in given),
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": "UTC0"},
-    )
-    said = [read_judged(json.loads(line)) for line in done.stdout.splitlines()]
-    assert len(said) == len(given)
-    return said
+    """The account of the script's clock for each game."""
+    return [read_judged(lines) for lines in run_part("entries", [rows.splitlines() for rows in given])]
 
 
 def read_judged(lines: Sequence[str]) -> Judged:
