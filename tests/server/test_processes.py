@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import json
 import multiprocessing
 import os
@@ -11,29 +13,31 @@ import select
 import signal
 import socket
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hkoji_server.process import workers as process_workers
 from hkoji_server.process.server import bind_listener, default_origin
 from hkoji_server.process.workers import Workers
 
 from hkoji.errors import StorageError
 from hkoji.log.private_key import PrivateKey
 from tests.support.conditions import PATIENCE, until
-from tests.support.forked import ForkedCall, run_forked
+from tests.support.forked import ForkedCall, ForkedProcess, run_forked
 from tests.support.ledger import Ledger, dumped, half_done, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
 from tests.support.metrics import free_port, read
 from tests.support.processes import alive, parent
-from tests.support.service import HKOJI, Service, begin, serving, start, two_players
+from tests.support.service import Service, begin, serving, start, two_players
 from tests.support.sockets import WHOLE, connected, everything, healthy, served
 
 
@@ -160,13 +164,13 @@ def test_the_remains_of_a_killed_service_are_removed_by_the_next_one(
     """The fork server has a socket in the folder for temporary files, whose path may have 107 bytes."""
     with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setenv("TMPDIR", folder)
-        killed = start(tmp_path / "data", log_level="debug", options=("--workers", "2"))
+        killed = start(tmp_path / "data", log_level="debug", options=("--workers", "2"), forked=True)
         first = workers(killed)
         killed.process.kill()
         killed.process.wait()
         until(lambda: not any(alive(pid) for pid in first))
         (left,) = Path(folder).iterdir()
-        again = start(tmp_path / "data", log_level="debug", options=("--workers", "2"))
+        again = start(tmp_path / "data", log_level="debug", options=("--workers", "2"), forked=True)
         assert not left.exists()
         assert len(list(Path(folder).iterdir())) == 1
         again.stop()
@@ -174,27 +178,22 @@ def test_the_remains_of_a_killed_service_are_removed_by_the_next_one(
     assert again.process.returncode == 0
 
 
-STARVED = """
-import errno, sys
-from hkoji.cli.main import main
-from hkoji_server.process import workers
+def starve(*refused: int) -> None:
+    """Lets the process start no worker at these of its attempts."""
+    attempts = itertools.count(1)
+    start_worker = process_workers.start_worker
 
-calls, start = [], workers.start_worker
+    def starved(*given: Any, **named: Any) -> BaseProcess:  # Any: the arguments of start_worker
+        if next(attempts) in refused:
+            raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+        return start_worker(*given, **named)
 
-def starved(*given, **named):
-    calls.append(given)
-    if len(calls) in {refused}:
-        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
-    return start(*given, **named)
-
-workers.start_worker = starved
-main()
-"""
+    process_workers.start_worker = starved
 
 
 def test_a_worker_that_cannot_be_replaced_at_once_is_replaced_later_and_the_other_one_serves_on(tmp_path: Path) -> None:
-    program = (sys.executable, "-c", STARVED.format(refused=(3, 4)))
-    service = start(tmp_path / "data", log_level="debug", options=("--workers", "2"), program=program)
+    options = ("--workers", "2")
+    service = start(tmp_path / "data", log_level="debug", options=options, forked=True, prepare=partial(starve, 3, 4))
     first = workers(service)
     os.kill(min(first), signal.SIGKILL)
     until(lambda: '"could not start a worker"' in service.log.read_text())
@@ -210,29 +209,21 @@ def test_a_worker_that_cannot_be_replaced_at_once_is_replaced_later_and_the_othe
 
 
 def test_a_service_whose_first_workers_cannot_be_started_says_so(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", STARVED.format(refused=(2,)), "serve", "--data", tmp_path / "data", "--workers", "2"],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, "HKOJI_SERVER_PORT": "0"},
-    )
-    assert ran.returncode != 0
-    assert "a worker could not start: Resource temporarily unavailable" in ran.stderr
-    assert "Traceback" not in ran.stderr
+    words = ["serve", "--data", str(tmp_path / "data"), "--port", "0", "--workers", "2"]
+    said = tmp_path / "said"
+    process = ForkedProcess(words, env={**os.environ}, stderr=said, daemon=False, prepare=partial(starve, 2))
+    assert process.wait(PATIENCE) != 0
+    assert "a worker could not start: Resource temporarily unavailable" in said.read_text()
+    assert "Traceback" not in said.read_text()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the processors that a process may use are set on Linux only")
 def test_workers_are_as_many_as_the_service_may_use_processors(tmp_path: Path) -> None:
     allowed = os.sched_getaffinity(0)
+    options = ("--workers", "auto", "--host", "0.0.0.0")
     for processors in ({min(allowed)}, {*sorted(allowed)[:2]}):
-        os.sched_setaffinity(0, processors)  # the service inherits it
-        try:
-            options = ("--workers", "auto", "--host", "0.0.0.0")
-            service = start(tmp_path / "data", log_level="debug", options=options)
-        finally:
-            os.sched_setaffinity(0, allowed)
+        few = partial(os.sched_setaffinity, 0, processors)
+        service = start(tmp_path / "data", log_level="debug", options=options, forked=True, prepare=few)
         service.stop()  # it was ready, and so were all of its workers
         assert len(workers(service)) == len(processors)
         assert service.log.read_text().count("players use: hkoji register --server http://") == 1
@@ -262,7 +253,8 @@ def test_a_signal_to_all_processes_of_a_service_lets_running_requests_finish(
     tmp_path: Path, sent: signal.Signals, code: int
 ) -> None:
     """As a process manager or a terminal sends it."""
-    service = start(tmp_path / "data", log_level="debug", options=("--workers", "2"), program=("setsid", str(HKOJI)))
+    options = ("--workers", "2")
+    service = start(tmp_path / "data", log_level="debug", options=options, forked=True, prepare=os.setsid)
     starters = {parent(pid) for pid in workers(service)} if sys.platform == "linux" else set()
     with connected(service) as sock:
         sock.sendall(
@@ -344,11 +336,9 @@ def test_a_service_starts_and_stops_where_its_log_cannot_be_written(tmp_path: Pa
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd, Path("/dev/full").open("w") as full:
         systemd.bind(str(tmp_path / "notify"))
         systemd.settimeout(PATIENCE)
-        process = subprocess.Popen(
-            [HKOJI, "serve", "--data", tmp_path / "data", "--port", "0"],
-            stderr=full,
-            env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify")},
-        )
+        words = ["serve", "--data", str(tmp_path / "data"), "--port", "0"]
+        environment = {**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify")}
+        process = ForkedProcess(words, env=environment, stderr=full.fileno())
         try:
             until(lambda: process.poll() is not None or bool(select.select([systemd], [], [], 0)[0]))
             assert process.poll() is None
