@@ -2,19 +2,13 @@
 
 A pipeline is one transaction. Its beginning and end are reported under the names that the other driver uses.
 
-A process with all modules imported forks one service after another, because starting Python costs more than everything
-else together. It reads one JSON line for each: the data folder and the point. The service is that of `hkoji serve`,
-observed from outside at the driver, SQLite's files, and the answers.
+The service is that of `hkoji serve`, observed from outside at the driver, SQLite's files, and the answers.
 """
 
 from __future__ import annotations
 
-import gc
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +20,7 @@ from unittest.mock import patch
 import psycopg
 
 from tests.support.driver_calls import DriverObserver, driver_watched
+from tests.support.forked import ForkedCall
 from tests.support.service import UNLIMITED
 from tests.support.sqlite_files import Call, watched
 
@@ -223,8 +218,6 @@ def serve_doomed(data: Path, point: str, count: int, database: str | None) -> No
 def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
     from hkoji_server import app as module
 
-    from tests.lab.crashes.killed import psycopg_watched
-
     doom = Doom(point, count)
     create = module.create_app
 
@@ -235,100 +228,36 @@ def _serve_doomed_on_postgres(database: str, point: str, count: int) -> None:
         module.serve(None, "127.0.0.1", 0, database=database, **UNLIMITED)
 
 
-def main() -> None:
-    """Forks a service for each line; prints its process id, and then how it ended."""
-    import hkoji_server.app
-    import hkoji_server.store.postgres.store  # noqa: F401
-    import uvicorn.protocols.http.auto  # noqa: F401
-    import uvloop  # noqa: F401
-
-    gc.freeze()
-    print("ready", flush=True)
-    for line in sys.stdin:
-        given = json.loads(line)
-        child = os.fork()
-        if not child:
-            out = os.open(given["log"], os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-            os.dup2(out, 1)
-            os.dup2(out, 2)
-            os.close(0)
-            code = 1
-            try:
-                serve_doomed(Path(given["data"]), given["point"], given["count"], given["database"])
-                code = 0
-            except BaseException:
-                import traceback
-
-                traceback.print_exc()
-            finally:
-                sys.stderr.flush()
-                os._exit(code)
-        print(child, flush=True)
-        sys.stdin.readline()  # only now may the process id be reused
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-
-
 class Forked:
     """A forked service. `port` is None if it ended before it was ready."""
 
-    def __init__(self, nursery: Nursery, pid: int, log: Path) -> None:
-        self._nursery = nursery
-        self.pid = pid
-        self.log = log
-        self.port = _port(log, lambda: Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z")
+    def __init__(self, data: Path, point: str = "", count: int = 1, database: str | None = None) -> None:
+        """Starts it on `data` or a PostgreSQL database, and waits until it is ready or has ended."""
+        self.log = data.parent / f"{data.name}.log"
+        self.log.unlink(missing_ok=True)
+        self._process = ForkedCall(_serve_and_log, self.log, data, point, count, database)
+        self.pid = self._process.pid
+        self.port = _port(self.log, lambda: self._process.poll() is None)
 
     def kill(self) -> int:
         """Kills it (SIGKILL) if it still runs. Returns its exit code."""
-        os.kill(self.pid, signal.SIGKILL)
+        self._process.kill()
         return self.wait()
 
     def terminate(self) -> None:
         """Asks it to stop."""
-        os.kill(self.pid, signal.SIGTERM)
+        self._process.terminate()
 
     def wait(self) -> int:
         """Waits for its end. The exit code, negative for a signal."""
-        return int(self._nursery.say("wait"))
+        return self._process.wait(300)
 
 
-class Nursery:
-    """The process that forks services, one at a time."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.lab.crashes.killed"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).parents[3],
-        )
-        assert self._answer() == "ready"
-
-    def say(self, line: str) -> str:
-        """Sends a line and returns the answer."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
-
-    def start(self, data: Path, point: str = "", count: int = 1, database: str | None = None) -> Forked:
-        """Starts a service on `data` or a PostgreSQL database. Returns it when it is ready or has ended."""
-        log = data.parent / f"{data.name}.log"
-        log.unlink(missing_ok=True)
-        given = {"data": str(data), "point": point, "count": count, "log": str(log), "database": database}
-        return Forked(self, int(self.say(json.dumps(given))), log)
-
-    def close(self) -> None:
-        """Ends it."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(120)
-        self._process.stdout.close()
+def _serve_and_log(log: Path, data: Path, point: str, count: int, database: str | None) -> None:
+    out = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    serve_doomed(data, point, count, database)
 
 
 def _port(log: Path, lives: Callable[[], bool]) -> int | None:
@@ -338,14 +267,7 @@ def _port(log: Path, lives: Callable[[], bool]) -> int | None:
         for line in log.read_text().splitlines() if log.exists() else ():
             if line.startswith("hkoji is serving on "):
                 return int(line.split()[4].rstrip(",").rpartition(":")[2])
-        try:
-            if not lives():
-                return None
-        except FileNotFoundError:
+        if not lives():
             return None
         time.sleep(0.003)
     raise AssertionError(f"the service did not start: {log.read_text()}")
-
-
-if __name__ == "__main__":
-    main()

@@ -53,7 +53,7 @@ from hkoji.errors import HkojiError, NetworkError, ServiceError
 from hkoji.game.course import OVER
 from hkoji.log.public_key import parse_public_key
 from tests.lab.crashes.interrupted import Clients
-from tests.lab.crashes.killed import ARM, POINTS, POSTGRES_POINTS, Nursery
+from tests.lab.crashes.killed import ARM, POINTS, POSTGRES_POINTS, Forked
 from tests.support.cluster import Cluster
 from tests.support.ledger import Ledger, dumped, half_done, lost
 from tests.support.load import AWAY, NotNowError, Pair, Wire, busy
@@ -88,7 +88,6 @@ class Folder:
         self.rng = random.Random(seed)
         self.data = folder / "data"
         self.ledger = Ledger()
-        self.nursery = Nursery()
         self.cluster = Cluster() if postgres else None
         self.database = self.cluster.url(self.cluster.create()) if self.cluster else None
         self.points = (*POSTGRES_POINTS, *STRIKES, *STRIKES) if postgres else POINTS
@@ -120,7 +119,7 @@ class Folder:
         if point in STRIKES:
             self._live_struck(point)
             return
-        service = self.nursery.start(self.data, point, count, self.database)
+        service = Forked(self.data, point, count, self.database)
         if service.port is None:
             self._ended(point, service.wait())
             return
@@ -150,7 +149,7 @@ class Folder:
 
     def _live_struck(self, point: str) -> None:
         """Strikes the database under a running service, which then ends at a random moment."""
-        service = self.nursery.start(self.data, database=self.database)
+        service = Forked(self.data, database=self.database)
         assert service.port is not None, service.log.read_text()
         self.port = service.port
         self._look()
@@ -195,7 +194,7 @@ class Folder:
 
     def finish(self) -> None:
         """The last life: pending entries are sent, all games are audited, and the service stops cleanly."""
-        service = self.nursery.start(self.data, database=self.database)
+        service = Forked(self.data, database=self.database)
         assert service.port is not None, service.log.read_text()
         self.port = service.port
         self._look()
@@ -215,13 +214,12 @@ class Folder:
         self.numbers["moves by the real client"] = self.clients.moves
 
     def close(self) -> None:
-        """Closes connections, and ends the process that forks services."""
+        """Closes connections, and ends PostgreSQL."""
         self.wire.close()
         self.clients.close()
         for pair in self.pairs:
             assert isinstance(pair.asked, Wire)
             pair.asked.close()
-        self.nursery.close()
         if self.cluster:
             self.cluster.close()
 
