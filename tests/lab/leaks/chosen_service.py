@@ -1,6 +1,4 @@
-"""`hkoji` with a service whose deals are read from files beside its data, with the test's randomness and time.
-
-    python -m tests.lab.leaks.chosen_service serve --data DIR
+"""A service whose deals are read from files beside its data, the folder DIR, with the test's randomness and time.
 
 `DIR.deals` has a file for each seed (chosen_deals.py). `DIR.draws` says what the next randomness is for: the session,
 the world, whether it is a secret of that world, and a label. The time stands still. With `PLANTED` in the environment
@@ -11,9 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from unittest.mock import patch
 
 import structlog
@@ -21,10 +19,11 @@ from hkoji_server import app
 from hkoji_server.service.games.views import GameViews
 from hkoji_server.service.time.service_time import ClockAndEntropy
 
-from hkoji.cli.main import main
 from tests.lab.leaks.chosen_deals import DealFiles, chosen_deals
 from tests.lab.leaks.worlds import Draws
 from tests.support.service_in_process import Clock
+
+_LASTING: Final = ExitStack()
 
 
 class DrawsOfFile(Draws):
@@ -58,13 +57,10 @@ def plant() -> None:
     patch.object(GameViews, "view", view).start()
 
 
-if __name__ == "__main__":
+def choose(data: Path) -> None:
+    """Changes this process, which is going to serve `data`."""
     if os.environ.get("PLANTED"):
         plant()
-    data = Path(sys.argv[sys.argv.index("--data") + 1])
     draws = DrawsOfFile(Path(f"{data}.draws"))
-    with (
-        chosen_deals(DealFiles(Path(f"{data}.deals"))),
-        patch.object(app, "ClockAndEntropy", lambda: ClockAndEntropy(Clock(), draws)),
-    ):
-        main()
+    patch.object(app, "ClockAndEntropy", lambda: ClockAndEntropy(Clock(), draws)).start()
+    _LASTING.enter_context(chosen_deals(DealFiles(Path(f"{data}.deals"))))

@@ -15,12 +15,11 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
-from unittest.mock import patch
 
 from hkoji_server.store.sqlite.store import SqliteStore
 
@@ -29,13 +28,13 @@ from hkoji.client.kept.files import write_file
 from hkoji.log.private_key import PrivateKey
 from tests.lab.leaks.asides import begin, take_step
 from tests.lab.leaks.chosen_deals import DealFiles
+from tests.lab.leaks.chosen_service import choose
 from tests.lab.leaks.comparison import Leak, Scene, Tally
 from tests.lab.leaks.stories import SEATS_OF, Story, sample_story
 from tests.lab.leaks.telling import Telling
 from tests.lab.leaks.worlds import ADDRESS, TRUTH, Answer, Draws, Journal, Request, World, difference
 from tests.support.service import HKOJI, Service, start
 
-_PROGRAM: Final = (sys.executable, "-m", "tests.lab.leaks.chosen_service")
 _COMMANDS: Final = (
     "show GAME",
     "show GAME --json",
@@ -70,9 +69,11 @@ class ServedWorld(World):
     async def start(self) -> World:
         """Starts the process."""
         self.draws = _DrawsToFile(self.session, self.name, Path(f"{self.data}.draws"))
-        settled = {"HKOJI_SERVER_ORIGIN": ADDRESS}
-        with patch.dict(os.environ, settled):
-            self.service = await asyncio.to_thread(start, self.data, log_level="debug", program=_PROGRAM)
+        chosen = partial(choose, self.data)
+        settled = {"origin": ADDRESS}
+        self.service = await asyncio.to_thread(
+            start, self.data, log_level="debug", forked=True, prepare=chosen, settings=settled
+        )
         self.store = SqliteStore(self.data / "hkoji.sqlite3")
         identity = await self.store.identity()
         assert identity
