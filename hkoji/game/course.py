@@ -7,16 +7,15 @@ This module checks no signatures or receipts: the audit and the referee do that.
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import ClassVar, Final, NamedTuple, Self, TypeAlias
 
-from hkoji.errors import GameOverError, IllegalError
+from hkoji.errors import ForbiddenError, GameOverError, IllegalError, NotYourTurnError
 from hkoji.game.agreement import TimeControl
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import Opening, verify_openings
 from hkoji.game.held_keys import Gateway, MailClaim, verify_mail
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.may_append import Author, verify_author
 from hkoji.game.setup import Setup
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import SERVER_NAME, Entry, verify_link
@@ -68,6 +67,30 @@ STATUSES: Final = ("open", "playing", "finished", "cancelled")
 """The statuses of the games in lists. A game that was offered and not opened yet is in no list."""
 OVER: Final = ("finished", "cancelled")
 """The statuses of a game whose log has its `end`."""
+
+
+class Author(Enum):
+    """The author who may write an entry of a kind, and when."""
+
+    SERVICE = auto()
+    """The service, when it owes an entry of this kind."""
+    SERVICE_ANY_TURN = auto()
+    """The service, while a seat owes the next entry."""
+    SERVICE_WHILE_OPEN = auto()
+    """The service, while the game waits for a guest."""
+    SERVICE_AFTER_PLAY = auto()
+    """The service, directly after a `seed` or `move`, while a clock runs."""
+    SERVICE_AFTER_END = auto()
+    """The service, after an end that left the seed sealed."""
+    NEWCOMER = auto()
+    """A player who has no seat yet."""
+    ACTOR = auto()
+    """The seat that owes the next entry."""
+    SEAT = auto()
+    """Either seat, at any time."""
+
+
+_BY_PLAYERS: Final = (Author.NEWCOMER, Author.ACTOR, Author.SEAT)
 
 
 class EntryBody:
@@ -185,16 +208,6 @@ class Course(NamedTuple):
         """Whether the game waits for a guest."""
         return self.stage is Stage.JOIN
 
-    @property
-    def sealed(self) -> bool:
-        """Whether the game has ended and its seed is still sealed."""
-        return self.stage is Stage.UNSEAL
-
-    @property
-    def creditable(self) -> bool:
-        """Whether the last entry is a `seed` or `move` for which a clock runs."""
-        return self.clock is not None and self.clock.last is Effect.PLAYS
-
     def deadline(self, at: str, credits: int = 0) -> str | None:
         """Returns the last second in which this course can go on in time; None if no time runs.
 
@@ -251,7 +264,7 @@ class Course(NamedTuple):
         verify_link(entry, self.seq, self.head, self.setup.game)
         if self.stage is Stage.OVER or (self.finished and entry.by != SERVER_NAME):
             raise GameOverError(self.setup.game)
-        verify_author(self, entry, body.AUTHOR)
+        self._verify_author(entry, body.AUTHOR)
         if entry.by != SERVER_NAME:
             self._verify_mail(entry, body)
         after, events = body.apply(self, entry, knowledge)
@@ -262,6 +275,48 @@ class Course(NamedTuple):
             clock = self._follow(clock, entry, body)
         # Made field by field, here and in `advance`: `_replace` takes twice as long, and this is done for every entry.
         return Course(setup, entry.seq, entry.head, stage, state, draws, face_down, dealt, clock), events
+
+    def _verify_author(self, entry: Entry, author: Author) -> None:
+        """Checks that the author of `entry`, whose kind `author` may write, may append it here.
+
+        Raises `ForbiddenError`, `IllegalError` or `NotYourTurnError`.
+        """
+        by_server = entry.by == SERVER_NAME
+        if by_server == (author in _BY_PLAYERS):
+            raise ForbiddenError(tell("{by} may not write an entry of the kind {kind}", kind=entry.kind, by=entry.by))
+        owed = self.server_owes()
+        if by_server:
+            if entry.kind != owed and not self._service_may(author, owed):
+                raise IllegalError(tell("the service owes no {kind} now", kind=entry.kind))
+            return
+        if owed is not None:
+            raise NotYourTurnError(tell("the service owes the {owed} first", owed=owed), actor=None)
+        if author is Author.NEWCOMER:
+            return
+        seat = self.setup.require_seat(entry.by)
+        if author is Author.SEAT:
+            return
+        actor = self.actor
+        if actor is None:
+            raise NotYourTurnError(tell("the game waits for a {due}", due=self.waits_for()), actor=None)
+        if seat != actor:
+            name = self.setup.names[actor]
+            raise NotYourTurnError(
+                tell("it is not the turn of {by}: the game waits for {name}", by=entry.by, name=name), actor=actor
+            )
+
+    def _service_may(self, author: Author, owed: str | None) -> bool:
+        match author:
+            case Author.SERVICE_ANY_TURN:
+                return self.actor is not None and owed is None
+            case Author.SERVICE_WHILE_OPEN:
+                return self.joinable
+            case Author.SERVICE_AFTER_PLAY:
+                return self.clock is not None and self.clock.last is Effect.PLAYS
+            case Author.SERVICE_AFTER_END:
+                return self.stage is Stage.UNSEAL
+            case _:
+                return False
 
     def _verify_mail(self, entry: Entry, body: EntryBody) -> None:
         if body.newcomer_key() is not None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from hkoji.errors import NotUnderstoodError
-from hkoji.game.course import EntryBody
+from hkoji.game.course import Author, EntryBody
 from hkoji.game.entry_kinds.endings import Cancel, End, Resign, Unseal
 from hkoji.game.entry_kinds.key_changes import Delegate, KeyChange, Rekey, Revoke
 from hkoji.game.entry_kinds.play import Move, RevealBody
 from hkoji.game.entry_kinds.setting_up import ChanceBody, Join, Offer, Open, Seed, begin, join_by_link, open_by_link
 from hkoji.game.entry_kinds.time import Annul, Credit, GivenTime, Lapse, Timeout
-from hkoji.game.may_append import Author
 from hkoji.game.setup import Invite, LinkInvite
 from hkoji.log.canonical import JsonValue
 from hkoji.messages.text import tell

@@ -8,10 +8,9 @@ from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game import dealer
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
-from hkoji.game.course import Applied, Course, EntryBody, Stage
+from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
 from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.may_append import Author
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import Entry, exactly, read_fields, read_hex
 from hkoji.messages.text import tell

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple, TypeAlias
 
 from hkoji.errors import IllegalError, MalformedError
-from hkoji.game.course import Applied, Course, EntryBody
+from hkoji.game.course import Applied, Author, Course, EntryBody
 from hkoji.game.held_keys import (
     GATEWAY,
     Gateway,
@@ -19,7 +19,6 @@ from hkoji.game.held_keys import (
     require_strong_gateway,
 )
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.may_append import Author
 from hkoji.game.setup import Replaced
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64, is_origin

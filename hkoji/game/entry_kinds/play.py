@@ -7,10 +7,9 @@ from typing import ClassVar, NamedTuple
 from hkoji.errors import IllegalActionError, MalformedError
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
-from hkoji.game.course import Applied, Course, EntryBody, FaceDown, Stage
+from hkoji.game.course import Applied, Author, Course, EntryBody, FaceDown, Stage
 from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.may_append import Author
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import Entry, read_fields, read_hex
 from hkoji.messages.text import plural, tell

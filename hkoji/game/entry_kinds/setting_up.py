@@ -19,7 +19,7 @@ from hkoji.errors import (
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import Effect, GameClock
 from hkoji.game.commitments import verify_entropy
-from hkoji.game.course import Applied, Course, EntryBody, Stage
+from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
 from hkoji.game.dealer import Dealer, Terms, parse_terms
 from hkoji.game.held_keys import (
     GATEWAY,
@@ -33,7 +33,6 @@ from hkoji.game.held_keys import (
     strong_gateway,
 )
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.may_append import Author
 from hkoji.game.setup import Invite, LinkInvite, Setup, verify_other_than_link
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64

@@ -13,10 +13,9 @@ from typing import ClassVar, Final, NamedTuple
 from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
 from hkoji.game.agreement import TimeControl
 from hkoji.game.clock import Effect, Outage, counted, outages_between, read_outage
-from hkoji.game.course import Applied, Course, EntryBody, Stage
+from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
 from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
-from hkoji.game.may_append import Author
 from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
 from hkoji.log.entry import Entry, exactly, read_fields, read_hex
 from hkoji.log.game_statements import MAX_GIFT_SECONDS

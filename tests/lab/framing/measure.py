@@ -29,6 +29,7 @@ from hkoji.audit.card_checks import PlayedCards
 from hkoji.audit.evidence_audit import audit_file
 from hkoji.audit.evidence_file import EvidenceFile, format_evidence
 from hkoji.game import entry_kinds
+from hkoji.game.course import Stage
 from hkoji.log.line import format_log
 from tests.support.adversary import follow
 from tests.support.false_plays import DEAL, falsely_played
@@ -109,7 +110,7 @@ def files(rng: random.Random) -> Iterator[Tried]:
 def false_game(rng: random.Random) -> Tried:
     """A log or file of evidence of a game with plays of cards that bob did not hold, whole or cut off anywhere."""
     table = falsely_played(rng.getrandbits(32), deal=rng.choice([DEAL, DEAL, None]), ends=rng.random() < 0.8)
-    if table.course.sealed and rng.random() < 0.25:
+    if table.course.stage is Stage.UNSEAL and rng.random() < 0.25:
         table.unseal()
     if rng.random() < 0.5:
         del table.lines[rng.randrange(5, len(table.lines)) :]

@@ -19,7 +19,7 @@ from hkoji_server.store.sqlite.store import SqliteStore
 from hkoji import referee
 from hkoji.client.kept.game import Vault
 from hkoji.client.sending import EntrySender
-from hkoji.game import course, entry_kinds, may_append
+from hkoji.game import course, entry_kinds
 from hkoji.game.course import Course
 from hkoji.log import sshsig
 from hkoji.rules.events import Outcome
@@ -87,16 +87,16 @@ def _opening_dropped() -> Any:
 
 
 def _spectator_resigns() -> Any:
-    real_signer, real_author, real_verify = Course.signer, may_append.verify_author, sshsig.verify
+    real_signer, real_author, real_verify = Course.signer, Course._verify_author, sshsig.verify
     real_mail, real_resign = Course._verify_mail, entry_kinds.Resign.apply
 
     def signer(self: Any, entry: Any, body: Any) -> Any:
         stranger = isinstance(body, entry_kinds.Resign) and self.setup.seat_of(entry.by) is None
         return self.setup.keys[0] if stranger and self.setup.keys[0] else real_signer(self, entry, body)
 
-    def verify_author(place: Any, entry: Any, author: Any) -> None:
+    def verify_author(self: Any, entry: Any, author: Any) -> None:
         if entry.kind != "resign":
-            real_author(place, entry, author)
+            real_author(self, entry, author)
 
     def verify(sig: Any, key: Any, namespace: str, message: bytes, by: str) -> None:
         if b'"kind":"resign"' not in message:
@@ -114,7 +114,7 @@ def _spectator_resigns() -> Any:
 
     return _all(
         patch.object(Course, "signer", signer),
-        patch.object(course, "verify_author", verify_author),
+        patch.object(Course, "_verify_author", verify_author),
         patch.object(sshsig, "verify", verify),
         patch.object(Course, "_verify_mail", verify_mail),
         patch.object(entry_kinds.Resign, "apply", resign),
