@@ -16,8 +16,7 @@ from typing import Final, Protocol
 from hkoji import referee
 from hkoji.arena.plan import MatchPlan, seated
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import Opening, entropy_commit
-from hkoji.game.dealer import Dealer
+from hkoji.game.commitments import Dealer, Opening, entropy_commit
 from hkoji.game.submission import Submission
 from hkoji.log.entry import SERVER_NAME, make_entry
 from hkoji.log.line import Line, format_log, sign_entry

@@ -21,7 +21,7 @@ from hkoji.client.service import Service
 from hkoji.errors import HkojiError
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import parse_time
-from hkoji.game.clock_reading import ClockReading
+from hkoji.game.position import ClockReading
 from hkoji.messages.text import tell
 
 LOOK_SECONDS: Final = 300

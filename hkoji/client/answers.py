@@ -14,11 +14,11 @@ from hkoji import errors
 from hkoji.client.transport import PROXY_LOGIN, HttpAnswer
 from hkoji.game.agreement import read_agreement
 from hkoji.game.clock import Outage, read_outage
-from hkoji.game.clock_reading import SLACK_SECONDS
 from hkoji.game.commitments import Opening, parse_opening
 from hkoji.game.course import OVER, STATUSES
 from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
+from hkoji.game.position import SLACK_SECONDS
 from hkoji.log.canonical import decode_base64, is_hex
 from hkoji.log.entry import is_name, is_time
 from hkoji.log.game_statements import SignedHead, read_signed_head

@@ -28,14 +28,12 @@ from hkoji.errors import (
     UnknownHandError,
 )
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import Opening
+from hkoji.game.commitments import Dealer, Opening
 from hkoji.game.course import Course, Stage
-from hkoji.game.dealer import Dealer
 from hkoji.game.knowledge import SeatKnowledge, SpectatorKnowledge
 from hkoji.game.position import Position, action_of, read_position, studied_position, time_of_record
-from hkoji.game.replay import replay
+from hkoji.game.replay import player_knowledge, replay, require_whole
 from hkoji.game.submission import Submission, draft_move
-from hkoji.game.view import player_knowledge, require_whole
 from hkoji.log.line import Line
 from hkoji.messages.text import tell
 from hkoji.rules.events import Deal, Seat

@@ -30,14 +30,13 @@ from hkoji.errors import (
 )
 from hkoji.game.agreement import Agreement, read_agreement
 from hkoji.game.clock import Outage, outages_between
-from hkoji.game.clock_reading import SLACK_SECONDS, ClockReading, read_clock
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import GivenTime, Invite
 from hkoji.game.entry_kinds.time import credited_seconds, largest_gift
-from hkoji.game.position import Position, action_of, summarise, time_of_record
+from hkoji.game.position import SLACK_SECONDS, ClockReading, Position, action_of, read_clock, summarise, time_of_record
+from hkoji.game.replay import continue_own
 from hkoji.game.result_text import closing_body, lapse_json
 from hkoji.game.submission import Submission
-from hkoji.game.view import continue_own
 from hkoji.log import sshsig
 from hkoji.log.canonical import JsonValue, encode_base64
 from hkoji.log.entry import parse_entry

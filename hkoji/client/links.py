@@ -18,8 +18,7 @@ from hkoji.client.seats import InviteLink, verify_link
 from hkoji.client.verified_log import VerifiedLog
 from hkoji.errors import UsageError
 from hkoji.game.course import Course
-from hkoji.game.replay import replay
-from hkoji.game.view import require_whole
+from hkoji.game.replay import replay, require_whole
 from hkoji.messages.text import tell
 from hkoji.service_url import parse_url
 

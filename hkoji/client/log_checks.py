@@ -24,9 +24,8 @@ from hkoji.errors import HkojiError, TrustError
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening
 from hkoji.game.entry_kinds import End, EntryBody, RevealBody
-from hkoji.game.replay import Replay
+from hkoji.game.replay import KEEP_FOLDER, Replay
 from hkoji.game.submission import Submission
-from hkoji.game.view import KEEP_FOLDER
 from hkoji.log import sshsig
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.game_statements import HeadStatement, SignedHead

@@ -46,8 +46,8 @@ from hkoji.client.transport import MOST_BYTES, HeardTime, Transport
 from hkoji.errors import ExistsError, HkojiError, TrustError
 from hkoji.game.agreement import Agreement, format_duration
 from hkoji.game.clock import add_seconds
-from hkoji.game.clock_reading import SLACK_SECONDS
 from hkoji.game.held_keys import Gateway
+from hkoji.game.position import SLACK_SECONDS
 from hkoji.game.submission import Submission, format_submission
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64

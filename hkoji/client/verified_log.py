@@ -36,9 +36,18 @@ from hkoji.game.clock import parse_time
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Course
 from hkoji.game.position import Position, read_position
-from hkoji.game.replay import Replay, replay
+from hkoji.game.replay import (
+    KEEP_FOLDER,
+    Replay,
+    continue_own,
+    find_seat,
+    replay,
+    replay_own,
+    require_whole,
+    verify_growth,
+    verify_view,
+)
 from hkoji.game.submission import Submission
-from hkoji.game.view import KEEP_FOLDER, continue_own, find_seat, replay_own, require_whole, verify_growth, verify_view
 from hkoji.log.game_statements import HeadStatement, SignedHead
 from hkoji.log.line import Line, SignedEntry, format_line, format_log
 from hkoji.log.statement import View

@@ -5,7 +5,8 @@ service allows so short a clock, and whether the guest came in time, others deci
 
 A time control says how much time the players have. One formula with four numbers covers days per turn, a reserve,
 increments and a fixed total; `hkoji.game.clock` computes it. Days of the week may be excluded. Here are also the one
-parser and the one formatter for what people type: durations like `1d12h` and controls like `3d/14d`."""
+parser and the one formatter for what people type: durations like `1d12h` and controls like `3d/14d`.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from hkoji.errors import MalformedError, UsageError
 from hkoji.log.canonical import JsonValue
 from hkoji.log.entry import exactly, is_time, read_hex
 from hkoji.messages.text import all_of, shorten, tell
+from hkoji.rules.protocol import Ruleset
 
 DAY: Final = 86400
 """The seconds of a day; days in UTC all have as many."""
@@ -293,3 +295,27 @@ def _read_series(value: JsonValue) -> Series:
     if type(number) is not int or not 1 <= number <= games:  # isinstance would take true, which equals 1
         raise MalformedError(what, tell("{key} is not from 1 to {games}", key="number", games=games))
     return Series(games, read_hex(fields["id"], tell("series id"), _ID_DIGITS), number)
+
+
+# --- how long a game may take -----------------------------------------------------------------------------------------
+
+_SEED_TURNS: Final = 2
+"""Before the first round each player reveals entropy, which is a turn."""
+
+
+def longest_round(ruleset: Ruleset, control: TimeControl) -> int:
+    """The most counted seconds of one round. No reserve is above its limit when the round begins.
+
+    A turn takes at most `move` and what is in reserve. Rest days, gifts and outages come on top.
+    """
+    return ruleset.most_turns * (control.move + control.add) + 2 * control.cap
+
+
+def longest_game(ruleset: Ruleset, control: TimeControl) -> int | None:
+    """The most counted seconds of a game, from the join to its end; None if nothing limits them."""
+    if control.move == control.add == 0:
+        return 2 * control.bank
+    if ruleset.most_rounds is None:
+        return None
+    turns = _SEED_TURNS + ruleset.most_rounds * ruleset.most_turns
+    return turns * (control.move + control.add) + 2 * control.bank

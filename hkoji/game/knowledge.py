@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hkoji.errors import NotationError, NotShownError, TrustError
-from hkoji.game.commitments import Opening
-from hkoji.game.dealer import Dealer
+from hkoji.game.commitments import Dealer, Opening
 from hkoji.messages.text import tell
 from hkoji.rules.cards import UNKNOWN
 from hkoji.rules.events import Deal, Seat

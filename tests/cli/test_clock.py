@@ -15,10 +15,10 @@ from hkoji.cli import terminal
 from hkoji.cli.games.clock import time_text
 from hkoji.cli.games.game_words import length, local_time
 from hkoji.cli.language import use
-from hkoji.game.agreement import Agreement, TimeControl
+from hkoji.game.agreement import Agreement, TimeControl, longest_game, longest_round
 from hkoji.game.clock import Outage, Way
-from hkoji.game.clock_reading import longest_game, longest_round, read_clock
 from hkoji.game.entry_kinds import parse_body
+from hkoji.game.position import read_clock
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji
 from hkoji.rules.protocol import Ruleset

@@ -15,7 +15,7 @@ from hkoji.client import seats
 from hkoji.client.kept.game import Vault
 from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import LoginError, NotFoundError, NotUnderstoodError, ServiceError, TrustError
-from hkoji.game.dealer import DuplicateTerms
+from hkoji.game.commitments import DuplicateTerms
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry

@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from hkoji import errors, referee
 from hkoji.audit.log_audit import AuditStep, audit
 from hkoji.game import entry_kinds
-from hkoji.game.commitments import duplicate_seed_commit
+from hkoji.game.commitments import DuplicateTerms, ServerTerms, duplicate_seed_commit
 from hkoji.game.course import Stage
-from hkoji.game.dealer import DuplicateTerms, ServerTerms
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.replay import replay
+from hkoji.game.replay import replay, replay_own
 from hkoji.game.submission import Submission
-from hkoji.game.view import replay_own
 from hkoji.log.canonical import JsonValue
 from hkoji.log.line import sign_entry
 from hkoji.rules.events import Chance, Deal, Event

@@ -15,9 +15,8 @@ from hkoji.game import entry_kinds
 from hkoji.game.commitments import Opening
 from hkoji.game.course import Stage
 from hkoji.game.entry_kinds import parse_body
-from hkoji.game.replay import replay
+from hkoji.game.replay import replay, replay_own
 from hkoji.game.submission import Submission
-from hkoji.game.view import replay_own
 from hkoji.rules.events import Act, Order, Reveal
 from hkoji.rules.geishas_road.ruleset import FIRST, MARKERS, GeishasRoad
 from hkoji.rules.protocol import Due

@@ -10,9 +10,15 @@ from typing import Any
 import pytest
 
 from hkoji.audit.log_audit import Finding, audit
-from hkoji.game.commitments import duplicate_seed_commit, entropy_commit, hidden_commit, seed_commit
+from hkoji.game.commitments import (
+    DuplicateDealer,
+    ServerDealer,
+    duplicate_seed_commit,
+    entropy_commit,
+    hidden_commit,
+    seed_commit,
+)
 from hkoji.game.course import OVER
-from hkoji.game.dealer import DuplicateDealer, ServerDealer
 from hkoji.game.replay import replay
 from hkoji.log.line import parse_log
 from hkoji.log.public_key import parse_public_key

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from hkoji import referee
 from hkoji.errors import TrustError
-from hkoji.game.replay import Replay, replay
-from hkoji.game.view import changed_round, changed_view, continue_own, replay_own, verify_growth, verify_view
+from hkoji.game.replay import (
+    Replay,
+    changed_round,
+    changed_view,
+    continue_own,
+    replay,
+    replay_own,
+    verify_growth,
+    verify_view,
+)
 from hkoji.log.statement import Dealt, make_view, parse_view
 from hkoji.rules.geishas_road.ruleset import GeishasRoad
 from hkoji.rules.hanamikoji.ruleset import Hanamikoji

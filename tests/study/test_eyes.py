@@ -8,8 +8,7 @@ import pytest
 
 from hkoji import referee
 from hkoji.errors import IllegalError, UsageError
-from hkoji.game.replay import Replay, replay
-from hkoji.game.view import replay_own
+from hkoji.game.replay import Replay, replay, replay_own
 from hkoji.rules.events import project
 from hkoji.rules.protocol import Ruleset
 from hkoji.study.stops import ALL, EVERY, GUEST, HOST, SPECTATOR, Eyes, knows, parse_eyes, see

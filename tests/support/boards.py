@@ -11,8 +11,7 @@ from hkoji.cli.boards import draw
 from hkoji.cli.output import TextStyle
 from hkoji.game.course import Stage
 from hkoji.game.position import Position, read_position
-from hkoji.game.replay import replay
-from hkoji.game.view import replay_own
+from hkoji.game.replay import replay, replay_own
 from hkoji.rules.events import Seat
 from hkoji.rules.protocol import Ruleset
 from tests.support.table import Table

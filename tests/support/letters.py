@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from hkoji.game.clock_reading import read_clock
 from hkoji.game.course import Stage
-from hkoji.game.position import Position, action_of, read_position
+from hkoji.game.position import Position, action_of, read_clock, read_position
 from hkoji.game.replay import replay
 from hkoji.mail.addresses import OwnAddress
 from hkoji.mail.commands import OrderFault

@@ -22,8 +22,8 @@ from typing import Any, Final, NamedTuple, cast
 from hkoji.game import entry_kinds
 from hkoji.game.agreement import DAY, UNTIMED, Agreement, TimeControl
 from hkoji.game.commitments import entropy_commit
+from hkoji.game.replay import replay_own
 from hkoji.game.submission import Submission
-from hkoji.game.view import replay_own
 from hkoji.log import sshsig
 from hkoji.log.line import Line, parse_log
 from hkoji.log.private_key import PrivateKey

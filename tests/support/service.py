@@ -20,8 +20,8 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import UNTIMED, Agreement
 from hkoji.game.commitments import Opening, entropy_commit
 from hkoji.game.course import Course
+from hkoji.game.replay import replay_own
 from hkoji.game.submission import Submission
-from hkoji.game.view import replay_own
 from hkoji.log import sshsig
 from hkoji.log.canonical import encode_base64
 from hkoji.log.entry import make_entry

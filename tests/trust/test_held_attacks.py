@@ -19,8 +19,7 @@ from hkoji.game import entry_kinds
 from hkoji.game.agreement import Agreement
 from hkoji.game.entry_kinds.key_changes import Delegate
 from hkoji.game.held_keys import Gateway, MailClaim, MailGrade, certify
-from hkoji.game.replay import replay
-from hkoji.game.view import require_whole
+from hkoji.game.replay import replay, require_whole
 from hkoji.log import sshsig
 from hkoji.log.game_statements import make_annul, make_gift
 from hkoji.log.line import parse_log

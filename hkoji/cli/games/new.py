@@ -16,9 +16,17 @@ from hkoji.client.held_keys import InvitedPlayer, invite_by_mail, invite_by_name
 from hkoji.client.links import enrol, introduce, own_link
 from hkoji.client.seats import LONGEST_LINK, InviteLink, is_link, read_invite_link
 from hkoji.errors import IllegalError, UsageError
-from hkoji.game.agreement import SERIES_LENGTHS, UTC_ZONE, Agreement, TimeControl, parse_duration, parse_time_control
+from hkoji.game.agreement import (
+    SERIES_LENGTHS,
+    UTC_ZONE,
+    Agreement,
+    TimeControl,
+    longest_game,
+    longest_round,
+    parse_duration,
+    parse_time_control,
+)
 from hkoji.game.clock import add_seconds
-from hkoji.game.clock_reading import longest_game, longest_round
 from hkoji.game.entry_kinds.time import WHY_DECLINED
 from hkoji.log.canonical import name_fault
 from hkoji.log.entry import is_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError
-from hkoji.game import dealer
+from hkoji.game import commitments
 from hkoji.game.clock import Effect
 from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
@@ -111,7 +111,7 @@ class End(NamedTuple("End", [("openings", tuple[Opening, ...]), ("result", Outco
         """Publishes the hidden cards. If the seed stays sealed, the game waits for an `unseal`."""
         if self.result != course.state.outcome:
             raise IllegalError(tell("the result is not the one that the game has come to"))
-        dealer.verify_end(course.setup.terms, course.setup.game, entry.seq, self.seed)
+        commitments.verify_end(course.setup.terms, course.setup.game, entry.seq, self.seed)
         course.open_cards(self.openings)
         return course._replace(stage=Stage.OVER if self.seed else Stage.UNSEAL, face_down=()), ()
 
@@ -135,5 +135,5 @@ class Unseal(NamedTuple("Unseal", [("seed", str)]), EntryBody):
 
     def apply(self, course: Course, entry: Entry, knowledge: Knowledge) -> Applied:  # noqa: ARG002
         """Publishes the seed."""
-        dealer.verify_seed(course.setup.terms, course.setup.game, entry.seq, self.seed)
+        commitments.verify_seed(course.setup.terms, course.setup.game, entry.seq, self.seed)
         return course._replace(stage=Stage.OVER), ()

@@ -18,9 +18,8 @@ from hkoji.errors import (
 )
 from hkoji.game.agreement import UNTIMED, Agreement, read_agreement
 from hkoji.game.clock import Effect, GameClock
-from hkoji.game.commitments import verify_entropy
+from hkoji.game.commitments import Dealer, Terms, parse_terms, verify_entropy
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
-from hkoji.game.dealer import Dealer, Terms, parse_terms
 from hkoji.game.held_keys import (
     GATEWAY,
     MAIL,

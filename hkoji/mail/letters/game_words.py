@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from hkoji.game.clock import parse_time
-from hkoji.game.clock_reading import ClockReading
 from hkoji.game.course import Stage
 from hkoji.game.held_keys import grade_sentence
-from hkoji.game.position import Position
+from hkoji.game.position import ClockReading, Position
 from hkoji.game.result_text import closing_body, result_text
 from hkoji.mail.letters.page import TIE, Block, Page
 from hkoji.messages.text import plural, tell

@@ -24,9 +24,8 @@ from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import parse_body
 from hkoji.game.knowledge import FullKnowledge, SpectatorKnowledge
 from hkoji.game.position import read_position
-from hkoji.game.replay import Replay, public_knowledge, replay
+from hkoji.game.replay import Replay, continue_own, player_knowledge, public_knowledge, replay, replay_own, verify_view
 from hkoji.game.submission import Submission, format_submission, parse_submission
-from hkoji.game.view import continue_own, player_knowledge, replay_own, verify_view
 from hkoji.log.entry import SERVER_NAME
 from hkoji.log.line import Line, format_log, parse_log
 from hkoji.log.link_key import link_key

@@ -18,8 +18,8 @@ from hkoji.client.transport import HttpAnswer, Transport
 from hkoji.errors import HkojiError, NetworkError
 from hkoji.game.agreement import UNTIMED
 from hkoji.game.position import read_position
+from hkoji.game.replay import find_seat, replay_own, verify_view
 from hkoji.game.submission import Submission
-from hkoji.game.view import find_seat, replay_own, verify_view
 from hkoji.log.canonical import encode_base64, is_hex
 from hkoji.log.entry import is_name
 from hkoji.log.line import line_to_json

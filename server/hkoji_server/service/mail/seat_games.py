@@ -14,13 +14,11 @@ from typing import Final, NamedTuple
 
 from hkoji import referee
 from hkoji.errors import NotFoundError
-from hkoji.game.clock_reading import ClockReading, read_clock
 from hkoji.game.course import Course, Stage
 from hkoji.game.entry_kinds import Invite
 from hkoji.game.held_keys import Gateway
-from hkoji.game.position import Position, read_position
-from hkoji.game.replay import replay
-from hkoji.game.view import replay_own, require_whole
+from hkoji.game.position import ClockReading, Position, read_clock, read_position
+from hkoji.game.replay import replay, replay_own, require_whole
 from hkoji.log.canonical import encode
 from hkoji.log.line import Line
 from hkoji.mail.claimed_mails import certificates_of, claimed_mails
