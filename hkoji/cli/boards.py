@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from hkoji.cli.language import _, speaking
 from hkoji.cli.output import TextStyle
@@ -31,8 +31,8 @@ def turn(position: Position) -> str:
     return _board(position, TextStyle(colour=False, plain=True)).turn()
 
 
-def choices(position: Position) -> Iterator[Choice]:
-    """Yields what the player can decide now, as at a prompt."""
+def choices(position: Position) -> tuple[Choice, ...]:
+    """Returns what the player can decide now, as at a prompt."""
     return _board(position, TextStyle(colour=False, plain=True)).choices()
 
 
@@ -44,24 +44,21 @@ def _board(position: Position, style: TextStyle, notes: Iterable[str] = ()) -> B
     return games.board(position, Look(speaking(), deck, paint, plain, tuple(notes)))
 
 
-def _commands(made: Board) -> Iterator[Choice]:
+def _commands(made: Board) -> tuple[Choice, ...]:
     """The commands of this program that make sense now."""
     position = made.position
     game = position.short
-    if position.studied:
-        return
+    if position.studied or (position.over and not made.dealt):
+        return ()
     if position.over:
-        if not made.dealt:
-            return
-        yield Choice(_("look back"), f"hkoji replay {game}", _("the whole game in notation"))
-        yield Choice(_("check it"), f"hkoji audit {game}", _("every signature, card and move"))
-        yield Choice(_("keep it"), f"hkoji export {game}", _("for anyone to check"))
-    elif position.joinable:
-        yield Choice(_("join it"), f"hkoji join {game}")
-        if position.invited:
-            yield Choice(_("decline it"), f"hkoji decline {game}")
-    elif made.you and not position.legal:
-        yield Choice(_("wait"), f"hkoji wait {game}")
-    else:
-        for choice in made.choices():
-            yield choice._replace(typed=f"hkoji move {game} {choice.typed}")
+        return (
+            Choice(_("look back"), f"hkoji replay {game}", _("the whole game in notation")),
+            Choice(_("check it"), f"hkoji audit {game}", _("every signature, card and move")),
+            Choice(_("keep it"), f"hkoji export {game}", _("for anyone to check")),
+        )
+    if position.joinable:
+        join = Choice(_("join it"), f"hkoji join {game}")
+        return (join, Choice(_("decline it"), f"hkoji decline {game}")) if position.invited else (join,)
+    if made.you and not position.legal:
+        return (Choice(_("wait"), f"hkoji wait {game}"),)
+    return tuple(choice._replace(typed=f"hkoji move {game} {choice.typed}") for choice in made.choices())

@@ -7,7 +7,7 @@ A board reads a position and nothing else, so it can show only what the position
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
@@ -102,7 +102,7 @@ class Board(ABC):
         """Whether there is a table to look at: not of a game that has ended before its first round."""
         return not self.course.finished or self.course.state.round > 0
 
-    def text(self, choices: Iterable[Choice]) -> str:
+    def text(self, choices: Sequence[Choice]) -> str:
         """Returns the board, or sentences if the look is plain; `choices` stand at its end."""
         parts = self._sentences(choices) if self.plain else self._lines(choices)
         return "\n".join(line.rstrip() for line in parts) + "\n"
@@ -122,9 +122,9 @@ class Board(ABC):
             symbol=self.deck.symbol,
         )
 
-    def choices(self) -> Iterator[Choice]:
+    def choices(self) -> tuple[Choice, ...]:
         """Returns what this player can decide now, with the bare notation or words as the text to type."""
-        return self.decisions() if self.position.legal else iter(())
+        return tuple(self.decisions()) if self.position.legal else ()
 
     # --- what a game adds -------------------------------------------------------------------------------------
 
@@ -264,6 +264,18 @@ class Board(ABC):
             card=card,
         )
 
+    def action_rows(self, actions: Sequence[Sequence[str]], used: Sequence[Sequence[bool]]) -> Iterator[str]:
+        """The rows of both seats' actions, the reader's below: actions in columns, used ones in brackets.
+
+        Both arguments are by seat, and have for each action its text and whether it is used.
+        """
+        for seat in (1 - self.me, self.me):
+            cells = []
+            for word, beside, is_used in zip(actions[seat], actions[1 - seat], used[seat], strict=True):
+                shown = self.paint(f"({word})", "dim") if is_used else f" {word} "
+                cells.append(shown + " " * max(0, len(beside) - len(word)))
+            yield f"{self.label(seat)}{' '.join(cells)}"
+
     def hands(self, written: Callable[[str], str]) -> Iterator[str]:
         """The rows of the reader's own hand, or for a spectator of the hands that the log has revealed."""
         state, pack = self.course.state, self.course.state.ruleset.pack
@@ -324,24 +336,22 @@ class Board(ABC):
 
     # --- the board --------------------------------------------------------------------------------------------
 
-    def _lines(self, choices: Iterable[Choice]) -> Iterator[str]:
-        yield from (self.paint(line, "bold") for line in self.title())
+    def _lines(self, choices: Sequence[Choice]) -> list[str]:
+        lines = [self.paint(line, "bold") for line in self.title()]
         if self.dealt:
-            yield ""
-            yield from self.table()
+            lines += ["", *self.table()]
         news = [part for line in self.news() for part in wrap(line, WIDTH - SIDE, subsequent_indent="  ")]
         if news:
-            yield ""
-            yield from (f"{self.said('lately') if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))
-        yield ""
-        yield self.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))
+            lines += ["", *(f"{self.said('lately') if n == 0 else '':{SIDE}}{line}" for n, line in enumerate(news))]
+        lines += ["", self.paint(self.turn(), "bold", *(["green"] if self.position.legal else []))]
         for note in self.notes:
-            yield from wrap(note, WIDTH)
-        choices = tuple(choices)
+            lines += wrap(note, WIDTH)
         width = max((len(choice.typed) for choice in choices), default=0)
         for choice in choices:
             line = f"  {f'{choice.name}  ':{SIDE + 2}}{choice.typed:{width}}"
-            yield f"{line}  {choice.result}" if len(line) + len(choice.result) + 2 <= WIDTH else line
+            fits = len(line) + len(choice.result) + 2 <= WIDTH
+            lines.append(f"{line}  {choice.result}" if fits else line)
+        return lines
 
     def rule(self) -> str:
         """A line across."""
@@ -349,7 +359,7 @@ class Board(ABC):
 
     # --- the sentences ----------------------------------------------------------------------------------------
 
-    def _sentences(self, choices: Iterable[Choice]) -> Iterator[str]:
+    def _sentences(self, choices: Sequence[Choice]) -> Iterator[str]:
         yield f"{self.game} {self.course.setup.game[:8]}, {self.players()}, {self.where()}."
         if self.dealt:
             yield from self.sentences()

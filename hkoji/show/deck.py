@@ -134,14 +134,14 @@ class SpelledDeck:
 
 def typed(deck: Deck, action: str, say: Speaker) -> str:
     """Returns the text to type for a decision, in the deck's names and the speaker's language."""
-    return " ".join(say(part) for part in deck.parts(action))
+    return " ".join(map(say, deck.parts(action)))
 
 
 def symbols(deck: Deck, cards: Iterable[str]) -> str:
     """Returns the cards side by side by their symbols."""
-    return " ".join(deck.symbol(card) for card in cards)
+    return " ".join(map(deck.symbol, cards))
 
 
 def spelled(deck: Deck, cards: Iterable[str], say: Speaker) -> str:
     """Returns the cards side by side, spelled out in the speaker's language."""
-    return " ".join(say(deck.word(card)) for card in cards)
+    return " ".join(map(say, map(deck.word, cards)))

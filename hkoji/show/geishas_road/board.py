@@ -5,7 +5,7 @@ The module is longer than most: the table and the sentences say the same of a po
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
 from hkoji.game.position import Position
@@ -65,6 +65,7 @@ class GeishasRoadBoard(Board):
         state = position.course.state
         assert isinstance(state, GeishasRoadState)
         self.state: Final = state
+        self.names: Final = dict(zip(NAMES, map(look.say, NAMES.values()), strict=True))
 
     # --- words ------------------------------------------------------------------------------------------------
 
@@ -187,8 +188,7 @@ class GeishasRoadBoard(Board):
     def table(self) -> Iterator[str]:
         """The colours with both sides, the circle, then actions, deck, proposal and hand."""
         state, other = self.state, 1 - self.me
-        head = "".join(self._cell(colour, colour) for colour in COLOURS)
-        yield f"{'':{SIDE}}{head}{self.said('prestige rounds')}"
+        yield self._row("", COLOURS, self.said("prestige rounds"))
         yield self.rule()
         yield self._cards_row(other)
         yield self._influence_row(other)
@@ -196,12 +196,12 @@ class GeishasRoadBoard(Board):
         yield self._influence_row(self.me)
         yield self._cards_row(self.me)
         yield self.rule()
-        yield self._row(self.said("lanterns"), (self._lantern(n) for n in range(TEAHOUSES)))
-        yield self._row(self.said("to go home"), (self._way(n) for n in range(TEAHOUSES)))
+        yield self._row(self.said("lanterns"), map(self._lantern, range(TEAHOUSES)))
+        yield self._row(self.said("to go home"), map(self._way, range(TEAHOUSES)))
         yield from self._circle()
         yield self.rule()
-        for seat in (other, self.me):
-            yield self._actions(seat)
+        used = [[bool(mask & BITS[code]) for code in CODES] for mask in state.used]
+        yield from self.action_rows([self._actions(seat) for seat in SEATS], used)
         if state.deck:
             deck = PACK.split(state.deck)
             left = self.say(plural("{n} card to draw", "{n} cards to draw", len(deck)))
@@ -217,11 +217,8 @@ class GeishasRoadBoard(Board):
             yield self.paint(f"{self.said('left'):{SIDE}}{left}", "bold")
         yield from self.hands(self._painted)
 
-    def _cell(self, text: str, colour: str) -> str:
-        return self.paint(text.center(_COLUMN), _PAINT[colour])
-
-    def _row(self, label: str, cells: Iterator[str], tail: str = "") -> str:
-        painted = "".join(self._cell(text, colour) for text, colour in zip(cells, COLOURS, strict=True))
+    def _row(self, label: str, cells: Iterable[str], tail: str = "") -> str:
+        painted = "".join(map(self.paint, [text.center(_COLUMN) for text in cells], _PAINT.values()))
         return f"{label:{SIDE}}{painted}{tail}"
 
     def _cards_row(self, seat: Seat) -> str:
@@ -269,21 +266,13 @@ class GeishasRoadBoard(Board):
     def _painted(self, cards: str) -> str:
         return " ".join(self.paint(card, "bold", _PAINT.get(card[0], "dim")) for card in PACK.split(cards))
 
-    def _actions(self, seat: Seat) -> str:
-        """All four actions, those used in brackets; beside the intrigue its cards as far as they are known.
+    def _actions(self, seat: Seat) -> list[str]:
+        """Letters and names, with the cards of the intrigue by it, as far as they are known.
 
         `?A3` is the card that an intrigue kept and that was revealed.
         """
-        words = []
-        for code in CODES:
-            word, width = self._action(seat, code), max(len(self._action(each, code)) for each in SEATS)
-            used = self.state.used[seat] & BITS[code]
-            shown = self.paint(f"({word})", "dim") if used else f" {word} "
-            words.append(shown + " " * (width - len(word)))
-        return f"{self.label(seat)}{' '.join(words)}"
-
-    def _action(self, seat: Seat, code: str) -> str:
-        return f"{code} {self.say(NAMES[code])}{self._face_down(seat) if code == INTRIGUE else ''}"
+        beside = {INTRIGUE: self._face_down(seat)}
+        return [f"{code} {name}{beside.get(code, '')}" for code, name in self.names.items()]
 
     def _face_down(self, seat: Seat) -> str:
         kept, discarded = (PACK.decode(cards[seat]) for cards in (self.state.intrigues, self.state.discards))
@@ -316,10 +305,10 @@ class GeishasRoadBoard(Board):
                     worth = self.said("half an influence point with {colour}", colour=pick[1])
                     yield Choice(self.said("marker {colour}", colour=pick[1]), f"marker {pick[1]}", worth)
             case _:
-                for code in CODES:
+                for code, name in self.names.items():
                     example = next((action for action in legal if action[0] == code), None)
                     if example:
-                        yield Choice(f"{code} {self.say(NAMES[code])}", example, self.say(_HELP[code]))
+                        yield Choice(f"{code} {name}", example, self.say(_HELP[code]))
 
     # --- the sentences -----------------------------------------------------------------------------------------------
 
@@ -362,7 +351,7 @@ class GeishasRoadBoard(Board):
         lights = self._lights(state.road.light), self._lights(state.road.dark)
         yield self.said("Next lanterns: light {light}; dark {dark}.", light=lights[0], dark=lights[1])
         for seat in (other, self.me):
-            left = [f"{code} {self.say(NAMES[code])}" for code in CODES if not state.used[seat] & BITS[code]]
+            left = [f"{code} {self.names[code]}" for code in CODES if not state.used[seat] & BITS[code]]
             yield self.actions_left(seat, left)
             kept = 0 if self.turned_up[seat] else state.intrigues[seat]
             for what, cards in ((tell("kept"), kept), (tell("discarded"), state.discards[seat])):

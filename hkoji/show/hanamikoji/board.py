@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import ClassVar, Final
 
 from hkoji.game.position import Position
 from hkoji.game.replay import Step
 from hkoji.messages.text import plural, tell
-from hkoji.rules.cards import UNKNOWN
+from hkoji.rules.cards import UNKNOWN, Cards
 from hkoji.rules.events import SEATS, Seat
 from hkoji.rules.hanamikoji.actions import CHARM, COMPETITION, KINDS, NAMES, NUMBERS, PACK, SECRET, TRADE_OFF, bit
 from hkoji.rules.hanamikoji.position import NEUTRAL, charm, geisha
@@ -53,6 +54,8 @@ class HanamikojiBoard(Board):
         state = position.course.state
         assert isinstance(state, HanamikojiState)
         self.state: Final = state
+        self.names: Final = dict(zip(NAMES, map(look.say, NAMES.values()), strict=True))
+        self.symbols: Final = dict(zip(KINDS, map(look.deck.symbol, KINDS), strict=True))
 
     # --- words ------------------------------------------------------------------------------------------------
 
@@ -125,18 +128,15 @@ class HanamikojiBoard(Board):
     def table(self) -> Iterator[str]:
         """The row of geisha with both sides, then actions, deck, proposal and hand."""
         state, other = self.state, 1 - self.me
-        head = "".join(
-            self.paint(f"{self.deck.symbol(kind)}{points}".center(_COLUMN), colour)
-            for kind, points, colour in zip(KINDS, CHARM, _COLOURS, strict=True)
-        )
+        head = self._cells([f"{self.symbols[kind]}{points}" for kind, points in zip(KINDS, CHARM, strict=True)])
         yield f"{'':{SIDE}}{head}   {self.said('geisha charm')}"
         yield self.rule()
         yield self._row(other)
         yield self._favors()
         yield self._row(self.me)
         yield self.rule()
-        for seat in (other, self.me):
-            yield self._actions(seat)
+        used = [[bool(mask & bit(number)) for number in NUMBERS] for mask in state.used]
+        yield from self.action_rows([self._actions(seat) for seat in SEATS], used)
         if state.deck:
             yield f"{self.said('deck'):{SIDE}}{self._deck()}"
         if state.proposal:
@@ -161,44 +161,33 @@ class HanamikojiBoard(Board):
 
     def _row(self, seat: Seat) -> str:
         counts = PACK.counts(self.state.rows[seat])
-        cells = "".join(
-            self.paint((self.deck.symbol(kind) * n).center(_COLUMN), colour)
-            for kind, n, colour in zip(KINDS, counts, _COLOURS, strict=False)
-        )
+        cells = self._cells([self.symbols[kind] * n for kind, n in zip(KINDS, counts, strict=False)])
         totals = f"   {geisha(self.state.markers, seat):^6} {charm(self.state.markers, seat):^5}"
         return f"{self.label(seat)}{cells}{totals}"
 
+    def _cells(self, texts: list[str]) -> str:
+        return "".join(map(self.paint, [text.center(_COLUMN) for text in texts], _COLOURS))
+
     def _favors(self) -> str:
-        arrows = {str(1 - self.me): "▲", str(self.me): "▼", NEUTRAL: "·"}
-        cells = "".join(
-            self.paint(arrows[marker].center(_COLUMN), *(() if marker == NEUTRAL else ("bold",)))
-            for marker in self.state.markers
-        )
-        return f"{self.said('favour'):{SIDE}}{cells}"
+        arrows = {str(1 - self.me): "▲".center(_COLUMN), str(self.me): "▼".center(_COLUMN)}
+        shown = {side: self.paint(arrow, "bold") for side, arrow in arrows.items()}
+        shown[NEUTRAL] = "·".center(_COLUMN)
+        return f"{self.said('favour'):{SIDE}}{''.join([shown[marker] for marker in self.state.markers])}"
 
-    def _actions(self, seat: Seat) -> str:
-        """All four actions, those used in brackets; beside them what lies face down and is known, or was revealed."""
-        words = []
-        for number in NUMBERS:
-            word, width = self._action(seat, number), max(len(self._action(each, number)) for each in SEATS)
-            used = self.state.used[seat] & bit(number)
-            shown = self.paint(f"({word})", "dim") if used else f" {word} "
-            words.append(shown + " " * (width - len(word)))
-        return f"{self.label(seat)}{' '.join(words)}"
+    def _actions(self, seat: Seat) -> list[str]:
+        """Numbers and names, with the cards known to lie face down by them; `?G` is a revealed secret."""
+        state = self.state
+        beside = {SECRET: self._face_down(state.secrets[seat]), TRADE_OFF: self._face_down(state.trade_offs[seat])}
+        if self.turned_up[seat]:
+            beside[SECRET] = f" {self.deck.write(f'?{self.turned_up[seat]}')}"
+        return [f"{number} {name}{beside.get(number, '')}" for number, name in self.names.items()]
 
-    def _action(self, seat: Seat, number: int) -> str:
-        """An action's number and name, with the cards known to lie face down by it; `?G` is a revealed secret."""
-        if number == SECRET and self.turned_up[seat]:
-            return f"{number} {self.say(NAMES[number])} {self.deck.write(f'?{self.turned_up[seat]}')}"
-        cards = {SECRET: self.state.secrets[seat], TRADE_OFF: self.state.trade_offs[seat]}.get(number, 0)
-        known = f" {self.deck.write(PACK.decode(cards))}" if 0 < cards < PACK.unknown else ""
-        return f"{number} {self.say(NAMES[number])}{known}"
+    def _face_down(self, cards: Cards) -> str:
+        return f" {self.deck.write(PACK.decode(cards))}" if 0 < cards < PACK.unknown else ""
 
     def _cards(self, cards: str) -> str:
-        return " ".join(
-            self.paint(self.deck.symbol(card), "bold", _COLOURS[KINDS.index(card)]) if card in KINDS else card
-            for card in cards
-        )
+        colours = [_COLOURS[KINDS.index(card)] for card in cards]
+        return " ".join(map(self.paint, [self.symbols[card] for card in cards], repeat("bold"), colours))
 
     def _spread(self, action: str) -> str:
         """The cards of an action, a competition's in two pairs."""
@@ -213,10 +202,10 @@ class HanamikojiBoard(Board):
             for answer in legal:
                 yield Choice(self.said("take {cards}", cards=self.shown(answer[1:])), self._typed(answer))
             return
-        for number in NUMBERS:
+        for number, name in self.names.items():
             example = next((action for action in legal if action[0] == str(number)), None)
             if example:
-                yield Choice(f"{number} {self.say(NAMES[number])}", self._typed(example), self.say(_HELP[number]))
+                yield Choice(f"{number} {name}", self._typed(example), self.say(_HELP[number]))
 
     def _typed(self, action: str) -> str:
         return typed(self.deck, action, self.say)
@@ -250,7 +239,7 @@ class HanamikojiBoard(Board):
                 favour=favour,
             )
         for seat in (1 - self.me, self.me):
-            left = [f"{n} {self.say(NAMES[n])}" for n in NUMBERS if not state.used[seat] & bit(n)]
+            left = [f"{n} {self.names[n]}" for n in NUMBERS if not state.used[seat] & bit(n)]
             yield self.actions_left(seat, left)
             for number, cards in ((SECRET, state.secrets[seat]), (TRADE_OFF, state.trade_offs[seat])):
                 if cards:
