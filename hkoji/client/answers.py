@@ -19,8 +19,7 @@ from hkoji.game.course import OVER, STATUSES
 from hkoji.game.entry_kinds import GivenTime
 from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
 from hkoji.game.position import SLACK_SECONDS
-from hkoji.log.canonical import decode_base64, is_hex
-from hkoji.log.entry import is_name, is_time
+from hkoji.log.canonical import decode_base64, is_hex, is_name, is_time
 from hkoji.log.game_statements import SignedHead, read_signed_head
 from hkoji.log.line import MAX_LINE_BYTES, Line, SignedEntry, read_line, read_signed
 from hkoji.log.public_key import PublicKey, parse_public_key

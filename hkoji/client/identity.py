@@ -24,8 +24,8 @@ from hkoji.errors import (
     StorageError,
     WrongValueError,
 )
-from hkoji.log.canonical import name_fault
-from hkoji.log.entry import SERVER_NAME, is_name
+from hkoji.log.canonical import is_name, name_fault
+from hkoji.log.entry import SERVER_NAME
 from hkoji.log.public_key import KEY_TYPE, PublicKey, parse_public_key
 from hkoji.messages.text import tell
 

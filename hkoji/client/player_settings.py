@@ -16,8 +16,7 @@ from hkoji.client.service import Service
 from hkoji.client.transport import HttpAnswer
 from hkoji.errors import NotFoundError, ServiceError, UsageError
 from hkoji.game.held_keys import Gateway, read_gateway, require_strong_gateway
-from hkoji.log.canonical import is_hex, name_fault
-from hkoji.log.entry import is_name
+from hkoji.log.canonical import is_hex, is_name, name_fault
 from hkoji.messages.text import shorten, tell
 
 _ID_DIGITS: Final = 16

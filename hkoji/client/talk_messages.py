@@ -15,8 +15,7 @@ from hkoji.client.kept.game import Vault
 from hkoji.client.requests import same_bytes
 from hkoji.client.service import Service
 from hkoji.errors import HkojiError
-from hkoji.log.canonical import is_hex
-from hkoji.log.entry import is_name, is_time
+from hkoji.log.canonical import is_hex, is_name, is_time
 from hkoji.log.talk import TalkStatement, hash_of, parse_talk
 from hkoji.messages.text import tell
 

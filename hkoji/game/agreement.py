@@ -14,8 +14,7 @@ import re
 from typing import Final, NamedTuple
 
 from hkoji.errors import MalformedError, UsageError
-from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import exactly, is_time, read_hex
+from hkoji.log.canonical import JsonValue, exactly, is_time, read_hex
 from hkoji.messages.text import all_of, shorten, tell
 from hkoji.rules.protocol import Ruleset
 

@@ -24,8 +24,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from hkoji.errors import CommitmentError, MalformedError, NotUnderstoodError
-from hkoji.log.canonical import MAX_INTEGER, JsonValue
-from hkoji.log.entry import exactly, read_hex
+from hkoji.log.canonical import MAX_INTEGER, JsonValue, exactly, read_hex
 from hkoji.messages.text import tell
 from hkoji.rules.cards import Pack
 from hkoji.rules.events import Chance, Deal

@@ -12,10 +12,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hkoji.errors import IllegalError, MalformedError, NotUnderstoodError, WeakKeyError
 from hkoji.log import sshsig
-from hkoji.log.canonical import VERSION, JsonValue, encode, encode_base64, is_name, is_origin, message
-from hkoji.log.entry import exactly, is_time, read_hex, read_key_form, read_signature
+from hkoji.log.canonical import (
+    VERSION,
+    JsonValue,
+    encode,
+    encode_base64,
+    exactly,
+    is_name,
+    is_origin,
+    is_time,
+    message,
+    read_hex,
+    read_signature,
+)
 from hkoji.log.mail_claim import MAIL, NO_MAIL, MailClaim, MailGrade, read_mail
-from hkoji.log.public_key import PublicKey
+from hkoji.log.public_key import PublicKey, read_key_form
 from hkoji.messages.text import Text, tell
 from hkoji.rules.events import Seat
 

@@ -120,6 +120,22 @@ def fields(value: object, what: str, *names: str, optional: Iterable[str] = ()) 
     return value
 
 
+def exactly(value: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, JsonValue]:
+    """Reads an object that has exactly `keys` and perhaps some of `optional`.
+
+    Raises `MalformedError` or `NotUnderstoodError`.
+    """
+    if not isinstance(value, dict):
+        raise MalformedError(what, tell("it is not an object"))
+    for key in value:
+        if key not in keys and key not in optional:
+            raise NotUnderstoodError(tell("{what} key", what=what), key)
+    for key in keys:
+        if key not in value:
+            raise MalformedError(what, tell("{key} is missing", key=key))
+    return value
+
+
 def message(text: str) -> bytes:
     """The bytes that are signed and hashed for a canonical text: the text and one LF."""
     return text.encode("ascii") + b"\n"
@@ -128,6 +144,13 @@ def message(text: str) -> bytes:
 def is_hex(value: JsonValue, digits: int) -> bool:
     """Whether `value` is text of exactly `digits` lower case hex digits."""
     return isinstance(value, str) and len(value) == digits and _HEX.fullmatch(value) is not None
+
+
+def read_hex(value: JsonValue, what: str, digits: int = 64) -> str:
+    """Reads a value of `digits` lower case hex digits. Raises `MalformedError`."""
+    if not isinstance(value, str) or not is_hex(value, digits):
+        raise MalformedError(what, tell("it is not {digits} lower case hex digits", digits=digits))
+    return value
 
 
 def begins_hex(text: str, digits: int) -> bool:
@@ -150,6 +173,13 @@ def decode_base64(text: str, what: str) -> bytes:
     if text.endswith("=") and encode_base64(data) != text:
         raise MalformedError(what, tell("it is not the one base64 spelling of its bytes"))
     return data
+
+
+def read_signature(value: JsonValue, what: str) -> bytes:
+    """Reads an SSHSIG blob inside a body. Raises `MalformedError`."""
+    if not isinstance(value, str) or not value:
+        raise MalformedError(what, tell("a signature in it is not base64 text"))
+    return decode_base64(value, "signature")
 
 
 def _describe_strange(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from hkoji.errors import MalformedError, NotUnderstoodError, WeakKeyError
+from hkoji.errors import MalformedError
 from hkoji.log.canonical import (
     GAME,
     HASH,
@@ -25,29 +25,12 @@ from hkoji.log.canonical import (
     JsonValue,
     TextForm,
     decode,
-    decode_base64,
     encode,
-    is_hex,
-    is_name,
-    is_time,
+    exactly,
     message,
 )
 from hkoji.log.mail_claim import MAIL
-from hkoji.log.public_key import PublicKey, parse_public_key
 from hkoji.messages.text import tell
-
-__all__ = [
-    "GENESIS",
-    "MAX_ENTRY_BYTES",
-    "SERVER_NAME",
-    "Entry",
-    "is_name",
-    "is_time",
-    "make_entry",
-    "parse_entry",
-    "verify_link",
-    "verify_start",
-]
 
 SERVER_NAME: Final = "server"
 
@@ -168,59 +151,3 @@ def read_fields(
     if not isinstance(fields.get(_EXT, {}), dict):
         raise MalformedError(what, tell("{ext} is not an object", ext=_EXT))
     return fields
-
-
-def exactly(value: JsonValue, what: str, keys: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, JsonValue]:
-    """Reads an object that has exactly `keys` and perhaps some of `optional`.
-
-    Raises `MalformedError` or `NotUnderstoodError`.
-    """
-    if not isinstance(value, dict):
-        raise MalformedError(what, tell("it is not an object"))
-    for key in value:
-        if key not in keys and key not in optional:
-            raise NotUnderstoodError(tell("{what} key", what=what), key)
-    for key in keys:
-        if key not in value:
-            raise MalformedError(what, tell("{key} is missing", key=key))
-    return value
-
-
-def read_hex(value: JsonValue, what: str, digits: int = 64) -> str:
-    """Reads a value of `digits` lower case hex digits. Raises `MalformedError`."""
-    if not isinstance(value, str) or not is_hex(value, digits):
-        raise MalformedError(what, tell("it is not {digits} lower case hex digits", digits=digits))
-    return value
-
-
-def read_signature(value: JsonValue, what: str) -> bytes:
-    """Reads an SSHSIG blob inside a body. Raises `MalformedError`."""
-    if not isinstance(value, str) or not value:
-        raise MalformedError(what, tell("a signature in it is not base64 text"))
-    return decode_base64(value, "signature")
-
-
-def read_key_form(value: JsonValue, what: str) -> PublicKey | WeakKeyError:
-    """Reads a public key, or returns the error of a weak one. Raises `MalformedError`.
-
-    The caller raises that error (`require_strong`) only after the errors for malformed fields, because an audit reports
-    malformed entries in step 1 and weak keys in step 3.
-    """
-    try:
-        return read_key(value, what)
-    except WeakKeyError as error:
-        return error
-
-
-def require_strong(key: PublicKey | WeakKeyError) -> PublicKey:
-    """Returns a key that `read_key_form` has read. Raises `WeakKeyError` if it is weak."""
-    if isinstance(key, WeakKeyError):
-        raise key
-    return key
-
-
-def read_key(value: JsonValue, what: str) -> PublicKey:
-    """Reads a public key. Raises `MalformedError` or `WeakKeyError`."""
-    if not isinstance(value, str):
-        raise MalformedError(what, tell("it is not a key"))
-    return parse_public_key(value)

@@ -17,15 +17,21 @@ from hashlib import sha256
 from typing import Final
 
 from hkoji.errors import MalformedError, WeakKeyError
-from hkoji.log.canonical import decode_base64, encode_base64
-from hkoji.log.signatures import FIELD, SMALL_ORDER
+from hkoji.log.canonical import JsonValue, decode_base64, encode_base64
 from hkoji.messages.text import plural, tell
 
 KEY_TYPE: Final = "ssh-ed25519"
 KEY_BYTES: Final = 32
 _PREFIX: Final = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"
 
+_FIELD: Final = 2**255 - 19
 _SIGN: Final = 2**255
+# The y of a point of order 8. The other y of small order are its negative, and 0, 1 and -1 (of order 4, 1 and 2).
+_ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER: Final = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
+"""The y of all points of small order."""
+SMALL_POINTS: Final = frozenset((y | sign).to_bytes(32, "little") for y in _SMALL_ORDER for sign in (0, _SIGN))
+"""The encodings of these points, with either sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +53,11 @@ class PublicKey:
                 ),
             )
         y = int.from_bytes(self.raw, "little") % _SIGN
-        if y >= FIELD:
+        if y >= _FIELD:
             raise WeakKeyError(tell("it is not in its canonical encoding"))
         # The sign bit does not matter: both points with such a y are of small order. Where x is 0, there is only one
         # point, and its encoding with the sign bit set is not canonical.
-        if y in SMALL_ORDER:
+        if y in _SMALL_ORDER:
             raise WeakKeyError(tell("it is a point of small order"))
 
     @property
@@ -87,3 +93,29 @@ def decode_public_key(blob: bytes) -> PublicKey:
     if len(blob) != len(_PREFIX) + KEY_BYTES or not blob.startswith(_PREFIX):
         raise MalformedError(tell("key"), tell("it is not an Ed25519 key in SSH form"))
     return PublicKey(blob[len(_PREFIX) :])
+
+
+def read_key_form(value: JsonValue, what: str) -> PublicKey | WeakKeyError:
+    """Reads a public key, or returns the error of a weak one. Raises `MalformedError`.
+
+    The caller raises that error (`require_strong`) only after the errors for malformed fields, because an audit reports
+    malformed entries in step 1 and weak keys in step 3.
+    """
+    try:
+        return read_key(value, what)
+    except WeakKeyError as error:
+        return error
+
+
+def require_strong(key: PublicKey | WeakKeyError) -> PublicKey:
+    """Returns a key that `read_key_form` has read. Raises `WeakKeyError` if it is weak."""
+    if isinstance(key, WeakKeyError):
+        raise key
+    return key
+
+
+def read_key(value: JsonValue, what: str) -> PublicKey:
+    """Reads a public key. Raises `MalformedError` or `WeakKeyError`."""
+    if not isinstance(value, str):
+        raise MalformedError(what, tell("it is not a key"))
+    return parse_public_key(value)

@@ -11,17 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from hkoji.log.public_key import SMALL_POINTS
 from hkoji.messages.text import tell
 
 SIGNATURE_BYTES: Final = 64
-FIELD: Final = 2**255 - 19
-_SIGN: Final = 2**255
 _GROUP_ORDER: Final = 2**252 + 27742317777372353535851937790883648493
-# The y of a point of order 8. The other y of small order are its negative, and 0, 1 and -1 (of order 4, 1 and 2).
-_ORDER_8: Final = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
-SMALL_ORDER: Final = frozenset({0, 1, FIELD - 1, _ORDER_8, FIELD - _ORDER_8})
-"""The y of all points of small order."""
-_SMALL_POINTS: Final = frozenset((y | sign).to_bytes(32, "little") for y in SMALL_ORDER for sign in (0, _SIGN))
 
 _NOT_REDUCED: Final = tell("its S is not below the order of the group")
 _SMALL_R: Final = tell("its R is a point of small order")
@@ -148,7 +142,7 @@ def find_flaw(signature: bytes) -> str | None:
     """
     if int.from_bytes(signature[32:], "little") >= _GROUP_ORDER:
         return _NOT_REDUCED
-    return _SMALL_R if signature[:32] in _SMALL_POINTS else None
+    return _SMALL_R if signature[:32] in SMALL_POINTS else None
 
 
 class _Probe(NamedTuple):

@@ -20,7 +20,7 @@ from hkoji.doctor_check import DoctorCheck
 from hkoji.drafts import new_part
 from hkoji.errors import ExistsError, NotFoundError, StorageError, UsageError
 from hkoji.game.clock import Outage, Way
-from hkoji.log.entry import is_time
+from hkoji.log.canonical import is_time
 from hkoji.log.private_key import PrivateKey
 from hkoji.log.public_key import PublicKey
 from hkoji.messages.text import shorten, tell

@@ -25,7 +25,7 @@ from hkoji.game.clock import (
     parse_time,
     read_outage,
 )
-from hkoji.log.entry import is_time
+from hkoji.log.canonical import is_time
 from tests.support.clock_games import controls
 
 Json = Any  # wrong on purpose

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hkoji.errors import MalformedError
-from hkoji.log.canonical import MAX_DEPTH, MAX_INTEGER, JsonValue, encode
-from hkoji.log.entry import GENESIS, MAX_ENTRY_BYTES, Entry, is_name, is_time, make_entry, parse_entry
+from hkoji.log.canonical import MAX_DEPTH, MAX_INTEGER, JsonValue, encode, is_name, is_time
+from hkoji.log.entry import GENESIS, MAX_ENTRY_BYTES, Entry, make_entry, parse_entry
 from hkoji.log.line import make_receipt, parse_receipt
 from tests.log.samples import AT, GAME, LOG, MOVE, attempt, changed, edits, texts, values
 

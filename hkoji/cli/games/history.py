@@ -11,8 +11,7 @@ from hkoji.cli.language import _, translate
 from hkoji.cli.output import CommandOutput
 from hkoji.errors import HkojiError, NotFoundError, UsageError
 from hkoji.game.course import OVER
-from hkoji.log.canonical import begins_hex, name_fault
-from hkoji.log.entry import is_name
+from hkoji.log.canonical import begins_hex, is_name, name_fault
 from hkoji.messages.text import Text, tell
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ from hkoji.game.agreement import (
 )
 from hkoji.game.clock import add_seconds
 from hkoji.game.entry_kinds.time import WHY_DECLINED
-from hkoji.log.canonical import name_fault
-from hkoji.log.entry import is_name
+from hkoji.log.canonical import is_name, name_fault
 from hkoji.messages.text import LANGUAGES, plural, shorten, tell
 from hkoji.rules.protocol import Ruleset
 

@@ -11,8 +11,8 @@ from hkoji.game.commitments import Opening, parse_openings
 from hkoji.game.course import Applied, Author, Course, EntryBody, Stage
 from hkoji.game.held_keys import MAIL, MailClaim, read_mail
 from hkoji.game.knowledge import Knowledge
-from hkoji.log.canonical import JsonValue
-from hkoji.log.entry import Entry, exactly, read_fields, read_hex
+from hkoji.log.canonical import JsonValue, exactly, read_hex
+from hkoji.log.entry import Entry, read_fields
 from hkoji.messages.text import tell
 from hkoji.rules.events import Outcome
 from hkoji.rules.registry import reasons

@@ -21,18 +21,9 @@ from hkoji.game.held_keys import (
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import Replaced
 from hkoji.log import sshsig
-from hkoji.log.canonical import JsonValue, encode_base64, is_origin
-from hkoji.log.entry import (
-    Entry,
-    exactly,
-    is_name,
-    is_time,
-    read_fields,
-    read_key_form,
-    read_signature,
-    require_strong,
-)
-from hkoji.log.public_key import PublicKey
+from hkoji.log.canonical import JsonValue, encode_base64, exactly, is_name, is_origin, is_time, read_signature
+from hkoji.log.entry import Entry, read_fields
+from hkoji.log.public_key import PublicKey, read_key_form, require_strong
 from hkoji.log.statement import Proof, make_revocation, proof_message
 from hkoji.messages.text import tell
 

@@ -34,22 +34,10 @@ from hkoji.game.held_keys import (
 from hkoji.game.knowledge import Knowledge
 from hkoji.game.setup import Invite, LinkInvite, Setup, verify_other_than_link
 from hkoji.log import sshsig
-from hkoji.log.canonical import JsonValue, encode_base64
-from hkoji.log.entry import (
-    SERVER_NAME,
-    Entry,
-    exactly,
-    is_name,
-    read_fields,
-    read_hex,
-    read_key,
-    read_key_form,
-    read_signature,
-    require_strong,
-    verify_start,
-)
+from hkoji.log.canonical import JsonValue, encode_base64, exactly, is_name, read_hex, read_signature
+from hkoji.log.entry import SERVER_NAME, Entry, read_fields, verify_start
 from hkoji.log.link_key import LinkStatement, make_link_statement
-from hkoji.log.public_key import PublicKey
+from hkoji.log.public_key import PublicKey, read_key, read_key_form, require_strong
 from hkoji.messages.text import tell
 from hkoji.rules.events import Chance
 from hkoji.rules.protocol import Ruleset

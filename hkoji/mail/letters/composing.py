@@ -14,8 +14,7 @@ from typing import Final, NamedTuple
 
 from hkoji.game.agreement import DAY
 from hkoji.game.clock import parse_time
-from hkoji.log.canonical import encode_base64
-from hkoji.log.entry import is_time
+from hkoji.log.canonical import encode_base64, is_time
 from hkoji.mail.addresses import is_mailbox
 from hkoji.mail.letters.page import Attachment, Letter
 

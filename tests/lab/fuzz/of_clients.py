@@ -20,8 +20,7 @@ from hkoji.game.agreement import UNTIMED
 from hkoji.game.position import read_position
 from hkoji.game.replay import find_seat, replay_own, verify_view
 from hkoji.game.submission import Submission
-from hkoji.log.canonical import encode_base64, is_hex
-from hkoji.log.entry import is_name
+from hkoji.log.canonical import encode_base64, is_hex, is_name
 from hkoji.log.line import line_to_json
 from hkoji.log.public_key import PublicKey
 from hkoji.log.statement import make_login, parse_view

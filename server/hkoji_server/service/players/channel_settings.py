@@ -16,8 +16,7 @@ from typing import Final, NamedTuple, Self
 from hkoji.errors import MalformedError
 from hkoji.game.agreement import DAY, UTC_ZONE, is_zone, zone_offset
 from hkoji.game.clock import format_time, parse_time
-from hkoji.log.canonical import JsonValue, decode, encode
-from hkoji.log.entry import exactly
+from hkoji.log.canonical import JsonValue, decode, encode, exactly
 from hkoji.messages.text import tell
 
 MOST_DIGESTS: Final = 6
